@@ -16,7 +16,7 @@ use store::{Decision, Error, Result, Scoped, WriteBody, WriteScope};
 
 use crate::Shared;
 use crate::failure::Failure;
-use crate::heads::{Counts, Head, Lock, by_head};
+use crate::heads::{Counts, Head, Lock, heads_of};
 use crate::patience::Patience;
 use crate::view::{Mode, View};
 
@@ -219,7 +219,9 @@ impl Batch {
             drop(other.outcome.wait());
         }
         let view = if is_own {
-            let behind = ahead.as_ref().map(|it| (Arc::clone(&it.outcome), it.counts.clone()));
+            let behind = ahead
+                .as_ref()
+                .map(|it| ((Arc::clone(&it.outcome), it.counts.clone()), Arc::clone(&it.changes)));
             View::guess(shared, Mode::Write(lock), behind)
         } else {
             View::begin(shared, Mode::Write(lock))?
@@ -285,7 +287,7 @@ fn commit(shared: &Arc<Shared>, view: &View, changes: &Arc<Changes>) -> Result<(
     batch[..8].copy_from_slice(&shared.id);
     batch[8..].copy_from_slice(&random);
     // All heads have the commit, or none has it.
-    let Some(head) = by_head(changes).into_keys().next() else { return Ok(()) };
+    let Some(head) = heads_of(changes).pop_first() else { return Ok(()) };
     let number = view.next_commit(head).map_err(Unwritten::Undone)?;
     let Err(failure) = view.commit(changes, batch) else { return Ok(()) };
     if !failure.is_lost() {

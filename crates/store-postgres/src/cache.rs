@@ -3,18 +3,19 @@
 //! A view looks at the counts of the heads when it begins, and at the keys that the commits of other
 //! processes have changed since the cache was right. So the cache is right for each view.
 
+mod changed;
 mod state;
 
-use std::collections::BTreeSet;
-use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use store::overlay::Changes;
 use store::{Table, layout};
 
+use self::changed::ChangedKeys;
 use self::state::{Entry, State, UnderWay};
-use crate::heads::{Counts, Head, Lock, by_head};
+use crate::heads::{Counts, Head, Lock, heads_of};
 use crate::scan::Span;
 use crate::told::{News, changed_keys};
 
@@ -60,8 +61,9 @@ impl Cache {
         let head = Head::of(table, key);
         let Some(since) = counts.get(head) else { return };
         let mut state = self.state.lock();
-        let place = (table, key.to_vec());
-        if state.is_unchanged(head, since, |changed| !changed.contains(&place)) {
+        let is_spared = |changed: &ChangedKeys| !changed.contains(table, key);
+        if state.is_unchanged(head, since, is_spared) {
+            let since = state.unchanged_since(head, since, is_spared);
             state.set(self.most, head, (table, key), Entry { since, value: value.clone() });
         }
     }
@@ -106,8 +108,9 @@ impl Cache {
         let Some(head) = head_of(table, span) else { return };
         let Some(since) = counts.get(head) else { return };
         let mut state = self.state.lock();
-        let is_empty = |changed: &BTreeSet<_>| has_none(changed, table, span);
-        if span.size() <= LARGEST_GAP && state.is_unchanged(head, since, is_empty) {
+        let is_spared = |changed: &ChangedKeys| !changed.has_within(table, span);
+        if span.size() <= LARGEST_GAP && state.is_unchanged(head, since, is_spared) {
+            let since = state.unchanged_since(head, since, is_spared);
             state.gaps.entry(head).or_default().keep(table, span, since);
         }
     }
@@ -116,8 +119,7 @@ impl Cache {
     /// right.
     pub(crate) fn is_same(&self, counts: &Counts, table: Table, key: &[u8]) -> bool {
         let head = Head::of(table, key);
-        let place = (table, key.to_vec());
-        let is_spared = |changed: &BTreeSet<_>| !changed.contains(&place);
+        let is_spared = |changed: &ChangedKeys| !changed.contains(table, key);
         let since = counts.get(head);
         since.is_some_and(|since| self.state.lock().is_unchanged(head, since, is_spared))
     }
@@ -125,7 +127,7 @@ impl Cache {
     /// Returns `true` if a span has the same entries as at these counts, as far as the cache is right.
     pub(crate) fn is_same_span(&self, counts: &Counts, table: Table, span: &Span) -> bool {
         let Some(head) = head_of(table, span) else { return false };
-        let is_spared = |changed: &BTreeSet<_>| has_none(changed, table, span);
+        let is_spared = |changed: &ChangedKeys| !changed.has_within(table, span);
         let since = counts.get(head);
         since.is_some_and(|since| self.state.lock().is_unchanged(head, since, is_spared))
     }
@@ -157,7 +159,8 @@ impl Cache {
             state.own.remove(&head);
             match changed_keys(news, (head, before, count)) {
                 Some(keys) => {
-                    state.remember(head, (before, count), keys.iter().cloned());
+                    let changed = keys.iter().map(|(table, key)| (*table, &key[..]));
+                    state.remember(head, (before, count), ChangedKeys::of(changed));
                     state.forget(head, keys);
                 }
                 None => state.clear(head),
@@ -169,7 +172,7 @@ impl Cache {
     /// Notes that a commit of this process is under way.
     pub(crate) fn expect(&self, batch: [u8; 16], changes: &Arc<Changes>) {
         let mut state = self.state.lock();
-        for head in by_head(changes).into_keys() {
+        for head in heads_of(changes) {
             state.under_way.insert(head, UnderWay { batch, changes: Arc::clone(changes) });
         }
     }
@@ -185,13 +188,6 @@ impl Cache {
             Some(_) | None => drop(state.under_way.remove(&head)),
         }
     }
-}
-
-/// Returns `true` if none of the changed keys lies in the span.
-fn has_none(changed: &BTreeSet<(Table, Vec<u8>)>, table: Table, span: &Span) -> bool {
-    let start = Included((table, span.start.clone()));
-    let next = changed.range((start, Unbounded)).next();
-    next.is_none_or(|(other, key)| *other != table || !span.contains(key))
 }
 
 /// The head of all keys in a span. Returns `None` if there are several.

@@ -1,5 +1,7 @@
 //! The commit of a transaction.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use futures_util::future::try_join5;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
@@ -7,6 +9,25 @@ use tokio_postgres::types::ToSql;
 use crate::rows::{Note, Rows};
 use crate::schema;
 use crate::server::Client;
+
+/// Number of commits that look for each of their keys, and take none for new.
+#[derive(Default)]
+pub(crate) struct Caution(AtomicU32);
+
+impl Caution {
+    /// Number of such commits behind one that has taken a key for new that was there.
+    const COMMITS: u32 = 64;
+
+    pub(crate) fn raise(&self) {
+        self.0.store(Self::COMMITS, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if this commit is one of them.
+    pub(crate) fn take(&self) -> bool {
+        let one_less = |left: u32| left.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+}
 
 /// What a commit writes.
 pub(crate) struct Commit {
@@ -35,9 +56,8 @@ impl Commit {
         let has_deletes = !rows.deletes.is_empty();
         // A statement is a transaction, too.
         let is_alone = begin.is_some() && !is_pruned && !has_deletes;
-        let [tables, heads, hashes, rests, values] = rows.puts.of_put();
-        let write: [&(dyn ToSql + Sync); 9] =
-            [&note.heads, &note.numbers, &note.keys, &batch, tables, heads, hashes, rests, values];
+        let note_of: [&(dyn ToSql + Sync); 4] = [&note.heads, &note.numbers, &note.keys, &batch];
+        let write = [&note_of[..], &rows.puts.of_put(), &rows.added.of_put()].concat();
         let [tables, heads, hashes] = rows.deletes.of_keys();
         let (head, number) = (note.heads.first(), note.numbers.first());
         let delete: [&(dyn ToSql + Sync); 6] = [tables, heads, hashes, &head, &number, &batch];

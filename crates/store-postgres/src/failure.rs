@@ -43,6 +43,11 @@ struct NoAnswer;
 #[error("what is in memory has changed")]
 struct StaleMemory;
 
+/// Readers have all connections that they may have.
+#[derive(Debug, Error)]
+#[error("readers have all of their connections: `PostgresOptions::connections` allows more")]
+struct Busy;
+
 /// The store is being dropped.
 #[derive(Debug, Error)]
 #[error("the store is closed")]
@@ -108,6 +113,10 @@ impl Failure {
         Self { kind: Kind::Lost, source: Arc::new(NoAnswer) }
     }
 
+    pub(crate) fn busy() -> Self {
+        Self { kind: Kind::Lost, source: Arc::new(Busy) }
+    }
+
     pub(crate) fn stale() -> Self {
         Self { kind: Kind::Stale, source: Arc::new(StaleMemory) }
     }
@@ -135,6 +144,12 @@ impl Failure {
     /// Returns `true` if the transaction should be run again at once, and asks the server first.
     pub(crate) fn is_stale(&self) -> bool {
         self.kind == Kind::Stale
+    }
+
+    /// Returns `true` if nothing was changed, because a key that was taken for new is there.
+    pub(crate) fn is_about_a_key(&self) -> bool {
+        let error = self.source.downcast_ref::<tokio_postgres::Error>();
+        error.and_then(|error| error.code()) == Some(&SqlState::UNIQUE_VIOLATION)
     }
 
     /// Returns `true` if it is not known whether the last statement was carried out.

@@ -4,7 +4,7 @@
 //! that a reader looks at a few rows only. A writer locks the heads of what it may change, in their
 //! order. So writers never wait for each other in a circle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::ids::EnvironmentId;
 use store::overlay::Changes;
@@ -160,14 +160,18 @@ pub(crate) type Changed<'c> = (Table, &'c [u8], Option<&'c [u8]>);
 /// Changes of a commit, by the heads of their keys.
 pub(crate) fn by_head(changes: &Changes) -> BTreeMap<Head, Vec<Changed<'_>>> {
     let mut heads: BTreeMap<Head, Vec<_>> = BTreeMap::new();
-    for (table, changes) in changes.tables() {
-        for (key, value) in changes {
-            heads.entry(Head::of(table, key)).or_default().push((
-                table,
-                &key[..],
-                value.as_deref(),
-            ));
-        }
+    for changed in changes.iter() {
+        heads.entry(Head::of(changed.0, changed.1)).or_default().push(changed);
     }
     heads
+}
+
+/// The changes of a commit whose keys belong to a head.
+pub(crate) fn changed_in(changes: &Changes, head: Head) -> impl Iterator<Item = Changed<'_>> {
+    changes.iter().filter(move |(table, key, _)| Head::of(*table, key) == head)
+}
+
+/// The heads of all keys of a commit.
+pub(crate) fn heads_of(changes: &Changes) -> BTreeSet<Head> {
+    changes.iter().map(|(table, key, _)| Head::of(table, key)).collect()
 }

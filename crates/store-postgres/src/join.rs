@@ -34,11 +34,16 @@ pub(crate) type Params = Vec<Param>;
 
 /// Types of the parameters of statements on keys, of [`schema::WRITE`] and of [`schema::DELETE`].
 const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
-const WRITE: [Type; 9] = [
+const WRITE: [Type; 14] = [
     Type::INT2_ARRAY,
     Type::INT8_ARRAY,
     Type::BYTEA_ARRAY,
     Type::BYTEA,
+    Type::INT2_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
     Type::INT2_ARRAY,
     Type::BYTEA_ARRAY,
     Type::BYTEA_ARRAY,
@@ -195,7 +200,8 @@ impl<'h> View<'h> {
 
     /// Makes `changes` a part of the transaction.
     fn put(&self, changes: &Changes) -> Result<(), Failure> {
-        let rows = Rows::of(&self.shared.tables, changes);
+        // A key that is taken for new, and is not, would fail the transaction of the host.
+        let rows = Rows::of(&self.shared.tables, changes, |_, _| false);
         let note = Note::of(&self.shared.tables, &self.counts, changes)?;
         let mut batch = vec![0; 16];
         getrandom::fill(&mut batch)
@@ -208,6 +214,7 @@ impl<'h> View<'h> {
             Box::new(batch.clone()),
         ];
         write.extend(rows.puts.into_put());
+        write.extend(rows.added.into_put());
         self.query(schema::WRITE, typed(write, WRITE))?;
         if !rows.deletes.is_empty() {
             let mut delete = rows.deletes.into_keys();

@@ -34,6 +34,13 @@
 //! that reads what is not in memory locks the row with its first question. A read without effects
 //! (`Store::read_pure`) does the same without a lock.
 //!
+//! # What the server logs
+//!
+//! A key under which a transaction has seen no value is taken for new, and inserted without a look at
+//! what is there. If there is an entry after all, the server refuses the commit, and logs `duplicate key`
+//! with the key, which may contain the id or the email address of a subscriber. The transaction runs
+//! again, and the next 64 look for each of their keys.
+//!
 //! # When the server is away
 //!
 //! A write is tried again until [`PostgresOptions::patience`] is over, and so is the begin of a read.
@@ -95,6 +102,7 @@ use tokio_postgres::{Config, Socket};
 use crate::batch::{Unwritten, Writers};
 use crate::cache::Cache;
 use crate::clock::ServerClock;
+use crate::commit::Caution;
 use crate::failure::Failure;
 use crate::heads::Counts;
 use crate::news::Listeners;
@@ -131,7 +139,8 @@ pub struct PostgresOptions {
     /// The schema that has the relations of the store; `tidings` by default. It is created if there
     /// is none.
     pub schema: String,
-    /// Number of connections at most; 8 by default, and at least 2.
+    /// Number of connections at most; 8 by default, and at least 2. Readers leave two of them to
+    /// writers, or one if there are fewer than 4. A read keeps its connection until it ends.
     pub connections: usize,
     /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
     pub timeout: Duration,
@@ -169,6 +178,7 @@ pub(crate) struct Shared {
     clock: ServerClock,
     patience: Duration,
     commits_kept: u64,
+    caution: Caution,
     listeners: Listeners,
     poll: Duration,
 }
@@ -225,6 +235,7 @@ impl PostgresStore {
             clock,
             patience: options.patience,
             commits_kept: COMMITS_KEPT,
+            caution: Caution::default(),
             listeners: Listeners::default(),
             poll: options.poll,
         };
@@ -271,7 +282,8 @@ fn try_open_schema(
     options: &PostgresOptions,
 ) -> Result<(Opened, Vec<(i16, String)>), Failure> {
     let schema = options.schema.clone();
-    let opened = server.begin("open the schema", move |client| async move {
+    // No writer has to be kept from waiting yet.
+    let opened = server.begin(Mode::Read, "open the schema", move |client| async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
         let opened = schema::migrate(&client, &schema, &names).await?;
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;

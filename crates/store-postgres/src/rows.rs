@@ -31,7 +31,10 @@ impl Note {
 }
 
 /// Changes as the parameters of statements.
+#[derive(Default)]
 pub(crate) struct Rows {
+    /// Entries whose keys are likely to be new.
+    pub(crate) added: Columns,
     pub(crate) puts: Columns,
     pub(crate) deletes: Columns,
 }
@@ -46,14 +49,21 @@ pub(crate) struct Columns {
 }
 
 impl Rows {
-    pub(crate) fn of(tables: &Tables, changes: &Changes) -> Self {
-        let mut rows = Self { puts: Columns::default(), deletes: Columns::default() };
-        for (table, changes) in changes.tables() {
-            for (key, value) in changes {
-                let columns = if value.is_some() { &mut rows.puts } else { &mut rows.deletes };
-                columns.push(tables.number(table), key);
-                columns.values.extend(value.clone());
-            }
+    /// The rows of `changes`. `is_new` says which keys are taken for new.
+    pub(crate) fn of(
+        tables: &Tables,
+        changes: &Changes,
+        is_new: impl Fn(Table, &[u8]) -> bool,
+    ) -> Self {
+        let mut rows = Self::default();
+        for (table, key, value) in changes.iter() {
+            let columns = match value {
+                Some(_) if is_new(table, key) => &mut rows.added,
+                Some(_) => &mut rows.puts,
+                None => &mut rows.deletes,
+            };
+            columns.push(tables.number(table), key);
+            columns.values.extend(value.map(<[u8]>::to_vec));
         }
         rows
     }

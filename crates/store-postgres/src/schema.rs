@@ -103,6 +103,9 @@ pub(crate) const GET_WANTED: &str = "SELECT entry.tbl, entry.head, entry.rest, e
 /// Writes the entries of a commit, and notes it for other processes. Returns the number of its heads, or
 /// writes nothing and returns less if the count of one is another one than that before the commit. It
 /// locks the heads, and is a transaction if there is no other one.
+///
+/// The last five parameters are entries whose keys are taken for new. It fails if one is there: an
+/// insertion that need not look for its key first takes half of the time.
 pub(crate) const WRITE: &str = "WITH head AS (
         UPDATE tidings_heads SET commits = new.number
         FROM unnest($1::int2[], $2::int8[]) AS new (head, number)
@@ -118,6 +121,10 @@ pub(crate) const WRITE: &str = "WITH head AS (
         SELECT * FROM unnest($5::int2[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
         WHERE (SELECT count(*) FROM head) = cardinality($1)
         ON CONFLICT (tbl, head, hash) DO UPDATE SET value = excluded.value
+    ), added AS (
+        INSERT INTO tidings_entries (tbl, head, hash, rest, value)
+        SELECT * FROM unnest($10::int2[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[])
+        WHERE (SELECT count(*) FROM head) = cardinality($1)
     )
     SELECT count(*) FROM head";
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
@@ -20,11 +21,31 @@ use crate::PostgresOptions;
 use crate::calls::{Connect, Ears, connect_by, keep};
 use crate::failure::Failure;
 use crate::schema::quoted;
+use crate::view::Mode;
 
 /// A connection of the pool.
-pub(crate) type Client = Arc<Object>;
+pub(crate) type Client = Arc<Connection>;
+
+/// A connection, which is given back when it is dropped.
+pub(crate) struct Connection {
+    object: Object,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Deref for Connection {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        &self.object
+    }
+}
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
+
+/// Number of connections that readers leave to writers, if there are enough. Writers go one by one. A
+/// commit whose connection breaks is looked for on another one, and that of a failed writer is cleared
+/// while the next one writes.
+const OF_WRITERS: usize = 2;
 
 /// How much longer than a statement may run a call waits for the answer.
 const GRACE: Duration = Duration::from_secs(5);
@@ -33,6 +54,10 @@ pub(crate) struct Server {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     pool: Pool,
+    /// Readers that may have a connection, so that no writer waits for a crowd of them.
+    readers: Arc<Semaphore>,
+    /// How long a reader waits until it may have a connection.
+    timeout: Duration,
     patience: Duration,
     round_trips: AtomicU64,
     connect: Arc<Connect>,
@@ -64,18 +89,22 @@ impl Server {
                 async move { client.batch_execute(&settings).await.map_err(HookError::Backend) },
             )
         });
+        let connections = options.connections.max(2);
         let pool = Pool::builder(manager)
-            .max_size(options.connections.max(2))
+            .max_size(connections)
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .wait_timeout(Some(options.timeout))
             .create_timeout(Some(options.timeout))
             .post_create(prepare)
             .build()
             .map_err(|error| Failure::refused("make a pool", error))?;
+        let of_readers = connections - OF_WRITERS.min(connections / 2);
         let patience = options.timeout.saturating_add(GRACE);
         Ok(Self {
             runtime: Some(runtime),
             pool,
+            readers: Arc::new(Semaphore::new(of_readers)),
+            timeout: options.timeout,
             patience,
             round_trips: AtomicU64::new(0),
             connect,
@@ -96,10 +125,11 @@ impl Server {
         self.commits.notify_one();
     }
 
-    /// Takes a connection from the pool, and waits for the answer to its first question. If there is
-    /// none, the transaction of the connection is ended.
+    /// Takes a connection for a transaction of that mode, and waits for the answer to its first
+    /// question. If there is none, the transaction of the connection is ended.
     pub(crate) fn begin<T: Send + 'static, F>(
         &self,
+        mode: Mode,
         action: &'static str,
         question: impl FnOnce(Client) -> F + Send + 'static,
     ) -> Result<(Client, T), Failure>
@@ -108,8 +138,14 @@ impl Server {
     {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         let (pool, patience) = (self.pool.clone(), self.patience);
+        let readers = (mode == Mode::Read).then(|| (Arc::clone(&self.readers), self.timeout));
         self.wait(async move {
-            let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
+            let permit = match readers {
+                Some((readers, timeout)) => Some(one_of(readers, timeout).await?),
+                None => None,
+            };
+            let object = pool.get().await.map_err(Failure::of_pool)?;
+            let client = Arc::new(Connection { object, _permit: permit });
             match answer(action, patience, question(Arc::clone(&client))).await {
                 Ok(answer) => Ok((client, answer)),
                 Err(failure) => {
@@ -156,6 +192,15 @@ impl Server {
     }
 }
 
+/// Waits until one more reader may have a connection.
+async fn one_of(
+    readers: Arc<Semaphore>,
+    timeout: Duration,
+) -> Result<OwnedSemaphorePermit, Failure> {
+    let permit = tokio::time::timeout(timeout, readers.acquire_owned()).await;
+    permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
+}
+
 async fn answer<T>(
     action: &'static str,
     patience: Duration,
@@ -174,7 +219,7 @@ async fn end(client: Client, patience: Duration) {
     if !matches!(ended, Ok(Ok(())))
         && let Ok(client) = Arc::try_unwrap(client)
     {
-        drop(Object::take(client));
+        drop(Object::take(client.object));
     }
 }
 

@@ -3,7 +3,7 @@
 mod reads;
 
 use std::cell::{Ref, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::{fmt, mem};
 
@@ -16,7 +16,7 @@ use crate::Shared;
 use crate::batch::Outcome;
 use crate::commit::Commit;
 use crate::failure::Failure;
-use crate::heads::{Counts, Head, Lock, by_head};
+use crate::heads::{Counts, Head, Lock, heads_of};
 use crate::prefetched::{Prefetched, values_of};
 use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
@@ -34,14 +34,16 @@ pub(crate) struct View {
     counts: RefCell<Counts>,
     /// What becomes of a commit that it begins behind, and the counts then.
     behind: RefCell<Option<Behind>>,
-    /// Its bodies see the changes of that commit.
-    sees_changes: bool,
+    /// The changes of that commit, which its bodies see.
+    ahead: Option<Arc<Changes>>,
     failed: RefCell<Option<Failure>>,
     /// Number of values of each table that were asked for one by one.
     missed: RefCell<HashMap<Table, u32>>,
     /// Keys whose values are read with the next question.
     noted: RefCell<BTreeSet<(Table, Vec<u8>)>>,
     prefetched: Prefetched,
+    /// Keys of entries that a transaction which writes has seen.
+    found: RefCell<HashMap<Table, HashSet<Vec<u8>>>>,
 }
 
 /// How far a transaction has got.
@@ -74,8 +76,13 @@ impl View {
 
     /// A transaction that begins with its first question. What is in memory is taken for right until
     /// then. It fails if that was wrong, or if the commit before it fails.
-    pub(crate) fn guess(shared: &Arc<Shared>, mode: Mode, behind: Option<Behind>) -> Self {
+    pub(crate) fn guess(
+        shared: &Arc<Shared>,
+        mode: Mode,
+        behind: Option<(Behind, Arc<Changes>)>,
+    ) -> Self {
         let known = shared.cache.counts();
+        let (behind, ahead) = behind.unzip();
         let counts = match mode {
             Mode::Read => known,
             // What is not locked may change at any time.
@@ -86,12 +93,13 @@ impl View {
             mode,
             stage: RefCell::new(Stage::Guess(Seen::default())),
             counts: RefCell::new(counts),
-            sees_changes: behind.is_some(),
+            ahead,
             behind: RefCell::new(behind),
             failed: RefCell::default(),
             missed: RefCell::default(),
             noted: RefCell::default(),
             prefetched: Prefetched::default(),
+            found: RefCell::default(),
         }
     }
 
@@ -107,12 +115,13 @@ impl View {
             wanted.extend(self.shared.cache.wanted(lock));
         }
         let (row, keys) = (known.to_row(), self.question_for(&wanted));
-        let begun = self.shared.server.begin("begin a transaction", move |client| async move {
-            match mode {
-                Mode::Read => begin_read(&client, row, (keys, question)).await,
-                Mode::Write(lock) => begin_write(&client, lock, row, (keys, question)).await,
-            }
-        });
+        let begun =
+            self.shared.server.begin(mode, "begin a transaction", move |client| async move {
+                match mode {
+                    Mode::Read => begin_read(&client, row, (keys, question)).await,
+                    Mode::Write(lock) => begin_write(&client, lock, row, (keys, question)).await,
+                }
+            });
         let (client, begun) = begun?;
         self.stage.replace(Stage::Begun(client));
         let told = Told::read(&self.shared.tables, &begun.news)?;
@@ -158,7 +167,7 @@ impl View {
             *self.failed.borrow_mut() = Some(failure);
         }
         let mut counts = self.counts().clone();
-        for head in by_head(changes).into_keys() {
+        for head in heads_of(changes) {
             if let Ok(number) = self.next_commit(head) {
                 counts.set(head, number);
             }
@@ -169,7 +178,7 @@ impl View {
     /// Takes the counts of the server, if what was seen is still right. Of changes that bodies have seen
     /// before their commit, it is not known which have been read.
     fn check(&self, seen: &Seen, counts: Counts) -> Result<(), Failure> {
-        let is_next = !self.sees_changes || *self.counts() == counts;
+        let is_next = self.ahead.is_none() || *self.counts() == counts;
         let guessed = self.counts.replace(counts);
         let is_right = is_next && seen.is_same(&self.shared.cache, &guessed);
         if is_right { Ok(()) } else { Err(Failure::stale()) }
@@ -208,7 +217,7 @@ impl View {
         let values = self.question_for(&noted);
         seen.add(reads);
         seen.add(Seen::of_keys(noted.iter().cloned()));
-        let asked = self.shared.server.begin("read entries", move |client| async move {
+        let asked = self.shared.server.begin(self.mode, "read entries", move |client| async move {
             let (question, values) =
                 (prepare(&client, question).await?, prepare(&client, values).await?);
             let news = prepare(&client, Some(news)).await?;
@@ -232,8 +241,10 @@ impl View {
 
     /// Makes `changes` durable, in one round trip. `batch` identifies them.
     pub(crate) fn commit(&self, changes: &Arc<Changes>, batch: [u8; 16]) -> Result<(), Failure> {
+        let is_cautious = self.shared.caution.take();
+        let is_new = |table, key: &[u8]| !is_cautious && self.is_new(table, key);
         let commit = Commit {
-            rows: Rows::of(&self.shared.tables, changes),
+            rows: Rows::of(&self.shared.tables, changes, is_new),
             note: Note::of(&self.shared.tables, &self.counts(), changes)?,
             batch,
             kept: self.shared.commits_kept.cast_signed(),
@@ -242,12 +253,16 @@ impl View {
         let made = self.make(commit);
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
         let is_made = matches!(made, Ok(true));
-        for head in by_head(changes).into_keys() {
+        for head in heads_of(changes) {
             let number = self.next_commit(head).ok().filter(|_| is_made);
             self.shared.cache.commit(head, number);
             if matches!(made, Ok(false)) {
                 self.shared.cache.doubt(head);
             }
+        }
+        if !is_cautious && made.as_ref().is_err_and(Failure::is_about_a_key) {
+            self.shared.caution.raise();
+            return Err(Failure::stale());
         }
         if !made? {
             return Err(Failure::stale());
@@ -266,7 +281,7 @@ impl View {
         let server = &self.shared.server;
         let is_made = match client {
             None => {
-                let begun = server.begin("commit a transaction", |client| async move {
+                let begun = server.begin(self.mode, "commit a transaction", |client| async move {
                     commit.make(&client, Some(schema::BEGIN_WRITE)).await
                 });
                 begun?.1

@@ -7,8 +7,9 @@ use store::Table;
 use store::overlay::Changes;
 
 use super::Value;
+use super::changed::ChangedKeys;
 use crate::gaps::Gaps;
-use crate::heads::{Counts, Head, by_head};
+use crate::heads::{Counts, Head, changed_in};
 use crate::told::News;
 
 /// Largest value that is kept, in bytes.
@@ -28,6 +29,12 @@ const STALE: usize = 512;
 
 /// Number of changed keys of a head that are remembered.
 pub(super) const RECENT: usize = 4_096;
+
+/// Largest number of keys of a head in a commit of this process whose values are all kept.
+pub(super) const SMALL_COMMIT: usize = 64;
+
+/// Number of entries of [`State::recent`] that are looked at for the first count of a value.
+const LOOK_BACK: usize = 4;
 
 /// Number of transactions that want a value which another process has changed.
 pub(super) const TIMES_WANTED: u8 = 4;
@@ -56,7 +63,7 @@ struct Recent {
     /// Count of the head before the first of them, and behind the last one.
     after: u64,
     until: u64,
-    keys: BTreeSet<(Table, Vec<u8>)>,
+    keys: ChangedKeys,
 }
 
 /// A commit that is not known to be made.
@@ -112,16 +119,20 @@ impl State {
             && own.zip(news).is_some_and(|(own, news)| own.batch[..] == news.batch[..])
     }
 
-    /// Follows the commit that is under way.
+    /// Follows the commit that is under way. Of the values of a large one those are kept whose keys are
+    /// known, so that a bulk of events leaves room for what is read again.
     pub(super) fn commit(&mut self, most: usize, head: Head, number: u64) {
         let Some(UnderWay { changes, .. }) = self.under_way.remove(&head) else { return };
-        let changes = by_head(&changes).remove(&head).unwrap_or_default();
-        let keys = changes.iter().map(|(table, key, _)| (*table, key.to_vec()));
+        let changed = || changed_in(&changes, head);
+        let keys = ChangedKeys::of(changed().map(|(table, key, _)| (table, key)));
+        let is_small = keys.len() <= SMALL_COMMIT;
         self.remember(head, (number - 1, number), keys);
-        for (table, key, value) in &changes {
-            self.end_gaps(head, *table, key);
-            let entry = Entry { since: number, value: value.map(Arc::from) };
-            self.set(most, head, (*table, key), entry);
+        for (table, key, value) in changed() {
+            self.end_gaps(head, table, key);
+            if is_small || self.knows(head, table, key) {
+                let entry = Entry { since: number, value: value.map(Arc::from) };
+                self.set(most, head, (table, key), entry);
+            }
         }
         *self.own.entry(head).or_default() += 1;
         self.counts.set(head, number);
@@ -149,6 +160,11 @@ impl State {
         self.size += size;
         let entries = self.entries.entry(head).or_default().entry(table).or_default();
         entries.insert(key.to_vec(), entry);
+    }
+
+    fn knows(&self, head: Head, table: Table, key: &[u8]) -> bool {
+        let entries = self.entries.get(&head).and_then(|entries| entries.get(&table));
+        entries.is_some_and(|entries| entries.contains_key(key))
     }
 
     /// Returns `true` if the value of the key was known.
@@ -192,7 +208,7 @@ impl State {
         &self,
         head: Head,
         since: u64,
-        is_spared: impl Fn(&BTreeSet<(Table, Vec<u8>)>) -> bool,
+        is_spared: impl Fn(&ChangedKeys) -> bool,
     ) -> bool {
         if self.counts.get(head) == Some(since) {
             return true;
@@ -207,14 +223,28 @@ impl State {
         is_unchanged && oldest.is_some_and(|after| after <= since)
     }
 
-    pub(super) fn remember(
-        &mut self,
+    /// The first count from which on `is_spared` holds for all commits up to `count`, as far as the
+    /// last few before that tell. A transaction that waits for one of them sees the state before it.
+    pub(super) fn unchanged_since(
+        &self,
         head: Head,
-        (after, until): (u64, u64),
-        keys: impl Iterator<Item = (Table, Vec<u8>)>,
-    ) {
+        count: u64,
+        is_spared: impl Fn(&ChangedKeys) -> bool,
+    ) -> u64 {
+        let mut since = count;
+        let recent = self.recent.get(&head).into_iter().flatten().rev();
+        for recent in recent.skip_while(|recent| recent.until > count).take(LOOK_BACK) {
+            if recent.until != since || !is_spared(&recent.keys) {
+                break;
+            }
+            since = recent.after;
+        }
+        since
+    }
+
+    pub(super) fn remember(&mut self, head: Head, (after, until): (u64, u64), keys: ChangedKeys) {
         let recent = self.recent.entry(head).or_default();
-        recent.push_back(Recent { after, until, keys: keys.collect() });
+        recent.push_back(Recent { after, until, keys });
         let mut size = recent.iter().map(|recent| recent.keys.len()).sum::<usize>();
         while size > RECENT {
             size -= recent.pop_front().map_or(size, |oldest| oldest.keys.len());

@@ -1,4 +1,4 @@
-use super::state::{RECENT, TIMES_WANTED, WANTED_OF_A_TABLE};
+use super::state::{RECENT, SMALL_COMMIT, TIMES_WANTED, WANTED_OF_A_TABLE};
 use super::*;
 
 const TABLE: Table = Table::Subscribers;
@@ -97,6 +97,44 @@ fn what_a_view_has_read_is_kept_unless_it_was_changed_meanwhile() {
     }
 }
 
+/// A transaction that waits for a commit sees the counts before it.
+#[test]
+fn what_was_read_is_known_before_commits_that_have_spared_it() {
+    let cache = cache();
+    let is_known = |count, name| {
+        let is_gap = cache.is_gap(&counts(count), TABLE, &span(name, b"z"));
+        (cache.get(&counts(count), TABLE, &key(name)).is_some(), is_gap)
+    };
+    for (number, name) in [(2, b"a"), (3, b"s"), (4, b"b")] {
+        commit(&cache, number, name);
+    }
+    // Two commits of others, of which one may have spared it.
+    let keys = |name| Some(vec![(TABLE, key(name))]);
+    cache.follow(&counts(6), &[news(5, keys(b"c")), news(6, keys(b"d"))]);
+    cache.keep(&counts(6), TABLE, &key(b"s"), &None);
+    cache.keep_gap(&counts(6), TABLE, &span(b"s", b"z"));
+    for count in 3..=6 {
+        assert_eq!(is_known(count, b"s"), (true, true), "{count}");
+    }
+    assert_eq!(is_known(2, b"s"), (false, false));
+    cache.keep(&counts(5), TABLE, &key(b"t"), &None);
+    assert_eq!((is_known(5, b"t").0, is_known(4, b"t").0), (true, false));
+}
+
+/// Of several commits at once, the keys come in no order.
+#[test]
+fn what_several_commits_have_changed_is_known() {
+    let cache = cache();
+    let keys = |name| Some(vec![(TABLE, key(name))]);
+    cache.follow(&counts(3), &[news(2, keys(b"d")), news(3, keys(b"b"))]);
+    for (name, is_same) in [(b"a", true), (b"b", false), (b"c", true), (b"d", false), (b"e", true)]
+    {
+        cache.keep(&counts(1), TABLE, &key(name), &None);
+        assert_eq!(cache.is_same(&counts(1), TABLE, &key(name)), is_same, "{name:?}");
+        assert_eq!(cache.get(&counts(3), TABLE, &key(name)).is_some(), is_same, "{name:?}");
+    }
+}
+
 #[test]
 fn a_gap_is_as_long_as_all_spans_that_touch() {
     let cache = cache();
@@ -108,11 +146,30 @@ fn a_gap_is_as_long_as_all_spans_that_touch() {
     assert!(!is_gap(b"b", b"g") && !is_gap(b"a", b"c") && !is_gap(b"f", b"h"));
 }
 
+/// Much is written by a bulk of events, and little of it is read soon.
+#[test]
+fn values_of_a_large_commit_are_kept_if_their_keys_were_read() {
+    for (size, is_kept) in [(SMALL_COMMIT, true), (SMALL_COMMIT + 1, false)] {
+        let (cache, mut own) = (cache(), Changes::default());
+        let keys: Vec<_> = (0..size).map(|number| key(&number.to_be_bytes())).collect();
+        for key in &keys {
+            own.set(TABLE, key, Some(b"value".to_vec()));
+        }
+        cache.keep(&counts(1), TABLE, &keys[3], &None);
+        cache.expect([7; 16], &Arc::new(own));
+        cache.commit(head(), Some(2));
+        let value = |key: &[u8]| cache.get(&counts(2), TABLE, key);
+        assert_eq!(value(&keys[3]).flatten().as_deref(), Some(&b"value"[..]));
+        assert_eq!(value(&keys[4]).is_some(), is_kept);
+    }
+}
+
 /// A reader asks for news before the writer knows that its commit is made.
 #[test]
 fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
     for (batch, is_own) in [([7; 16], true), ([8; 16], false)] {
         let cache = cache();
+        cache.keep(&counts(1), TABLE, &key(b"a"), &None);
         let mut changes = Changes::default();
         changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
         cache.expect([7; 16], &Arc::new(changes));

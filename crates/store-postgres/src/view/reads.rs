@@ -7,7 +7,7 @@ use std::sync::Arc;
 use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
 use tokio_postgres::{Error, Row};
 
-use super::{Stage, View};
+use super::{Mode, Stage, View};
 use crate::Params;
 use crate::cache::Value;
 use crate::prefetched::unknown;
@@ -28,6 +28,9 @@ impl View {
     /// A value in memory, which is read.
     fn read(&self, table: Table, key: &[u8]) -> Option<Value> {
         let value = self.known(table, key)?;
+        if value.is_some() {
+            self.note_found(table, key);
+        }
         if let Stage::Guess(seen) = &mut *self.stage.borrow_mut() {
             seen.keys.push((table, key.to_vec()));
         }
@@ -35,7 +38,24 @@ impl View {
     }
 
     pub(super) fn keep(&self, table: Table, key: &[u8], value: &Value) {
+        if value.is_some() {
+            self.note_found(table, key);
+        }
         self.shared.cache.keep(&self.counts(), table, key, value);
+    }
+
+    /// Returns `true` if a key is likely to be new: no value was seen under it.
+    pub(super) fn is_new(&self, table: Table, key: &[u8]) -> bool {
+        let is_put = self.ahead.as_ref().is_some_and(|ahead| ahead.puts(table, key));
+        let is_found = self.found.borrow().get(&table).is_some_and(|keys| keys.contains(key));
+        !is_put && !is_found && !matches!(self.known(table, key), Some(Some(_)))
+    }
+
+    /// Notes for a commit that there is an entry, which the cache may forget before.
+    fn note_found(&self, table: Table, key: &[u8]) {
+        if let Mode::Write(_) = self.mode {
+            self.found.borrow_mut().entry(table).or_default().insert(key.to_vec());
+        }
     }
 
     /// Reads a value. A body that reads one value of a table after the other gets more and more of
@@ -93,6 +113,10 @@ impl View {
             return Ok(Vec::new());
         }
         let rows = self.fetch_page(table, span, order, limit)?;
+        if let Mode::Write(_) = self.mode {
+            let keys = rows.iter().map(key_of).collect::<Result<Vec<_>, Error>>();
+            self.found.borrow_mut().entry(table).or_default().extend(keys.map_err(unreadable)?);
+        }
         if rows.is_empty() {
             self.shared.cache.keep_gap(&self.counts(), table, span);
         }

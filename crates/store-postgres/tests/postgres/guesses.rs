@@ -1,10 +1,11 @@
 //! Transactions that take for right what is in memory, and ask the server when they end.
 
+use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use store::{Decision, Error, Snapshot, Store, Table, Transaction, WriteScope};
+use store::{Decision, Error, Order, Snapshot, Store, Table, Transaction, WriteScope};
 use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
@@ -52,6 +53,64 @@ fn a_body_that_another_process_has_overtaken_runs_again() {
         });
         added.unwrap();
         assert_eq!((runs, count(&there, "count")), (2, round * (ROUNDS + 2)));
+    }
+}
+
+/// Keys that were not read are taken for new.
+#[test]
+fn an_entry_that_was_not_read_is_overwritten() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let (here, there) = (place.open(), place.open());
+    for round in 1..=3_u64 {
+        (0..ROUNDS).for_each(|_| increment(&there, "count"));
+        let mut runs = 0;
+        let overwritten = here.write_within(scope(), &mut |tx| {
+            runs += 1;
+            tx.put(TABLE, &key("count"), &0_u64.to_be_bytes())?;
+            tx.put(TABLE, &key(&format!("new-{round}")), b"value")?;
+            Ok(Decision::Commit)
+        });
+        overwritten.unwrap();
+        // The second time, it looks for its keys.
+        assert_eq!((runs, count(&there, "count")), (if round == 1 { 2 } else { 1 }, 0));
+    }
+    assert_eq!(count(&here, "count"), 0);
+}
+
+/// Entries that a body has seen are not taken for new, however it has seen them.
+#[test]
+fn an_entry_that_was_read_is_overwritten_at_once() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let there = place.open();
+    // Values of this size are not kept in memory.
+    let large = vec![7; 20 << 10];
+    let put = |tx: &mut dyn Transaction, name: &str, value: &[u8]| tx.put(TABLE, &key(name), value);
+    let names = ["got", "listed"];
+    let filled = there.write_within(scope(), &mut |tx| {
+        names.iter().try_for_each(|name| put(tx, name, &large)).map(|()| Decision::Commit)
+    });
+    filled.unwrap();
+    let here = place.open();
+    (0..ROUNDS).for_each(|_| increment(&here, "count"));
+    type See = fn(&mut dyn Transaction) -> store::Result<()>;
+    let see: [(&str, See); 2] = [
+        ("got", |tx| tx.get(TABLE, &key("got"), &mut |_| ()).map(drop)),
+        ("listed", |tx| {
+            let range = (Bound::Included(key("l")), Bound::Excluded(key("m")));
+            tx.scan(TABLE, &range, Order::Ascending, None, &mut |_, _| ControlFlow::Continue(()))
+        }),
+    ];
+    for (name, see) in see {
+        let mut runs = 0;
+        let overwritten = here.write_within(scope(), &mut |tx| {
+            runs += 1;
+            see(tx)?;
+            put(tx, name, b"small").map(|()| Decision::Commit)
+        });
+        overwritten.unwrap();
+        assert_eq!(runs, 1, "{name}");
     }
 }
 

@@ -53,6 +53,18 @@ impl Changes {
         }
     }
 
+    /// Returns `true` if `key` gets a value.
+    pub fn puts(&self, table: Table, key: &[u8]) -> bool {
+        matches!(self.change(table, key), Some(Some(_)))
+    }
+
+    /// Each changed key with its new value, or with `None` for a removal, in the order of tables and keys.
+    pub fn iter(&self) -> impl Iterator<Item = (Table, &[u8], Option<&[u8]>)> {
+        self.tables.iter().flat_map(|(table, changes)| {
+            changes.iter().map(|(key, change)| (*table, &key[..], change.as_deref()))
+        })
+    }
+
     /// Each changed table with its changes, in the order of their keys.
     pub fn tables(&self) -> impl Iterator<Item = (Table, &BTreeMap<Vec<u8>, Change>)> {
         self.tables.iter().map(|(table, changes)| (*table, changes))
