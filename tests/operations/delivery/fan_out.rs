@@ -168,11 +168,7 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
             "credentials": { "webhookUrl": "https://chat.example/ada" },
         }] }));
         world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
-        let connect = json!({
-            "identifier": "work", "integrationIdentifier": "slack", "subscriberId": "ada",
-            "workspace": { "id": "T1" }, "auth": { "accessToken": "token" },
-        });
-        world.env.channel_connections().create(&parsed(connect)).unwrap();
+        connect(&world, "slack");
         endpoint(
             &world,
             "channel",
@@ -245,6 +241,35 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
     });
 }
 
+/// A token is for the service of its integration only.
+#[test]
+fn a_connection_that_is_created_again_for_another_integration_is_not_used() {
+    on_both(|world| {
+        world.active_integration("chat", "slack");
+        world.active_integration("chat", "discord");
+        world.bare_subscriber("ada");
+        world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+        connect(&world, "slack");
+        let user = json!({
+            "type": "slack_user", "endpoint": { "userId": "U1" }, "connectionIdentifier": "work",
+        });
+        endpoint(&world, "user", user);
+
+        for (integration, is_used) in [("slack", true), ("discord", false)] {
+            world.env.channel_connections().delete("work").unwrap();
+            connect(&world, integration);
+            world.notify("chat", "ada");
+            assert_eq!(world.run_due().sent, 1);
+            let sent = world.outbox.sent().pop().unwrap();
+            let Address::Workspace { workspace, access_token, .. } = sent.address else {
+                panic!("{:?}", sent.address)
+            };
+            let used = (workspace.is_some(), access_token.is_some());
+            assert_eq!(used, (is_used, is_used), "{integration}");
+        }
+    });
+}
+
 #[test]
 fn a_trigger_may_name_one_of_the_integrations() {
     on_both(|world| {
@@ -275,6 +300,14 @@ fn a_resent_message_goes_to_each_device_again() {
         let phone = Destination::Device { token: "phone".into() };
         assert!(job.sends.iter().any(|send| send.target.to == phone));
     });
+}
+
+fn connect(world: &World, integration: &str) {
+    let create = json!({
+        "identifier": "work", "integrationIdentifier": integration, "subscriberId": "ada",
+        "workspace": { "id": "T1" }, "auth": { "accessToken": "token" },
+    });
+    world.env.channel_connections().create(&parsed(create)).unwrap();
 }
 
 fn endpoint(world: &World, identifier: &str, fields: Value) {

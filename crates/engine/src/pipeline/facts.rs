@@ -295,7 +295,10 @@ impl Preferences {
 fn connection_of(view: &dyn View, endpoint: &ChannelEndpoint) -> Result<Option<ChannelConnection>> {
     let environment = view.environment_id();
     if let Some(identifier) = &endpoint.connection_identifier {
-        return Ok(view.find(&layout::connection(environment, identifier))?);
+        let found: Option<ChannelConnection> =
+            view.find(&layout::connection(environment, identifier))?;
+        // One that was created again may be another integration's, whose token is not for this one.
+        return Ok(found.filter(|found| found.integration_id == endpoint.integration_id));
     }
     for subscriber in [Some(&endpoint.subscriber_id), None] {
         let (integration, contexts) = (endpoint.integration_id, &endpoint.context_keys);
