@@ -8,7 +8,8 @@ use crate::ids::{
     WorkflowId,
 };
 use crate::notification::Notification;
-use crate::step::{DigestEvent, EventKey};
+use crate::step::{DigestEvent, EventKey, Slot};
+use crate::task::CLOCK_DIFFERENCE;
 use crate::time::Timestamp;
 
 /// What a digest step has of the events with one key, for a subscriber and a set of contexts.
@@ -99,6 +100,9 @@ pub struct ThrottleSlot {
     /// Notification that has taken the place.
     #[serde(rename = "_notificationId")]
     pub notification_id: NotificationId,
+    /// Time at which it has taken the place, if that is not its creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<Timestamp>,
 }
 
 /// Page of the events of a digest.
@@ -125,6 +129,21 @@ impl WindowEvent {
             time: self.created_at,
             payload: notification.payload.clone().unwrap_or_default(),
         }
+    }
+}
+
+impl ThrottleSlot {
+    /// Returns the place that a notification takes at `now`.
+    pub fn new(id: BucketId, slot: Slot, notification: &Notification, now: Timestamp) -> Self {
+        let taken_at = Some(now).filter(|now| *now != notification.created_at);
+        Self { id, until: slot.until, notification_id: notification.id, taken_at }
+    }
+
+    /// Returns `true` if the place was taken under a clock that was ahead of `now` by more than a day.
+    /// Such a place does not count.
+    pub fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
+        let taken_at = self.taken_at.unwrap_or(self.notification_id.created_at());
+        taken_at > now.after(CLOCK_DIFFERENCE)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{event_at, log, say, statuses};
+use super::{delay, event_at, log, run_at, say, statuses};
 use crate::world::{World, on_both};
 
 fn throttled(world: &World, metadata: Value) {
@@ -74,5 +74,27 @@ fn a_window_is_fixed_or_slides() {
             assert_eq!(passed, expected, "{kind}");
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
+    }
+}
+
+/// The throttle comes first, or behind a delay that has begun under the right clock.
+#[test]
+fn a_place_that_was_taken_under_a_clock_that_was_ahead_is_free() {
+    let hour = json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } });
+    let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+    let (at_once, later) = (vec![hour.clone(), say("!")], vec![minute, hour, say("!")]);
+    for (days, told) in [(1, 1), (400, 2)] {
+        let ahead = days * 86_400;
+        for (steps, triggered_at) in [(&at_once, ahead), (&later, 0)] {
+            on_both(|world| {
+                world.workflow_of("codes", steps);
+                event_at(&world, triggered_at, "codes", json!({}));
+                run_at(&world, ahead);
+                event_at(&world, 1, "codes", json!({}));
+                run_at(&world, 120);
+                assert_eq!(world.inbox("ada").len(), told, "{days} {triggered_at}");
+                assert_eq!(world.engine.check().unwrap().findings, []);
+            });
+        }
     }
 }

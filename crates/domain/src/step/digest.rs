@@ -11,6 +11,7 @@ use crate::contact::TimeZone;
 use crate::error::{Invalid, Reason};
 use crate::json::{Object, shape};
 use crate::setters::setters;
+use crate::task::CLOCK_DIFFERENCE;
 use crate::time::Timestamp;
 use crate::vocabulary::TimeUnit;
 
@@ -123,8 +124,7 @@ pub enum Arrival {
 impl DigestState {
     // Nothing is known if the latest event is one of a clock that was ahead.
     fn as_of(self, now: Timestamp) -> Self {
-        let day = Duration::from_secs(24 * 60 * 60);
-        let is_ahead = self.last_event.is_some_and(|last| last > now.after(day));
+        let is_ahead = self.last_event.is_some_and(|last| last > now.after(CLOCK_DIFFERENCE));
         if is_ahead { Self::default() } else { self }
     }
 }

@@ -142,9 +142,8 @@ impl Course<'_, '_> {
             self.note(job, || FindingKind::throttle(&limit.metadata, taken.len(), *admission))?;
         }
         match admission {
-            Ok(Admission::Admitted(Slot { until })) => {
-                let notification_id = self.notification.id;
-                self.tx.insert(&ThrottleSlot { id, until, notification_id })?;
+            Ok(Admission::Admitted(slot)) => {
+                self.tx.insert(&ThrottleSlot::new(id, slot, &self.notification, now))?;
                 self.complete(job, Detail::ThrottlePassed, None);
                 Ok(ControlFlow::Continue(()))
             }
@@ -188,7 +187,8 @@ impl Course<'_, '_> {
     }
 
     // The places that are taken: of all that there are, those that are free last. There are more if the
-    // throttle had more places before. Some of those that are free again are removed.
+    // throttle had more places before. Some of those that are free again are removed, and all of a clock
+    // that was ahead.
     fn taken(&mut self, id: &BucketId, places: usize) -> Result<Vec<Slot>> {
         // Each event takes one place, so the number of free ones falls.
         const AT_A_TIME: usize = 4;
@@ -198,7 +198,14 @@ impl Course<'_, '_> {
             self.tx.remove(&slot)?;
         }
         let taken = layout::taken_throttle_slots(id, now);
-        let taken = self.tx.first::<ThrottleSlot>(&taken, Order::Descending, places)?;
-        Ok(taken.into_iter().map(|slot| Slot { until: slot.until }).collect())
+        loop {
+            let found = self.tx.first::<ThrottleSlot>(&taken, Order::Descending, places)?;
+            let (ahead, sound): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|slot| slot.is_of_clock_ahead(now));
+            if ahead.is_empty() {
+                return Ok(sound.into_iter().map(|slot| Slot { until: slot.until }).collect());
+            }
+            ahead.iter().try_for_each(|slot| self.tx.remove(slot))?;
+        }
     }
 }
