@@ -138,6 +138,31 @@ fn a_backup_without_room_leaves_nothing() {
     assert_eq!(engine.check().unwrap().findings, []);
 }
 
+/// Somebody deletes the part of a backup, and another backup begins.
+#[test]
+#[cfg(unix)]
+fn a_part_of_another_backup_does_not_get_the_name() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("copy.redb");
+    let world = copy();
+    let mut is_first = true;
+    let error = world.engine.backup_with(&path, |progress| {
+        if progress.is_comparing && std::mem::take(&mut is_first) {
+            let error = world.engine.backup(&path).unwrap_err();
+            assert!(matches!(error, Error::Store(store::Error::AlreadyOpen { .. })), "{error:?}");
+            fs::remove_file(folder.path().join("copy.redb-partial")).unwrap();
+            let part = world.engine.backup_with(&path, |_| ControlFlow::Break(()));
+            assert!(!part.unwrap().is_finished);
+        }
+        ControlFlow::Continue(())
+    });
+    let error = error.unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::Replaced { .. })), "{error:?}");
+    assert!(!path.exists());
+    assert!(world.engine.backup(&path).unwrap().is_finished);
+    assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
+}
+
 /// Each way between the backends, ended and started again after each step.
 #[test]
 fn a_copy_goes_on_where_it_was_ended() {

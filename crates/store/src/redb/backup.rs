@@ -24,9 +24,11 @@ use crate::{Error, Result, Store};
 ///
 /// # Errors
 ///
-/// [`Error::TargetExists`] if there is something at `path`; [`Error::StorageFull`], which removes the
-/// part, if there is no room; [`Error::CopyDiffers`] if the copy is not as its origin; otherwise the
-/// errors of `store`, and those of [`RedbStore::open`] for the new file.
+/// [`Error::TargetExists`] if there is something at `path`; [`Error::AlreadyOpen`] if another backup to
+/// `path` is under way; [`Error::StorageFull`], which removes the part, if there is no room;
+/// [`Error::Replaced`] if the part was deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy
+/// is not as its origin; otherwise the errors of `store`, and those of [`RedbStore::open`] for the new
+/// file.
 pub fn backup(
     store: &dyn Store,
     path: impl AsRef<Path>,
@@ -39,13 +41,17 @@ pub fn backup(
         }
     }
     let partial = partial(path);
-    let copied = write(store, &partial, progress);
-    match copied {
-        Ok(copied) if copied.is_finished => {
-            publish(&partial, path).map_err(|source| Error::of_opening(path, source))?;
+    // The part is locked until it has its name, so that no other backup goes on with it.
+    match write(store, &partial, progress) {
+        Ok((copied, part)) if copied.is_finished => {
+            part.checkpoint()?;
+            publish(&partial, path).map_err(|source| match source.kind() {
+                ErrorKind::AlreadyExists => Error::TargetExists { path: path.to_owned() },
+                _ => Error::of_opening(path, source),
+            })?;
             Ok(copied)
         }
-        Ok(copied) => Ok(copied),
+        Ok((copied, _)) => Ok(copied),
         Err(error @ Error::StorageFull { .. }) => {
             drop(fs::remove_file(&partial));
             Err(error)
@@ -106,7 +112,11 @@ fn unchanged(path: &Path) -> Result<Gate> {
     held.map_err(|failure| failure.at(path))
 }
 
-fn write(store: &dyn Store, partial: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> {
+fn write(
+    store: &dyn Store,
+    partial: &Path,
+    progress: &mut OnCopy<'_>,
+) -> Result<(Copied, RedbStore)> {
     let options = RedbOptions { log: None, ..RedbOptions::default() };
     let opened =
         match RedbStore::open_with(partial, &RedbOptions { verify: true, ..options.clone() }) {
@@ -117,7 +127,8 @@ fn write(store: &dyn Store, partial: &Path, progress: &mut OnCopy<'_>) -> Result
             }
             opened => opened,
         };
-    copy_over(store, &opened?, progress)
+    let part = opened?;
+    Ok((copy_over(store, &part, progress)?, part))
 }
 
 /// Gives the file at `partial` its name, unless that is taken meanwhile. Both are durable then.

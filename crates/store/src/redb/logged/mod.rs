@@ -160,10 +160,10 @@ impl Shared {
         self.resume(&mut writer)?;
         let logging = match &self.keeping {
             Keeping::Log(logging) => logging,
-            Keeping::Directly(Some(place)) if place.lost() == Some(Loss::File) => {
-                return Err(self.stop(Failure::Replaced));
+            Keeping::Directly(_) => {
+                self.check_place()?;
+                return self.commit_directly(changes);
             }
-            Keeping::Directly(_) => return self.commit_directly(changes),
         };
         self.make_up_for_loss(&mut writer, logging)?;
         let len = encoded_len(changes);
@@ -177,6 +177,18 @@ impl Shared {
             self.freeze(log)?;
         }
         self.append(log, encode(changes)).map_err(|failure| self.stop(failure))
+    }
+
+    /// Fails if another program has moved, deleted or replaced the file.
+    fn check_place(&self) -> Result<(), Failure> {
+        let place = match &self.keeping {
+            Keeping::Log(logging) => Some(&logging.place),
+            Keeping::Directly(place) => place.as_ref(),
+        };
+        match place.and_then(|place| place.lost()) {
+            Some(Loss::File) => Err(self.stop(Failure::Replaced)),
+            Some(Loss::Log) | None => Ok(()),
+        }
     }
 
     /// Takes the changes of a log that another program has removed into the file.
@@ -260,10 +272,8 @@ impl Shared {
     fn checkpoint(&self) -> Result<(), Failure> {
         let mut writer = self.writer.lock();
         self.resume(&mut writer)?;
+        self.check_place()?;
         let (Some(logging), Some(log)) = (self.logging(), &mut writer.log) else { return Ok(()) };
-        if logging.place.lost() == Some(Loss::File) {
-            return Err(self.stop(Failure::Replaced));
-        }
         self.freeze(log)?;
         self.take_in(&mut writer).map_err(|failure| self.stop(failure))?;
         attempt("remove the log", || logging.place.remove().map_err(StorageError::Io))
