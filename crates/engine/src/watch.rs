@@ -1,4 +1,5 @@
-//! Watches: futures that wait for a commit which changes the messages of a subscriber.
+//! Watches: futures that wait for a commit which changes the messages of a subscriber, or deletes the
+//! subscriber.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
-use store::Change;
+use store::{Change, ChangeKind, Table};
 
 use crate::pipeline::delivery::discard;
 
-/// The futures that wait, by the keys of the counters of their subscribers. Clones of an engine
-/// share them.
+/// The futures that wait, by the keys of the counters of their subscribers, and by those of the
+/// subscribers. Clones of an engine share them.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     // Number of watches. A commit without watches takes no lock.
@@ -34,7 +35,8 @@ pub(crate) struct Watch {
 }
 
 impl Watches {
-    /// Wakes `waker` after each commit from now on that changes what is counted under `key`.
+    /// Wakes `waker` after each commit from now on that changes what is counted under `key`, or that
+    /// removes the subscriber under `key`.
     pub(crate) fn watch(self: &Arc<Self>, key: &[u8], waker: &Waker) -> Watch {
         // Before the caller reads the store: a commit that sees no watch is seen by that read.
         self.count.fetch_add(1, Ordering::SeqCst);
@@ -51,14 +53,19 @@ impl Watches {
             return;
         }
         let recounts = changes.iter().filter_map(|change| change.recount.as_ref());
-        let mut keys: Vec<&[u8]> = recounts.map(|recount| recount.key().as_bytes()).collect();
+        let counted = recounts.map(|recount| recount.key().as_bytes());
+        let is_removed = |change: &&Change| {
+            change.table == Table::Subscribers && change.kind == ChangeKind::Removed
+        };
+        let removed = changes.iter().filter(is_removed).map(|change| change.key.as_slice());
+        let mut keys: Vec<&[u8]> = counted.chain(removed).collect();
         keys.dedup();
         for key in keys {
             self.wake_those_of(key);
         }
     }
 
-    /// Wakes the futures that wait for what is counted under `key`.
+    /// Wakes the futures that wait for what is counted under `key`, or for the subscriber there.
     pub(crate) fn wake_those_of(&self, key: &[u8]) {
         let state = self.state.lock();
         let places = (key.to_vec(), 0)..=(key.to_vec(), u64::MAX);
@@ -165,7 +172,8 @@ mod tests {
             let mut changed = pin!(inbox.changed(&cursor));
             for _ in 0..3 {
                 assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-                assert_eq!(watches(), 1);
+                // One of the messages, and one of the subscriber.
+                assert_eq!(watches(), 2);
             }
             trigger("bob");
             assert_eq!(count.0.load(Ordering::SeqCst), 0, "of another inbox");
@@ -179,7 +187,7 @@ mod tests {
         {
             let mut dropped = Box::pin(inbox.changed(&cursor));
             assert!(dropped.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-            assert_eq!(watches(), 1);
+            assert_eq!(watches(), 2);
         }
         assert_eq!(watches(), 0);
         assert_eq!(engine.parts.watches.count.load(Ordering::SeqCst), 0);

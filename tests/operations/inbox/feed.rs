@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -336,4 +336,39 @@ fn a_waker_that_panics_keeps_nothing_from_the_others() {
         assert!(wakers.iter().all(|waker| waker.0.load(Ordering::SeqCst) > 0));
         assert_eq!(world.inbox("ada").len(), 1);
     });
+}
+
+/// The inbox has no messages whose deletion would wake the future.
+#[test]
+fn a_future_is_woken_when_its_subscriber_is_deleted() {
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    for is_created_again in [false, true] {
+        on_both(|world| {
+            world.bare_subscriber("ada");
+            let inbox = world.env.inbox("ada").unwrap();
+            let cursor = inbox.cursor().unwrap();
+            let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
+            let waker = Waker::from(Arc::clone(&wakes));
+            let mut changed = Box::pin(inbox.changed(&cursor));
+            let mut poll = || changed.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(poll().is_pending());
+            world.env.subscribers().delete("ada").unwrap();
+            assert!(wakes.0.load(Ordering::SeqCst) > 0);
+            if is_created_again {
+                world.bare_subscriber("ada");
+            }
+            match poll() {
+                Poll::Ready(Ok(())) => assert!(is_created_again),
+                Poll::Ready(Err(error)) => assert!(!is_created_again && error.status() == 404),
+                Poll::Pending => panic!("it waits for a subscriber who is gone"),
+            }
+        });
+    }
 }

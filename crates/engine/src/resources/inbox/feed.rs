@@ -119,8 +119,8 @@ impl Inbox<'_> {
 
     /// Returns a future that ends when something has changed since a cursor. It needs no runtime,
     /// has no timeout, and can be dropped at any time. Each commit that changes the inbox through
-    /// this engine wakes it, and each of another process if the store tells of them
-    /// ([`Store::listen`](crate::store::Store::listen)). Polls read two records.
+    /// this engine, or deletes the subscriber, wakes it, and each of another process if the store tells
+    /// of them ([`Store::listen`](crate::store::Store::listen)). Polls read two records.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -150,7 +150,7 @@ impl Inbox<'_> {
     /// The future ends with the errors of [`changes_since`](Self::changes_since).
     pub fn changed(&self, cursor: &FeedCursor) -> InboxChanged {
         let (scope, subscriber) = (self.scope.clone(), self.subscriber.clone());
-        InboxChanged { scope, subscriber, cursor: *cursor, watch: None }
+        InboxChanged { scope, subscriber, cursor: *cursor, watches: None }
     }
 
     fn feed<T>(&self, operation: &'static str, read: impl Fn(&Feed<'_>) -> Result<T>) -> Result<T> {
@@ -165,7 +165,8 @@ pub struct InboxChanged {
     scope: Scope,
     subscriber: SubscriberId,
     cursor: FeedCursor,
-    watch: Option<Watch>,
+    /// Of the messages, and of the subscriber.
+    watches: Option<[Watch; 2]>,
 }
 
 impl Future for InboxChanged {
@@ -175,7 +176,7 @@ impl Future for InboxChanged {
         let this = self.get_mut();
         let changed = this.look(context.waker());
         if !matches!(changed, Ok(false)) {
-            this.watch = None;
+            this.watches = None;
         }
         match changed {
             Ok(true) => Poll::Ready(Ok(())),
@@ -190,8 +191,10 @@ impl InboxChanged {
     fn look(&mut self, waker: &Waker) -> Result<bool> {
         let scope = &self.scope;
         let subscriber = scope.view(|view| subscribers::get(view, &self.subscriber))?;
-        let key = layout::message_counters(scope.environment_id(), subscriber.id);
-        self.watch = Some(scope.engine.parts.watches.watch(key.as_bytes(), waker));
+        let counters = layout::message_counters(scope.environment_id(), subscriber.id);
+        let record = layout::subscriber(scope.environment_id(), &self.subscriber);
+        let keys = [counters.as_bytes(), record.as_bytes()];
+        self.watches = Some(keys.map(|key| scope.engine.parts.watches.watch(key, waker)));
         let standing =
             scope.view(|view| Feed::of(view, scope, &self.subscriber)?.standing(&self.cursor))?;
         Ok(standing != Standing::Newest)
