@@ -62,7 +62,12 @@ pub struct EmailPart(Finder<'static>);
 impl EmailPart {
     /// The search for `part`.
     pub fn new(part: &str) -> Self {
-        Self(Finder::new(&fold(part)).into_owned())
+        Self::of_folded(&fold(part))
+    }
+
+    /// The search for a part that is folded. Folding it again may give another one.
+    pub fn of_folded(part: &str) -> Self {
+        Self(Finder::new(part).into_owned())
     }
 
     /// The bytes of the folded part.

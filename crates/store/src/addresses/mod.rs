@@ -159,7 +159,7 @@ pub(crate) fn add<T: Transaction + ?Sized>(txn: &mut T, address: &Address) -> Re
 /// Removes an address, if it is there. A rebuild that was interrupted leaves it in two rows.
 pub(crate) fn remove<T: Transaction + ?Sized>(txn: &mut T, address: &Address) -> Result<()> {
     let Address { environment, folded, subscriber } = address;
-    let part = EmailPart::new(folded);
+    let part = EmailPart::of_folded(folded);
     let mut places = Vec::new();
     let wanted = (folded.as_bytes(), *subscriber);
     visit_rows(&*txn, *environment, &part, &mut |at, row| {

@@ -13,8 +13,8 @@ use super::*;
 use crate::memory::MemoryStore;
 use crate::{Error, Order, ReadBody, Store, WriteBody, check, read, write};
 
-const EMAIL: &str = "[abAB0ıİßÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
-const PART: &str = "[abAB0ıİßÄä@.cC]{0,5}|[cC]\\x00[ab]|[a-c]{2}@[a-c]{2}";
+const EMAIL: &str = "[abAB0ıİßẞÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
+const PART: &str = "[abAB0ıİßẞÄä@.cC]{0,5}|[cC]\\x00[ab]|[a-c]{2}@[a-c]{2}";
 
 fn environment() -> EnvironmentId {
     Uuid::from_u128(1).into()
