@@ -1,10 +1,13 @@
 //! Results of earlier steps in the conditions and templates of later ones.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tidings::SendError;
 use tidings::message::MarkAs;
 
 use super::{delay, digest, event_at, run_at, say, statuses, texts};
-use crate::world::{World, email, id, on_both, only, with};
+use crate::world::{World, email, id, on_both, only, parsed, with};
 
 fn unread() -> Value {
     json!({ "==": [{ "var": "steps.bell.read" }, false] })
@@ -50,13 +53,53 @@ fn a_step_waits_for_the_message_that_it_refers_to() {
             let id = event_at(&world, 0, "mail", json!({}));
             assert_eq!(statuses(&world, id), ["queued", "pending"]);
             if refused {
-                world.outbox.refuse_next(tidings::SendError::permanent("no"));
+                world.outbox.refuse_next(SendError::permanent("no"));
             }
             world.run_due();
             assert_eq!(statuses(&world, id), expected);
         }
         assert_eq!(only(world.inbox("ada")).text(), Some("could not write to you"));
     });
+}
+
+/// One row per way in which a message is sent again: it is under way when a delay, or a window of a digest
+/// behind it, ends.
+#[test]
+fn a_message_that_is_sent_again_does_not_keep_a_delay_from_its_end() {
+    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    let sent = json!({ "==": [{ "var": "steps.mail.status" }, "completed"] });
+    let told = with(say("we wrote to you"), json!({ "runIf": sent }));
+    let mail = with(email(), json!({ "name": "mail" }));
+    for wait in [delay(hour.clone()), digest(hour)] {
+        for is_redriven in [false, true] {
+            on_both(|world| {
+                world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+                world.active_integration("email", "sendgrid");
+                world.workflow_of("mail", &[mail.clone(), wait.clone(), told.clone()]);
+                let id = event_at(&world, 0, "mail", json!({}));
+                if is_redriven {
+                    world.outbox.refuse_next(SendError::permanent("no"));
+                }
+                world.run_due();
+                run_at(&world, 3_000);
+                if is_redriven {
+                    world.env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+                } else {
+                    let step = world.notification(id).jobs[0].step.id;
+                    world.env.notifications().resend(id, step).unwrap();
+                }
+                let busy = SendError::retryable("busy").after(Duration::from_secs(1_200));
+                world.outbox.refuse_next(busy);
+                world.run_due();
+
+                run_at(&world, 3_600);
+                assert_eq!(statuses(&world, id), ["queued", "completed", "pending"]);
+                run_at(&world, 7_200);
+                assert_eq!(statuses(&world, id), ["completed"; 3]);
+                assert_eq!(texts(&world), ["we wrote to you"]);
+            });
+        }
+    }
 }
 
 /// One row per order of a digest that closes and one that the event passes: each has its own events.

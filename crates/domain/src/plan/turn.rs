@@ -69,18 +69,27 @@ fn next(
         | JobStatus::Failed
         | JobStatus::Canceled
         | JobStatus::Skipped
-        | JobStatus::Merged => None,
-        JobStatus::Queued { .. } | JobStatus::Running { .. } => {
-            if holds_up(facts.workflow, job) {
-                return ControlFlow::Break(());
-            }
-            None
-        }
+        | JobStatus::Merged
+        | JobStatus::Queued { .. }
+        | JobStatus::Running { .. } => None,
         JobStatus::Delayed { until } if facts.now < until => return ControlFlow::Break(()),
         JobStatus::Delayed { .. } => Some(resume(run, number, job, facts, results)),
+        JobStatus::Pending if is_held_up(run, number, facts.workflow) => {
+            return ControlFlow::Break(());
+        }
         JobStatus::Pending => Some(decide(run, number, job, facts, results)),
     };
     ControlFlow::Continue(action)
+}
+
+// Returns `true` if a job before this one is under way that holds it up. A delay that has begun waits for
+// none: a message before it may have been sent again since, and its end comes once.
+fn is_held_up(run: &Run<'_>, number: usize, workflow: Option<&Workflow>) -> bool {
+    run.jobs.iter().take(number).any(|before| {
+        let is_under_way =
+            matches!(before.status, JobStatus::Queued { .. } | JobStatus::Running { .. });
+        is_under_way && holds_up(workflow, *before)
+    })
 }
 
 // Effect of an action on the jobs behind it.
