@@ -166,6 +166,36 @@ fn what_a_clock_has_put_off_of_an_earlier_event_is_done() {
     }
 }
 
+/// A clock that is ahead has put off a message, and what waits behind it.
+#[test]
+fn a_delay_behind_a_message_keeps_its_length() {
+    for (kind, restarts) in [("delay", false), ("delay", true), ("digest", false), ("digest", true)]
+    {
+        on_both(|mut world| {
+            let metadata = json!({ "type": "regular", "amount": 2, "unit": "minutes" });
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            let wait = json!({ "type": kind, "metadata": metadata });
+            world.workflow_of("both", &[email(), wait, in_app()]);
+            let right = world.now();
+            world.clock.set(time("2030-01-01T00:00:00.000Z"));
+            world.notify("both", "ada");
+            world.clock.set(right);
+            if restarts {
+                world.restart_with(|builder| builder);
+            }
+
+            for (wait, messages) in [(0, 0), (119, 0), (1, 1)] {
+                world.pass(SECOND * wait);
+                world.run_due();
+                assert_eq!(world.outbox.sent().len(), 1, "{kind}");
+                assert_eq!(world.inbox("ada").len(), messages, "{kind} {wait}");
+            }
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
 /// Each start looks at what was put off, and a delay that was brought back is not brought back again.
 #[test]
 fn a_delay_that_was_brought_back_stays_where_it_is() {

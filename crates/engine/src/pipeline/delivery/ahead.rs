@@ -157,7 +157,7 @@ fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<V
     Ok(tasks)
 }
 
-// Brings back a task, unless another process has done so meanwhile, with the jobs that it is about.
+// Brings back a task, unless another process has done so meanwhile, with the delay that it ends.
 // Returns the size of its notification.
 fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
     let lease = tx.engine().parts.lease;
@@ -168,7 +168,8 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
     let size = before.as_ref().map_or(0, Notification::size);
     let Some(after) = after.filter(|_| there.as_ref() == Some(task)) else { return Ok(size) };
     tx.replace(task, &after)?;
-    if let Some(before) = before {
+    // A delay behind a message has a task of its own.
+    if let Some(before) = before.filter(|_| !task.work.calls_the_host()) {
         let due_at = after.state.due_at().unwrap_or(tx.now());
         let after = before.brought_back(tx.now(), due_at);
         if after != before {
