@@ -264,8 +264,8 @@ fn a_connection_that_is_created_again_for_another_integration_is_not_used() {
             let Address::Workspace { workspace, access_token, .. } = sent.address else {
                 panic!("{:?}", sent.address)
             };
-            let used = (workspace.is_some(), access_token.is_some());
-            assert_eq!(used, (is_used, is_used), "{integration}");
+            let found = (workspace.is_some(), access_token.is_some());
+            assert_eq!(found, (is_used, is_used), "{integration}");
         }
     });
 }

@@ -354,13 +354,13 @@ fn a_future_is_woken_when_its_subscriber_is_deleted() {
             world.bare_subscriber("ada");
             let inbox = world.env.inbox("ada").unwrap();
             let cursor = inbox.cursor().unwrap();
-            let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
-            let waker = Waker::from(Arc::clone(&wakes));
+            let woken = Arc::new(Wakes(AtomicUsize::new(0)));
+            let waker = Waker::from(Arc::clone(&woken));
             let mut changed = Box::pin(inbox.changed(&cursor));
             let mut poll = || changed.as_mut().poll(&mut Context::from_waker(&waker));
             assert!(poll().is_pending());
             world.env.subscribers().delete("ada").unwrap();
-            assert!(wakes.0.load(Ordering::SeqCst) > 0);
+            assert!(woken.0.load(Ordering::SeqCst) > 0);
             if is_created_again {
                 world.bare_subscriber("ada");
             }
