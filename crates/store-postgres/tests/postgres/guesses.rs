@@ -81,6 +81,8 @@ fn an_entry_that_was_not_read_is_overwritten() {
 /// Entries that a body has seen are not taken for new, however it has seen them.
 #[test]
 fn an_entry_that_was_read_is_overwritten_at_once() {
+    type See = fn(&mut dyn Transaction) -> store::Result<()>;
+
     let Some(server) = Server::shared() else { return };
     let place = place(server);
     let there = place.open();
@@ -94,7 +96,6 @@ fn an_entry_that_was_read_is_overwritten_at_once() {
     filled.unwrap();
     let here = place.open();
     (0..ROUNDS).for_each(|_| increment(&here, "count"));
-    type See = fn(&mut dyn Transaction) -> store::Result<()>;
     let see: [(&str, See); 2] = [
         ("got", |tx| tx.get(TABLE, &key("got"), &mut |_| ()).map(drop)),
         ("listed", |tx| {
