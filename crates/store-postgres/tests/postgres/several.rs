@@ -206,6 +206,16 @@ fn what_waits_hears_of_other_processes() {
     wait_until(|| woken.0.load(Ordering::SeqCst));
     assert!(poll().is_ready());
 
+    // A subscriber without messages is deleted.
+    here.bare_subscriber("bob");
+    let inbox = there.env.inbox("bob").unwrap();
+    let mut changed = pin!(inbox.changed(&inbox.cursor().unwrap()));
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    here.env.subscribers().delete("bob").unwrap();
+    wait_until(|| woken.0.load(Ordering::SeqCst));
+
     let worker = there.engine.worker().start().unwrap();
     here.notify("welcome", "ada");
     wait_until(|| there.outbox.sent().len() == 1);
