@@ -43,20 +43,18 @@ struct Turn {
 struct Batch {
     lock: Lock,
     view: View,
-    /// The transaction whose changes the bodies see before it is committed.
-    ahead: Option<Arc<Ahead>>,
     changes: Changes,
     callers: usize,
     outcome: Arc<Outcome>,
 }
 
 /// A transaction whose bodies have run.
-struct Ahead {
+pub(crate) struct Ahead {
     lock: Lock,
     /// Counts of the heads behind its commit.
-    counts: Counts,
-    changes: Arc<Changes>,
-    outcome: Arc<Outcome>,
+    pub(crate) counts: Counts,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) outcome: Arc<Outcome>,
 }
 
 /// What has become of a transaction.
@@ -174,7 +172,7 @@ impl Held<'_> {
         let Some(batch) = self.turn.as_mut().and_then(|turn| turn.batch.as_mut()) else {
             return Ok(());
         };
-        let ahead = batch.ahead.as_ref().map(|ahead| &*ahead.changes);
+        let ahead = batch.view.ahead().map(|ahead| &*ahead.changes);
         let under = iter::once(&batch.changes).chain(ahead).collect();
         let mut transaction = Overlay::new(under, || Ok(&batch.view));
         let mut scoped = Scoped::new(&mut transaction, scope);
@@ -219,15 +217,12 @@ impl Batch {
             drop(other.outcome.wait());
         }
         let view = if is_own {
-            let behind = ahead
-                .as_ref()
-                .map(|it| ((Arc::clone(&it.outcome), it.counts.clone()), Arc::clone(&it.changes)));
-            View::guess(shared, Mode::Write(lock), behind)
+            View::guess(shared, Mode::Write(lock), ahead)
         } else {
             View::begin(shared, Mode::Write(lock))?
         };
         let (changes, outcome) = (Changes::default(), Arc::default());
-        Ok(Self { lock, view, ahead, changes, callers: 0, outcome })
+        Ok(Self { lock, view, changes, callers: 0, outcome })
     }
 
     /// Returns `true` if other callers may join.

@@ -10,7 +10,7 @@ use crate::rows::{Note, Rows};
 use crate::schema;
 use crate::server::Client;
 
-/// Number of commits that look for each of their keys, and take none for new.
+/// Number of coming commits that look for each of their keys, and take none for new.
 #[derive(Default)]
 pub(crate) struct Caution(AtomicU32);
 

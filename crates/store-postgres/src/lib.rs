@@ -282,7 +282,7 @@ fn try_open_schema(
     options: &PostgresOptions,
 ) -> Result<(Opened, Vec<(i16, String)>), Failure> {
     let schema = options.schema.clone();
-    // No writer has to be kept from waiting yet.
+    // It counts as a reader: there are no writers yet.
     let opened = server.begin(Mode::Read, "open the schema", move |client| async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
         let opened = schema::migrate(&client, &schema, &names).await?;

@@ -141,7 +141,7 @@ impl Server {
         let readers = (mode == Mode::Read).then(|| (Arc::clone(&self.readers), self.timeout));
         self.wait(async move {
             let permit = match readers {
-                Some((readers, timeout)) => Some(one_of(readers, timeout).await?),
+                Some((readers, timeout)) => Some(permit_of(readers, timeout).await?),
                 None => None,
             };
             let object = pool.get().await.map_err(Failure::of_pool)?;
@@ -193,7 +193,7 @@ impl Server {
 }
 
 /// Waits until one more reader may have a connection.
-async fn one_of(
+async fn permit_of(
     readers: Arc<Semaphore>,
     timeout: Duration,
 ) -> Result<OwnedSemaphorePermit, Failure> {

@@ -2,7 +2,7 @@
 
 mod reads;
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::{fmt, mem};
@@ -13,7 +13,7 @@ use store::{Result, Table};
 use tokio_postgres::Row;
 
 use crate::Shared;
-use crate::batch::Outcome;
+use crate::batch::Ahead;
 use crate::commit::Commit;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, heads_of};
@@ -32,10 +32,10 @@ pub(crate) struct View {
     stage: RefCell<Stage>,
     /// Counts of the heads that it shows for sure.
     counts: RefCell<Counts>,
-    /// What becomes of a commit that it begins behind, and the counts then.
-    behind: RefCell<Option<Behind>>,
-    /// The changes of that commit, which its bodies see.
-    ahead: Option<Arc<Changes>>,
+    /// The commit under way that it begins behind. Its bodies see the changes of that one.
+    ahead: Option<Arc<Ahead>>,
+    /// That commit is made.
+    is_ahead_made: Cell<bool>,
     failed: RefCell<Option<Failure>>,
     /// Number of values of each table that were asked for one by one.
     missed: RefCell<HashMap<Table, u32>>,
@@ -56,9 +56,6 @@ enum Stage {
     Over,
 }
 
-/// A commit that is not known to be made, and the counts behind it.
-pub(crate) type Behind = (Arc<Outcome>, Counts);
-
 /// Whether a transaction keeps others from writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -75,14 +72,9 @@ impl View {
     }
 
     /// A transaction that begins with its first question. What is in memory is taken for right until
-    /// then. It fails if that was wrong, or if the commit before it fails.
-    pub(crate) fn guess(
-        shared: &Arc<Shared>,
-        mode: Mode,
-        behind: Option<(Behind, Arc<Changes>)>,
-    ) -> Self {
+    /// then. It fails if that was wrong, or if the commit ahead of it fails.
+    pub(crate) fn guess(shared: &Arc<Shared>, mode: Mode, ahead: Option<Arc<Ahead>>) -> Self {
         let known = shared.cache.counts();
-        let (behind, ahead) = behind.unzip();
         let counts = match mode {
             Mode::Read => known,
             // What is not locked may change at any time.
@@ -94,7 +86,7 @@ impl View {
             stage: RefCell::new(Stage::Guess(Seen::default())),
             counts: RefCell::new(counts),
             ahead,
-            behind: RefCell::new(behind),
+            is_ahead_made: Cell::new(false),
             failed: RefCell::default(),
             missed: RefCell::default(),
             noted: RefCell::default(),
@@ -153,15 +145,21 @@ impl View {
         Ok(())
     }
 
-    /// Waits for the commit before it.
+    /// The commit under way that it begins behind.
+    pub(crate) fn ahead(&self) -> Option<&Ahead> {
+        self.ahead.as_deref()
+    }
+
+    /// Waits for the commit ahead of it.
     fn catch_up(&self) -> Result<(), Failure> {
-        let Some((outcome, counts)) = self.behind.take() else { return Ok(()) };
-        outcome.wait().map_err(|_| Failure::stale())?;
-        self.counts.replace(counts);
+        let Some(ahead) = self.ahead().filter(|_| !self.is_ahead_made.get()) else { return Ok(()) };
+        ahead.outcome.wait().map_err(|_| Failure::stale())?;
+        self.counts.replace(ahead.counts.clone());
+        self.is_ahead_made.set(true);
         Ok(())
     }
 
-    /// Waits for the commit before it. Returns the counts behind its own commit.
+    /// Waits for the commit ahead of it. Returns the counts behind its own commit.
     pub(crate) fn counts_behind(&self, changes: &Changes) -> Counts {
         if let Err(failure) = self.catch_up() {
             *self.failed.borrow_mut() = Some(failure);

@@ -46,7 +46,7 @@ impl View {
 
     /// Returns `true` if a key is likely to be new: no value was seen under it.
     pub(super) fn is_new(&self, table: Table, key: &[u8]) -> bool {
-        let is_put = self.ahead.as_ref().is_some_and(|ahead| ahead.puts(table, key));
+        let is_put = self.ahead().is_some_and(|ahead| ahead.changes.puts(table, key));
         let is_found = self.found.borrow().get(&table).is_some_and(|keys| keys.contains(key));
         !is_put && !is_found && !matches!(self.known(table, key), Some(Some(_)))
     }

@@ -115,6 +115,46 @@ fn an_entry_that_was_read_is_overwritten_at_once() {
     }
 }
 
+/// Stores with little memory write side by side: what they have read is forgotten before their commits,
+/// and keys are put, deleted and put again that nobody has read.
+#[test]
+fn writers_that_forget_what_they_have_read_lose_nothing() {
+    const CALLS: u64 = 40;
+    let Some(server) = Server::shared() else { return };
+    let place = place(server).with(|options| options.cache_bytes = 2 << 10);
+    let stores = [place.open(), place.open()];
+    // Of one store, the commits come behind each other, so that it guesses.
+    for (store, callers) in [(&stores[..1], 4), (&stores[..], 2)] {
+        let before = count(&stores[0], "count");
+        let calls = |store: &PostgresStore, caller: u64| {
+            for call in 0..CALLS {
+                let own = format!("own-{caller}");
+                let written = store.write_within(scope(), &mut |tx| {
+                    add(tx, "count")?;
+                    let name = format!("shared-{}", (caller + call) % 5);
+                    match (caller * 7 + call) % 3 {
+                        0 => tx.delete(TABLE, &key(&name))?,
+                        _ => tx.put(TABLE, &key(&name), &call.to_be_bytes())?,
+                    }
+                    tx.put(TABLE, &key(&own), &call.to_be_bytes())?;
+                    Ok(Decision::Commit)
+                });
+                written.unwrap();
+                assert_eq!(count(store, &own), call);
+            }
+        };
+        thread::scope(|scope| {
+            for (at, store) in store.iter().enumerate() {
+                for caller in 0..callers {
+                    scope.spawn(move || calls(store, at as u64 * callers + caller));
+                }
+            }
+        });
+        let made = store.len() as u64 * callers * CALLS;
+        assert!(stores.iter().all(|store| count(store, "count") == before + made));
+    }
+}
+
 #[test]
 fn a_refusal_is_that_of_the_last_commit() {
     let Some(server) = Server::shared() else { return };
