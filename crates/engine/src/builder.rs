@@ -132,7 +132,7 @@ impl Parts {
         };
         for (table, key) in keys {
             match table {
-                Table::MessageCounters | Table::Subscribers => self.watches.wake_those_of(key),
+                Table::MessageCounters => self.watches.wake_those_of(key),
                 Table::Integrations => {
                     if let Some(id) = layout::integration_of(key) {
                         self.circuits.close(id);

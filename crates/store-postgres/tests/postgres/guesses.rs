@@ -56,6 +56,25 @@ fn a_body_that_another_process_has_overtaken_runs_again() {
     }
 }
 
+/// A guess that was wrong writes nothing, also under keys that are new.
+#[test]
+fn a_body_that_runs_again_leaves_nothing_of_its_first_run() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let (here, there) = (place.open(), place.open());
+    (0..ROUNDS).for_each(|_| increment(&here, "count"));
+    increment(&there, "count");
+    let mut names = Vec::new();
+    let added = here.write_within(scope(), &mut |tx| {
+        names.push(format!("new-{}", number(tx, "count")?));
+        tx.put(TABLE, &key(&names[names.len() - 1]), &7_u64.to_be_bytes())?;
+        Ok(Decision::Commit)
+    });
+    added.unwrap();
+    assert_eq!(names, [format!("new-{ROUNDS}"), format!("new-{}", ROUNDS + 1)]);
+    assert_eq!([count(&there, &names[0]), count(&there, &names[1])], [0, 7]);
+}
+
 /// Keys that were not read are taken for new.
 #[test]
 fn an_entry_that_was_not_read_is_overwritten() {
