@@ -247,10 +247,11 @@ impl PostgresStore {
         self.shared.server.round_trips()
     }
 
-    fn begin(&self) -> Result<View, Failure> {
+    /// Begins to read, and tries again.
+    fn reader(&self, begin: impl Fn() -> Result<View, Failure>) -> Result<View, Failure> {
         let mut patience = Patience::new(self.shared.patience);
         loop {
-            match View::begin(&self.shared, Mode::Read) {
+            match begin() {
                 Err(failure) if failure.may_go_on() && patience.wait() => {}
                 begun => return begun,
             }
@@ -282,8 +283,7 @@ fn try_open_schema(
     options: &PostgresOptions,
 ) -> Result<(Opened, Vec<(i16, String)>), Failure> {
     let schema = options.schema.clone();
-    // It counts as a reader: there are no writers yet.
-    let opened = server.begin(Mode::Read, "open the schema", move |client| async move {
+    let opened = server.begin("open the schema", move |client| async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
         let opened = schema::migrate(&client, &schema, &names).await?;
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
@@ -295,14 +295,16 @@ fn try_open_schema(
 
 impl Store for PostgresStore {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let view = self.begin()?;
+        let view = self.reader(|| View::begin(&self.shared, Mode::Read))?;
         body(&&view)
     }
 
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let view = View::guess(&self.shared, Mode::Read, None);
+        let view = self.reader(|| View::guess(&self.shared, Mode::Read, None))?;
         let read = body(&&view);
-        match view.settle() {
+        let settled = view.settle();
+        drop(view);
+        match settled {
             Ok(()) => read,
             Err(failure) if failure.may_go_on() => self.read(body),
             Err(failure) => Err(failure.into()),

@@ -15,7 +15,6 @@ use crate::failure::Failure;
 use crate::heads::Counts;
 use crate::schema;
 use crate::told::{Told, changed_keys};
-use crate::view::Mode;
 
 /// The functions that are told of commits.
 #[derive(Default)]
@@ -84,7 +83,7 @@ fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
     let known = known.to_row();
     let own = shared.id.to_vec();
     let is_due = shared.clock.is_due();
-    let asked = shared.server.begin(Mode::Read, "ask for commits", move |client| async move {
+    let asked = shared.server.begin("ask for commits", move |client| async move {
         let news = client.prepare_cached(schema::NEWS_OF_OTHERS).await?;
         let rows = client.query(&news, &[&known, &own]).await?;
         Ok((rows, if is_due { Some(schema::clock(&client).await?) } else { None }))

@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -21,24 +20,12 @@ use crate::PostgresOptions;
 use crate::calls::{Connect, Ears, connect_by, keep};
 use crate::failure::Failure;
 use crate::schema::quoted;
-use crate::view::Mode;
 
 /// A connection of the pool.
-pub(crate) type Client = Arc<Connection>;
+pub(crate) type Client = Arc<Object>;
 
-/// A connection, which is given back when it is dropped.
-pub(crate) struct Connection {
-    object: Object,
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Deref for Connection {
-    type Target = Object;
-
-    fn deref(&self) -> &Object {
-        &self.object
-    }
-}
+/// The right of a reader to have a connection.
+pub(crate) type Permit = OwnedSemaphorePermit;
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
 
@@ -54,7 +41,7 @@ pub(crate) struct Server {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     pool: Pool,
-    /// Readers that may have a connection, so that no writer waits for a crowd of them.
+    /// Readers that may have a connection.
     readers: Arc<Semaphore>,
     /// How long a reader waits until it may have a connection.
     timeout: Duration,
@@ -125,11 +112,23 @@ impl Server {
         self.commits.notify_one();
     }
 
-    /// Takes a connection for a transaction of that mode, and waits for the answer to its first
-    /// question. If there is none, the transaction of the connection is ended.
+    /// Waits until one more reader may have a connection.
+    ///
+    /// A reader asks before its body runs. Otherwise a body that holds a lock of the engine could wait for a
+    /// connection, while those that have all connections wait for that lock. Readers leave some
+    /// connections to writers, all of whom wait for the one whose turn it is.
+    pub(crate) fn admit_reader(&self) -> Result<Permit, Failure> {
+        let readers = Arc::clone(&self.readers);
+        match Arc::clone(&readers).try_acquire_owned() {
+            Ok(permit) => Ok(permit),
+            Err(_) => self.wait(permit_of(readers, self.timeout)),
+        }
+    }
+
+    /// Takes a connection from the pool, and waits for the answer to its first question. If there is
+    /// none, the transaction of the connection is ended.
     pub(crate) fn begin<T: Send + 'static, F>(
         &self,
-        mode: Mode,
         action: &'static str,
         question: impl FnOnce(Client) -> F + Send + 'static,
     ) -> Result<(Client, T), Failure>
@@ -138,14 +137,8 @@ impl Server {
     {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         let (pool, patience) = (self.pool.clone(), self.patience);
-        let readers = (mode == Mode::Read).then(|| (Arc::clone(&self.readers), self.timeout));
         self.wait(async move {
-            let permit = match readers {
-                Some((readers, timeout)) => Some(permit_of(readers, timeout).await?),
-                None => None,
-            };
-            let object = pool.get().await.map_err(Failure::of_pool)?;
-            let client = Arc::new(Connection { object, _permit: permit });
+            let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
             match answer(action, patience, question(Arc::clone(&client))).await {
                 Ok(answer) => Ok((client, answer)),
                 Err(failure) => {
@@ -192,11 +185,7 @@ impl Server {
     }
 }
 
-/// Waits until one more reader may have a connection.
-async fn permit_of(
-    readers: Arc<Semaphore>,
-    timeout: Duration,
-) -> Result<OwnedSemaphorePermit, Failure> {
+async fn permit_of(readers: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Failure> {
     let permit = tokio::time::timeout(timeout, readers.acquire_owned()).await;
     permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
 }
@@ -219,7 +208,7 @@ async fn end(client: Client, patience: Duration) {
     if !matches!(ended, Ok(Ok(())))
         && let Ok(client) = Arc::try_unwrap(client)
     {
-        drop(Object::take(client.object));
+        drop(Object::take(client));
     }
 }
 

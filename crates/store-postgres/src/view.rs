@@ -22,11 +22,13 @@ use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
 use crate::schema::{self};
 use crate::seen::Seen;
-use crate::server::Client;
+use crate::server::{Client, Permit};
 use crate::told::Told;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
+    /// What a reader has until its end.
+    _permit: Option<Permit>,
     shared: Arc<Shared>,
     mode: Mode,
     stage: RefCell<Stage>,
@@ -66,21 +68,30 @@ pub(crate) enum Mode {
 impl View {
     /// Begins a transaction, in one round trip.
     pub(crate) fn begin(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
-        let view = Self::guess(shared, mode, None);
+        let view = Self::guess(shared, mode, None)?;
         view.open(None)?;
         Ok(view)
     }
 
     /// A transaction that begins with its first question. What is in memory is taken for right until
     /// then. It fails if that was wrong, or if the commit ahead of it fails.
-    pub(crate) fn guess(shared: &Arc<Shared>, mode: Mode, ahead: Option<Arc<Ahead>>) -> Self {
+    pub(crate) fn guess(
+        shared: &Arc<Shared>,
+        mode: Mode,
+        ahead: Option<Arc<Ahead>>,
+    ) -> Result<Self, Failure> {
+        let permit = match mode {
+            Mode::Read => Some(shared.server.admit_reader()?),
+            Mode::Write(_) => None,
+        };
         let known = shared.cache.counts();
         let counts = match mode {
             Mode::Read => known,
             // What is not locked may change at any time.
             Mode::Write(lock) => known.within(lock),
         };
-        Self {
+        Ok(Self {
+            _permit: permit,
             shared: Arc::clone(shared),
             mode,
             stage: RefCell::new(Stage::Guess(Seen::default())),
@@ -92,7 +103,7 @@ impl View {
             noted: RefCell::default(),
             prefetched: Prefetched::default(),
             found: RefCell::default(),
-        }
+        })
     }
 
     /// Begins the transaction, with its first question.
@@ -107,13 +118,12 @@ impl View {
             wanted.extend(self.shared.cache.wanted(lock));
         }
         let (row, keys) = (known.to_row(), self.question_for(&wanted));
-        let begun =
-            self.shared.server.begin(mode, "begin a transaction", move |client| async move {
-                match mode {
-                    Mode::Read => begin_read(&client, row, (keys, question)).await,
-                    Mode::Write(lock) => begin_write(&client, lock, row, (keys, question)).await,
-                }
-            });
+        let begun = self.shared.server.begin("begin a transaction", move |client| async move {
+            match mode {
+                Mode::Read => begin_read(&client, row, (keys, question)).await,
+                Mode::Write(lock) => begin_write(&client, lock, row, (keys, question)).await,
+            }
+        });
         let (client, begun) = begun?;
         self.stage.replace(Stage::Begun(client));
         let told = Told::read(&self.shared.tables, &begun.news)?;
@@ -215,7 +225,7 @@ impl View {
         let values = self.question_for(&noted);
         seen.add(reads);
         seen.add(Seen::of_keys(noted.iter().cloned()));
-        let asked = self.shared.server.begin(self.mode, "read entries", move |client| async move {
+        let asked = self.shared.server.begin("read entries", move |client| async move {
             let (question, values) =
                 (prepare(&client, question).await?, prepare(&client, values).await?);
             let news = prepare(&client, Some(news)).await?;
@@ -279,7 +289,7 @@ impl View {
         let server = &self.shared.server;
         let is_made = match client {
             None => {
-                let begun = server.begin(self.mode, "commit a transaction", |client| async move {
+                let begun = server.begin("commit a transaction", |client| async move {
                     commit.make(&client, Some(schema::BEGIN_WRITE)).await
                 });
                 begun?.1

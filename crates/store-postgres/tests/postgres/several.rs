@@ -3,9 +3,8 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -352,6 +351,45 @@ fn calls_that_find_no_connection_say_so() {
     let error = inner.unwrap_err();
     assert!(matches!(error, store::Error::Unavailable { .. }), "{error:?}");
     assert_eq!(count(&store), 1);
+}
+
+/// Readers that have connections wait for one that has a lock of the host, and has not asked the server
+/// yet.
+#[test]
+fn a_reader_with_a_lock_gets_a_connection() {
+    let Some(server) = Server::shared() else { return };
+    let store = server
+        .place()
+        .with(|options| {
+            hasty(options);
+            options.connections = 4;
+        })
+        .open();
+    let (lock, has_lock) = (Mutex::new(()), Barrier::new(3));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                has_lock.wait();
+                // It may have to wait until the lock is free.
+                _ = store.read(&mut |_| {
+                    drop(lock.lock());
+                    Ok(())
+                });
+            });
+        }
+        let mut runs = 0;
+        let read = store.read_pure(&mut |view| {
+            runs += 1;
+            let _held = lock.lock();
+            if runs == 1 {
+                has_lock.wait();
+                thread::sleep(Duration::from_millis(100));
+            }
+            view.get(TABLE, b"count", &mut |_| ()).map(drop)
+        });
+        read.unwrap();
+        assert_eq!(runs, 1);
+    });
 }
 
 /// A writer that takes too long fails others, and is made itself.
