@@ -253,7 +253,7 @@ impl PostgresStore {
         loop {
             match begin() {
                 Err(failure) if failure.may_go_on() && patience.wait() => {}
-                begun => return begun,
+                view => return view,
             }
         }
     }
