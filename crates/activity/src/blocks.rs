@@ -1,21 +1,24 @@
 //! Blocks that are read again and again. A block of a sealed segment or of a span never changes, and
-//! a rebuilt index has other keys, so that a block in memory is that of every snapshot.
+//! a rebuilt index has another generation, so that a block in memory is that of every snapshot.
 
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-use store::{Bytes, Key, Once, ReadRecords, Result, Snapshot, Table};
+use store::layout::{self, MergedPart, SegmentPart};
+use store::{Bytes, Key, Once, ReadRecords, Result, Snapshot};
 
-use crate::block::{self, Block};
+use crate::block::Block;
+use crate::corrupt;
+use crate::facets::Term;
 use crate::head::Head;
 
-/// Maximum size of all blocks and their keys, in bytes.
+/// Maximum size of all blocks and their entries, in bytes.
 const MOST: usize = 16 << 20;
 
 /// Size of the other parts of an entry, in bytes.
-const ENTRY: usize = 64;
+const ENTRY: usize = 128;
 
 /// Blocks in memory.
 #[derive(Debug, Default)]
@@ -33,57 +36,80 @@ pub(crate) struct Reader<'r> {
     pub(crate) blocks: &'r Blocks,
 }
 
+/// What has blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// The segment with that number.
+    Segment(u32),
+    /// The span of that level that ends in front of that segment.
+    Span { level: u8, end: u32 },
+}
+
+// A block. It is compared faster than its key in the store, which is built for a look-up there only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Name {
+    environment: EnvironmentId,
+    generation: u32,
+    holder: Holder,
+    first: Term,
+}
+
 #[derive(Debug, Default)]
 struct Kept {
-    // Callers do not choose the values of keys.
-    blocks: FxHashMap<Table, FxHashMap<Vec<u8>, Arc<[u8]>>>,
+    // Callers do not choose the values of names.
+    blocks: FxHashMap<Name, Arc<[u8]>>,
     size: usize,
 }
 
 impl Reader<'_> {
-    /// Shows `visit` the block under `key`.
-    pub(crate) fn block(&self, key: &Key<Bytes>, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
-        self.blocks.read(self.snapshot, key, visit)
+    /// The bytes of the block of `holder` that starts with `first`.
+    pub(crate) fn block(&self, holder: Holder, first: Term) -> Result<Arc<[u8]>> {
+        let (environment, generation) = (self.environment, self.head.generation);
+        self.blocks.read(self.snapshot, Name { environment, generation, holder, first })
     }
 }
 
 impl Blocks {
-    // Nothing is locked while `visit` runs, which may read other blocks.
-    fn read(
-        &self,
-        snapshot: &dyn Snapshot,
-        key: &Key<Bytes>,
-        visit: &mut dyn FnMut(Block<'_>),
-    ) -> Result<()> {
-        let known = self.kept.read().get(key);
-        if let Some(block) = known.as_deref().and_then(Block::read) {
-            visit(block);
-            return Ok(());
+    fn read(&self, snapshot: &dyn Snapshot, name: Name) -> Result<Arc<[u8]>> {
+        if let Some(known) = self.kept.read().blocks.get(&name) {
+            return Ok(Arc::clone(known));
         }
-        block::read(snapshot, key, visit)?;
+        let (key, mut found) = (name.key(), None);
+        snapshot.get_bytes(&key, &mut |bytes| {
+            found = Block::read(bytes).map(|_| Arc::<[u8]>::from(bytes));
+        })?;
+        let block = found.ok_or_else(|| corrupt(key.table(), "a block is missing"))?;
         if self.once.has_read(key.as_bytes()) {
-            let mut bytes = None;
-            snapshot.get_bytes(key, &mut |found| bytes = Some(found.into()))?;
-            if let Some(bytes) = bytes {
-                self.kept.write().keep(key, bytes);
+            self.kept.write().keep(name, Arc::clone(&block));
+        }
+        Ok(block)
+    }
+}
+
+impl Name {
+    fn key(self) -> Key<Bytes> {
+        let Self { environment, generation, holder, first } = self;
+        let (dimension, value) = first.parts();
+        match holder {
+            Holder::Segment(number) => {
+                let part = SegmentPart::Block { dimension, value };
+                layout::segment_part(environment, generation, number, part)
+            }
+            Holder::Span { level, end } => {
+                let part = MergedPart::Block { dimension, value };
+                layout::merged_part(environment, generation, level, end, part)
             }
         }
-        Ok(())
     }
 }
 
 impl Kept {
-    fn get(&self, key: &Key<Bytes>) -> Option<Arc<[u8]>> {
-        self.blocks.get(&key.table())?.get(key.as_bytes()).map(Arc::clone)
-    }
-
-    fn keep(&mut self, key: &Key<Bytes>, block: Arc<[u8]>) {
-        let size = key.as_bytes().len() + block.len() + ENTRY;
+    fn keep(&mut self, name: Name, block: Arc<[u8]>) {
+        let size = block.len() + ENTRY;
         if self.size + size > MOST {
             *self = Self::default();
         }
-        let of_table = self.blocks.entry(key.table()).or_default();
-        if of_table.insert(key.as_bytes().to_vec(), block).is_none() {
+        if self.blocks.insert(name, block).is_none() {
             self.size += size;
         }
     }

@@ -15,7 +15,7 @@ use crate::facets::{FACETS_IN_ROW, Facets, Term};
 use crate::head::Head;
 use crate::merged::{LEVELS, Merged, Span};
 use crate::open::OpenSegment;
-use crate::presence::Presence;
+use crate::presence::{Presence, Probe};
 use crate::row::RowState;
 use crate::times::{TimeRange, Times};
 
@@ -229,17 +229,28 @@ impl SealedSegments {
         self.merged.get(at).filter(|merged| merged.span.first <= segment && self.is_merged_as(head))
     }
 
+    /// Returns `true` if a segment of a span may have one term of each group.
+    pub(crate) fn may_meet(&self, span: Span, groups: &[&[Probe]]) -> bool {
+        let any =
+            |segment: &Sealed, group: &[Probe]| group.iter().any(|term| segment.may_have(term));
+        self.asked(span).is_none_or(|mut segments| {
+            segments.any(|segment| groups.iter().all(|group| any(segment, group)))
+        })
+    }
+
     /// Those of `terms` that a span may have.
-    pub(crate) fn may_have(&self, span: Span, terms: &[Term]) -> Vec<Term> {
-        let segments = span.first..span.end;
-        // Asking many filters takes longer than a look-up.
-        if segments.len() > ASKED {
-            return terms.to_vec();
-        }
-        let has = |term| {
-            segments.clone().filter_map(|number| self.get(number)).any(|it| it.may_have(term))
+    pub(crate) fn may_have(&self, span: Span, terms: &[Probe]) -> Vec<Term> {
+        let has = |term: &Probe| {
+            self.asked(span).is_none_or(|mut segments| segments.any(|it| it.may_have(term)))
         };
-        terms.iter().copied().filter(|term| has(*term)).collect()
+        terms.iter().filter(|term| has(term)).map(|term| term.term).collect()
+    }
+
+    // The segments of a span, unless they are so many that asking their filters takes longer than a
+    // look-up.
+    fn asked(&self, span: Span) -> Option<impl Iterator<Item = &Sealed>> {
+        let segments = span.first..span.end;
+        (segments.len() <= ASKED).then(|| segments.filter_map(|number| self.get(number)))
     }
 
     /// Returns `true` if the spans are those of `head`. The spans of another moment may be parts of
@@ -323,7 +334,7 @@ impl Sealed {
     }
 
     /// Returns `true` if the segment may have the term.
-    pub(crate) fn may_have(&self, term: Term) -> bool {
+    pub(crate) fn may_have(&self, term: &Probe) -> bool {
         self.presence.as_ref().is_none_or(|presence| presence.may_have(term))
     }
 }

@@ -16,6 +16,7 @@ use crate::head::Head;
 use crate::merge::{Source, Terms, read_window, window_end};
 use crate::merged::{Merged, Span};
 use crate::open::OpenSegment;
+use crate::presence::Probe;
 use crate::rebuild::{Gathered, gather};
 use crate::set::Set;
 use crate::times::{self, Times};
@@ -245,7 +246,9 @@ impl Checking<'_> {
         if *sealed.directory != Directory::of(firsts.into_iter()) {
             self.disagree(Disagreement::Directory { segment: number });
         }
-        for (term, _) in terms.iter().filter(|(term, _)| !sealed.may_have(*term)) {
+        let probe = |term| Probe::of(term, self.head.segment_size);
+        let missing = terms.iter().filter(|(term, _)| !sealed.may_have(&probe(*term)));
+        for (term, _) in missing.collect::<Vec<_>>() {
             self.disagree(Disagreement::Presence { segment: number, term: *term });
         }
     }

@@ -13,7 +13,7 @@ use store::layout::{self, MergedPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
 use crate::block::{self, Block, Directory};
-use crate::blocks::Reader;
+use crate::blocks::{Holder, Reader};
 use crate::corrupt;
 use crate::facets::Term;
 use crate::head::Head;
@@ -52,17 +52,6 @@ pub(crate) struct Merged {
 /// Number of places by which a list for another term may be longer.
 const SHORT_FOR_EACH: usize = 64;
 
-/// What a span knows of the places that have one of several terms.
-#[derive(Debug)]
-pub(crate) enum Known {
-    /// These are the places.
-    Places(Vec<u32>),
-    /// There are more places than are worth a list.
-    Many,
-    /// One of the terms is frequent.
-    Nothing,
-}
-
 impl Span {
     /// The span of `len` segments on a level.
     pub(crate) const fn new(level: u8, first: u32, len: u32) -> Self {
@@ -93,12 +82,9 @@ impl Span {
         first: Term,
         visit: &mut dyn FnMut(Block<'_>),
     ) -> Result<()> {
-        block::read(snapshot, &self.block_key(environment, head, first), visit)
-    }
-
-    fn block_key(self, environment: EnvironmentId, head: &Head, first: Term) -> Key<Bytes> {
         let (dimension, value) = first.parts();
-        self.key(environment, head, MergedPart::Block { dimension, value })
+        let key = self.key(environment, head, MergedPart::Block { dimension, value });
+        block::read(snapshot, &key, visit)
     }
 }
 
@@ -120,16 +106,19 @@ impl Merged {
         Ok(Self { span, directory, frequent })
     }
 
-    /// The places within `range` that have one of `terms`, which are in order.
+    /// Returns `true` if one of `terms` is in the list of those without places.
+    pub(crate) fn is_frequent(&self, terms: &[Term]) -> bool {
+        terms.iter().any(|term| self.frequent.contains(*term))
+    }
+
+    /// The places within `range` that have one of `terms`, which are in order and rare. Returns `None`
+    /// if there are more than are worth a list.
     pub(crate) fn places(
         &self,
         reader: &Reader<'_>,
         terms: &[Term],
         range: &Range<u32>,
-    ) -> Result<Known> {
-        if terms.iter().any(|term| self.frequent.contains(*term)) {
-            return Ok(Known::Nothing);
-        }
+    ) -> Result<Option<Vec<u32>>> {
         let short =
             usize::try_from((reader.head.segment_size / SHORT).max(2)).unwrap_or(usize::MAX);
         // The more terms there are, the more look-ups a list saves.
@@ -144,13 +133,13 @@ impl Merged {
             is_short
         })?;
         if !is_short {
-            return Ok(Known::Many);
+            return Ok(None);
         }
         if terms.len() > 1 {
             all.sort_unstable();
             all.dedup();
         }
-        Ok(Known::Places(all))
+        Ok(Some(all))
     }
 
     /// Those of `places` that have one of `terms`, which are in order and rare.
@@ -180,15 +169,15 @@ impl Merged {
     ) -> Result<()> {
         let asked = terms.iter().filter_map(|term| Some((self.directory.block_of(*term)?, *term)));
         let asked: Vec<(Term, Term)> = asked.collect();
-        let mut goes_on = true;
+        let Span { level, end, .. } = self.span;
         for of_one in asked.chunk_by(|(block, _), (next, _)| block == next) {
-            let Some((first, _)) = of_one.first().filter(|_| goes_on) else { break };
-            let key = self.span.block_key(reader.environment, reader.head, *first);
-            reader.block(&key, &mut |block| {
-                let mut found =
-                    of_one.iter().filter_map(|(_, term)| block.bytes_of(term.parts().1));
-                goes_on = found.all(|bytes| visit(read_places(bytes)));
-            })?;
+            let Some((first, _)) = of_one.first() else { continue };
+            let bytes = reader.block(Holder::Span { level, end }, *first)?;
+            let Some(block) = Block::read(&bytes) else { continue };
+            let mut found = of_one.iter().filter_map(|(_, term)| block.bytes_of(term.parts().1));
+            if !found.all(|bytes| visit(read_places(bytes))) {
+                break;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,23 @@ use crate::facets::Term;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Presence(Box<[[u8; 64]]>);
 
+/// A term that is looked for, with its line in the filters of all segments of a size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    pub(crate) term: Term,
+    hash: u64,
+    line: usize,
+}
+
 const BITS: u32 = 6;
+
+impl Probe {
+    /// A term that is looked for in segments of so many places.
+    pub(crate) fn of(term: Term, places: u32) -> Self {
+        let hash = hash(term);
+        Self { term, hash, line: line(hash, lines_of(places)) }
+    }
+}
 
 impl Presence {
     /// No term, in as many bytes as the segment has places.
@@ -30,33 +46,35 @@ impl Presence {
     }
 
     pub(crate) fn add(&mut self, term: Term) {
-        let (line, bits) = place(term, self.0.len());
+        let hash = hash(term);
+        let line = line(hash, self.0.len());
         let Some(line) = self.0.get_mut(line) else { return };
-        for (at, mask) in bits {
+        for (at, mask) in bits(hash) {
             if let Some(byte) = line.get_mut(at) {
                 *byte |= mask;
             }
         }
     }
 
-    pub(crate) fn may_have(&self, term: Term) -> bool {
-        let (line, mut bits) = place(term, self.0.len());
+    /// Returns `true` if there may be a term. The probe is one for segments of this size.
+    pub(crate) fn may_have(&self, probe: &Probe) -> bool {
         // Without a filter anything may be there.
-        let Some(line) = self.0.get(line) else { return true };
-        bits.all(|(at, mask)| line.get(at).is_some_and(|byte| byte & mask != 0))
+        let Some(line) = self.0.get(probe.line) else { return true };
+        bits(probe.hash).all(|(at, mask)| line.get(at).is_some_and(|byte| byte & mask != 0))
     }
 }
 
-// The line of a term, and its bits in there.
-fn place(term: Term, lines: usize) -> (usize, impl Iterator<Item = (usize, u8)>) {
-    let hash = hash(term);
-    // The line and the bits within the line depend on different bits of the hash.
-    let line = usize::try_from(spread(hash)).unwrap_or_default() % lines.max(1);
-    let bits = (0..BITS).map(move |bit| {
+// The line of a term. It and the bits within it depend on different bits of the hash.
+fn line(hash: u64, lines: usize) -> usize {
+    usize::try_from(spread(hash)).unwrap_or_default() % lines.max(1)
+}
+
+// The bits of a term in its line: bytes, and a bit of each.
+fn bits(hash: u64) -> impl Iterator<Item = (usize, u8)> {
+    (0..BITS).map(move |bit| {
         let at = hash >> (9 * bit) & 511;
         (usize::try_from(at / 8).unwrap_or_default(), 1 << (at % 8))
-    });
-    (line, bits)
+    })
 }
 
 fn lines_of(places: u32) -> usize {
@@ -87,8 +105,9 @@ mod tests {
         let mut presence = Presence::empty(CAPACITY);
         let there = u128::from(CAPACITY);
         (0..there).for_each(|value| presence.add(term(value)));
-        assert!((0..there).all(|value| presence.may_have(term(value))));
-        let wrong = (there..2 * there).filter(|value| presence.may_have(term(*value))).count();
+        let may_have = |value: &u128| presence.may_have(&Probe::of(term(*value), CAPACITY));
+        assert!((0..there).all(|value| may_have(&value)));
+        let wrong = (there..2 * there).filter(may_have).count();
         assert!(wrong < 61_440 / 30, "{wrong}");
         let bytes = presence.as_bytes();
         assert_eq!(Presence::read(bytes, CAPACITY), Some(presence.clone()));

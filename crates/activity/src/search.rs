@@ -1,9 +1,12 @@
 //! Searching: from the newest segment to the oldest, until enough is found.
 
+mod segment;
+mod sets;
+mod spans;
+
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
-use std::slice;
 use std::sync::Arc;
 
 use domain::ids::{EnvironmentId, TransactionId};
@@ -13,22 +16,21 @@ use parking_lot::RwLockReadGuard;
 use store::layout::{self, SegmentPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
+use self::segment::Segment;
 use crate::append::Runs;
 use crate::block::Block;
-use crate::blocks::{Blocks, Reader};
-use crate::cache::{Cache, Sealed, SealedSegments};
+use crate::blocks::Blocks;
+use crate::cache::{Cache, SealedSegments};
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
 use crate::many::{self, EachSubscriber, Wanted};
-use crate::merged::{Known, Merged, Span};
-use crate::open::OpenSegment;
 use crate::outcomes::{self, Allowed, Places};
+use crate::presence::Probe;
 use crate::set::{Set, View};
-use crate::times::{self, TimeRange, Times};
 use crate::walk::{Any, Page, Walk};
 use crate::window::{Overlap, Part, Window};
-use crate::{corrupt, deleted, walk};
+use crate::{corrupt, deleted, times, walk};
 
 /// The index of an environment as of one snapshot.
 pub(crate) struct Search<'s> {
@@ -44,12 +46,9 @@ pub(crate) struct Search<'s> {
     known: RefCell<Option<(u32, Rc<Set>)>>,
 }
 
-/// Maximum number of blocks that are open at the same time.
-const BLOCKS: usize = 32;
-
 /// What is searched for.
 struct Asked<'a> {
-    groups: &'a [&'a [Term]],
+    groups: &'a [&'a [Probe]],
     window: &'a Window,
     outcomes: &'a [NotificationOutcome],
     /// Subscribers of whom a notification has one, if they are too many for a group.
@@ -63,13 +62,6 @@ struct Sought<'a> {
     without: Option<View<'a>>,
     /// Most of it will be walked through.
     is_deep: bool,
-}
-
-/// A segment.
-#[derive(Clone, Copy, Debug)]
-enum Segment<'a> {
-    Sealed(u32, &'a Sealed),
-    Open(&'a OpenSegment),
 }
 
 impl<'s> Search<'s> {
@@ -103,7 +95,10 @@ impl<'s> Search<'s> {
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }
-        let groups: Vec<&[Term]> = filter.groups().iter().map(Vec::as_slice).collect();
+        let size = self.head.segment_size;
+        let probes = |group: &Vec<Term>| group.iter().map(|term| Probe::of(*term, size)).collect();
+        let groups: Vec<Vec<Probe>> = filter.groups().iter().map(probes).collect();
+        let groups: Vec<&[Probe]> = groups.iter().map(Vec::as_slice).collect();
         let (window, outcomes) = (&filter.window, filter.outcomes.as_slice());
         let asked = Asked { groups: &groups, window, outcomes, subscribers };
         for run in self.runs(filter)? {
@@ -124,80 +119,6 @@ impl<'s> Search<'s> {
             }
         }
         Ok(())
-    }
-
-    // Fills the page with the matches within `range`, which are ordinals of a span.
-    fn fill_from_span(
-        &self,
-        merged: &Merged,
-        range: Range<u64>,
-        asked: &Asked<'_>,
-        page: &mut Page<Ordinal>,
-    ) -> Result<()> {
-        let range = self.overlapping(range, asked.window)?;
-        if range.is_empty() {
-            return Ok(());
-        }
-        let start = self.head.start(merged.span.first);
-        let place = |ordinal: u64| u32::try_from(ordinal - start).unwrap_or(u32::MAX);
-        let places = place(range.start)..place(range.end);
-        let (mut few, mut long, mut others) = (None, Vec::new(), Vec::new());
-        let reader = self.reader();
-        for group in asked.groups {
-            let known = self.sealed.may_have(merged.span, group);
-            match merged.places(&reader, &known, &places)? {
-                Known::Places(these) => few = Some(common(few, these)),
-                Known::Many => long.push(*group),
-                Known::Nothing => others.push(*group),
-            }
-            if few.as_ref().is_some_and(Vec::is_empty) {
-                return Ok(());
-            }
-        }
-        let Some(mut few) = few else { return self.fill_from_segments(range, asked, page) };
-        for group in long {
-            few = merged.keep(&reader, group, &few)?;
-        }
-        self.fill_from_places(merged.span, &few, &Asked { groups: &others, ..*asked }, page)
-    }
-
-    // Fills the page with those of `places`, which are places of a span, that have one of each group.
-    fn fill_from_places(
-        &self,
-        span: Span,
-        places: &[u32],
-        asked: &Asked<'_>,
-        page: &mut Page<Ordinal>,
-    ) -> Result<()> {
-        let size = self.head.segment_size;
-        for of_one in places.chunk_by(|one, next| one / size == next / size).rev() {
-            let Some(number) = of_one.first().map(|place| place / size) else { continue };
-            let places = of_one.iter().filter_map(|place| u16::try_from(place % size).ok());
-            let few: Vec<[u8; 2]> = places.map(u16::to_le_bytes).collect();
-            let few = Some(View::Few(&few));
-            self.fill_from_segment(span.first + number, 0..size, asked, few, page)?;
-            if page.is_full() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    // The part of `range` from the first to the last segment that may overlap the window.
-    fn overlapping(&self, range: Range<u64>, window: &Window) -> Result<Range<u64>> {
-        if *window == Window::default() {
-            return Ok(range);
-        }
-        let (first, _) = self.head.place(range.start);
-        let (last, _) = self.head.place(range.end - 1);
-        let mut part = range.end..range.start;
-        for number in first..=last {
-            if window.overlap(self.segment(number)?.range()) != Overlap::None {
-                part.start = part.start.min(self.head.start(number).max(range.start));
-                part.end = self.head.start(number + 1).min(range.end);
-            }
-        }
-        Ok(part)
     }
 
     fn fill_from_segments(
@@ -229,7 +150,7 @@ impl<'s> Search<'s> {
         let segment = self.segment(number)?;
         let Asked { groups, window, .. } = asked;
         let overlap = window.overlap(segment.range());
-        let may_have = |group: &&[Term]| group.iter().any(|term| segment.may_have(*term));
+        let may_have = |group: &&[Probe]| group.iter().any(|term| segment.may_have(term));
         if overlap == Overlap::None || !groups.iter().all(may_have) {
             return Ok(());
         }
@@ -323,7 +244,9 @@ impl<'s> Search<'s> {
             Segment::Open(open) => many::in_open(open, subscribers)?,
             Segment::Sealed(_, sealed) => {
                 let read = |first: Term, visit: &mut dyn FnMut(Block<'_>)| {
-                    self.block(number, first, visit)
+                    let bytes = self.block(number, first)?;
+                    Block::read(&bytes).map(visit);
+                    Ok(())
                 };
                 many::in_sealed(&sealed.directory, &read, subscribers)?
             }
@@ -417,7 +340,7 @@ impl<'s> Search<'s> {
     fn narrow(
         &self,
         sought: &Sought<'_>,
-        groups: &[&[Term]],
+        groups: &[&[Probe]],
         sets: &[Any<'_>],
         walk: &mut dyn FnMut(&Walk<'_>),
     ) -> Result<()> {
@@ -445,72 +368,6 @@ impl<'s> Search<'s> {
         outcome
     }
 
-    // Shows `visit` the sets of those of `terms`, which are in order, that the segment has.
-    fn any(
-        &self,
-        segment: Segment<'_>,
-        terms: &[Term],
-        visit: &mut dyn FnMut(&[View<'_>]),
-    ) -> Result<()> {
-        match segment {
-            Segment::Sealed(number, sealed) => {
-                let known = terms.iter().filter(|term| sealed.may_have(**term));
-                let asked =
-                    known.filter_map(|term| Some((sealed.directory.block_of(*term)?, *term)));
-                let asked: Vec<(Term, Term)> = asked.collect();
-                let of_one = asked.chunk_by(|(block, _), (next, _)| block == next);
-                self.in_blocks(number, &of_one.collect::<Vec<_>>(), &[], visit)
-            }
-            Segment::Open(open) => {
-                visit(&terms.iter().filter_map(|term| open.find(*term)).collect::<Vec<_>>());
-                Ok(())
-            }
-        }
-    }
-
-    // Shows `visit` the sets of `terms`, with those of `found`. The terms of a block are together.
-    fn in_blocks(
-        &self,
-        segment: u32,
-        terms: &[&[(Term, Term)]],
-        found: &[View<'_>],
-        visit: &mut dyn FnMut(&[View<'_>]),
-    ) -> Result<()> {
-        if terms.len() > BLOCKS {
-            let mut union = Set::roomy();
-            for of_one in terms {
-                let mut unite = |sets: &[View<'_>]| sets.iter().for_each(|set| union.unite(*set));
-                self.in_blocks(segment, slice::from_ref(of_one), &[], &mut unite)?;
-            }
-            visit(&[union.view()]);
-            return Ok(());
-        }
-        let Some((of_one, rest)) = terms.split_first() else {
-            visit(found);
-            return Ok(());
-        };
-        let Some((first, _)) = of_one.first() else { return Ok(()) };
-        let mut outcome = Ok(());
-        self.block(segment, *first, &mut |block| {
-            let mut all = Vec::with_capacity(found.len() + of_one.len());
-            all.extend_from_slice(found);
-            all.extend(of_one.iter().filter_map(|(_, term)| block.find(term.parts().1)));
-            outcome = self.in_blocks(segment, rest, &all, visit);
-        })?;
-        outcome
-    }
-
-    // Shows `visit` the block that starts with `first`.
-    fn block(&self, segment: u32, first: Term, visit: &mut dyn FnMut(Block<'_>)) -> Result<()> {
-        let (dimension, value) = first.parts();
-        self.reader().block(&self.key(segment, SegmentPart::Block { dimension, value }), visit)
-    }
-
-    fn reader(&self) -> Reader<'_> {
-        let Self { snapshot, environment, head, blocks, .. } = self;
-        Reader { snapshot: *snapshot, environment: *environment, head, blocks }
-    }
-
     fn deleted(&self, segment: u32) -> Result<Option<Set>> {
         if self.head.deleted == 0 {
             return Ok(None);
@@ -520,37 +377,5 @@ impl<'s> Search<'s> {
 
     fn key(&self, segment: u32, part: SegmentPart) -> Key<Bytes> {
         layout::segment_part(self.environment, self.head.generation, segment, part)
-    }
-}
-
-// The places that are in both lists, which are in order.
-fn common(one: Option<Vec<u32>>, other: Vec<u32>) -> Vec<u32> {
-    let Some(one) = one else { return other };
-    let (mut few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
-    few.retain(|place| many.binary_search(place).is_ok());
-    few
-}
-
-impl<'a> Segment<'a> {
-    // The range of all its times.
-    fn range(self) -> TimeRange {
-        match self {
-            Segment::Sealed(_, sealed) => sealed.range,
-            Segment::Open(open) => open.ranges.all(),
-        }
-    }
-
-    fn times(self) -> &'a Times {
-        match self {
-            Segment::Sealed(_, sealed) => &sealed.times,
-            Segment::Open(open) => &open.ranges,
-        }
-    }
-
-    fn may_have(self, term: Term) -> bool {
-        match self {
-            Segment::Sealed(_, sealed) => sealed.may_have(term),
-            Segment::Open(open) => open.find(term).is_some(),
-        }
     }
 }

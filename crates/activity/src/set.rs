@@ -179,7 +179,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns `true` if a place is in the set.
-    fn contains(self, place: [u8; 2]) -> bool {
+    pub(crate) fn contains(self, place: [u8; 2]) -> bool {
         match self {
             Self::Few(places) => {
                 let number = |place: &[u8; 2]| u16::from_le_bytes(*place);

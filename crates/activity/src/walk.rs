@@ -53,6 +53,18 @@ impl<T> Page<T> {
         self.found.len() >= self.limit
     }
 
+    /// Takes the results of `at` for `places`, newest first.
+    pub(crate) fn extend(
+        &mut self,
+        places: impl ExactSizeIterator<Item = u32>,
+        at: impl FnMut(u32) -> T,
+    ) {
+        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX).min(places.len());
+        self.skip -= skip as u64;
+        let room = self.limit - self.found.len();
+        self.found.extend(places.skip(skip).take(room).map(at));
+    }
+
     // Takes the bits of `mask`, highest first.
     fn take(&mut self, mask: u64, mut at: impl FnMut(u16) -> T) {
         let count = u64::from(mask.count_ones());
@@ -79,7 +91,9 @@ impl Walk<'_> {
         };
         match lists.min_by_key(|(_, places)| places.len()) {
             Some((number, places)) if !is_long(places) => self.along(places, number, page, at),
-            None if self.sets.is_empty() && self.without.is_none() => self.through(page, at),
+            None if self.sets.is_empty() && self.without.is_none() => {
+                page.extend(self.range.clone().rev(), at);
+            }
             Some(_) | None => self.across(page, at),
         }
     }
@@ -89,15 +103,6 @@ impl Walk<'_> {
         let mut page = Page::new(0, 1);
         self.go(&mut page, |_| ());
         page.is_full()
-    }
-
-    // Every place matches.
-    fn through<T>(&self, page: &mut Page<T>, at: impl FnMut(u32) -> T) {
-        let count = self.range.end.saturating_sub(self.range.start);
-        let skipped = u32::try_from(page.skip).unwrap_or(u32::MAX).min(count);
-        page.skip -= u64::from(skipped);
-        let room = page.limit - page.found.len();
-        page.found.extend((self.range.start..self.range.end - skipped).rev().take(room).map(at));
     }
 
     // Goes along the shortest list, 64 places at a time, so that the processor has no branches to

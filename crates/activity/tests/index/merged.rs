@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use domain::vocabulary::Severity;
 use store::memory::MemoryStore;
 use store::{Table, layout};
 
 use crate::faults::entries;
+use crate::sample::number_of;
 use crate::scale;
+use crate::wanted::{Query, Wanted, Wish};
 use crate::world::{Deed, World, queries};
 use testkit::disk::{Dice, Disk};
 use testkit::interposed::Point;
@@ -28,7 +31,7 @@ fn spans_of_every_level_agree_on_disk() {
 /// Eighty segments and more, of which some are deleted meanwhile.
 fn grows(world: &World, seed: u64) {
     let mut dice = Dice::new(seed);
-    let mut levels = BTreeSet::new();
+    let (mut levels, mut subscribers) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..42_u8 {
         let append = Deed::Append {
             count: 32 + u16::try_from(dice.roll(8)).unwrap(),
@@ -40,6 +43,7 @@ fn grows(world: &World, seed: u64) {
         // The other one goes on with what this one has begun.
         let index = usize::try_from(dice.roll(2)).unwrap();
         world.does(index, &Deed::Tend(u8::try_from(dice.roll(9)).unwrap())).unwrap();
+        subscribers.extend(world.records().into_values().map(|it| number_of(it.subscriber_id)));
         if round % 5 == 4 {
             let at = usize::try_from(dice.roll(300)).unwrap();
             world.does(0, &Deed::Delete(at, 20)).unwrap();
@@ -58,12 +62,25 @@ fn grows(world: &World, seed: u64) {
     levels.extend(levels_of(world));
     assert_eq!(levels, BTreeSet::from([0, 1, 2]));
     world.is_in_order(&queries(seed, 40));
+    world.is_in_order(&of_each(&subscribers));
     world.reopen();
     world.is_in_order(&queries(seed + 100, 20));
     world.does(0, &Deed::Rebuild).unwrap();
     world.is_in_order(&queries(seed, 10));
     world.does(1, &Deed::TendAll).unwrap();
     world.is_in_order(&queries(seed, 20));
+}
+
+// Each subscriber alone, with a severity, and with nineteen others. Some have deleted notifications only.
+fn of_each(subscribers: &BTreeSet<u16>) -> Vec<Query> {
+    let subscribers: Vec<Wish> = subscribers.iter().copied().map(Wish::Subscriber).collect();
+    let severity = || vec![Wish::Severity(Severity::High)];
+    let alone = subscribers.chunks(1).map(|one| vec![one.to_vec()]);
+    let severe = subscribers.chunks(1).map(|one| vec![one.to_vec(), severity()]);
+    let several = subscribers.chunks(20).map(|twenty| vec![twenty.to_vec(), severity()]);
+    let all = alone.chain(severe).chain(several);
+    all.map(|groups| Query { wanted: Wanted { groups, ..Wanted::default() }, skip: 1, limit: 3 })
+        .collect()
 }
 
 #[test]

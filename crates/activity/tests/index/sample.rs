@@ -26,6 +26,10 @@ pub(crate) fn subscriber(number: u16) -> InternalSubscriberId {
     Uuid::from_u128(u128::from(number) << 40).into()
 }
 
+pub(crate) fn number_of(subscriber: InternalSubscriberId) -> u16 {
+    u16::try_from(Uuid::from(subscriber).as_u128() >> 40).unwrap()
+}
+
 pub(crate) fn workflow(number: u16) -> WorkflowId {
     Uuid::from_u128(u128::from(number)).into()
 }

@@ -1,0 +1,162 @@
+//! Searching in spans, by the lists of their rare terms.
+
+use std::ops::Range;
+
+use domain::notification::Ordinal;
+use store::Result;
+
+use super::{Asked, Search};
+use crate::merged::{Merged, Span};
+use crate::presence::Probe;
+use crate::set::View;
+use crate::walk::Page;
+use crate::window::{Overlap, Window};
+
+/// Maximum number of places that are looked up one by one in the lists of other terms.
+const FEW: usize = 16;
+
+impl Search<'_> {
+    // Fills the page with the matches within `range`, which are ordinals of a span.
+    pub(super) fn fill_from_span(
+        &self,
+        merged: &Merged,
+        range: Range<u64>,
+        asked: &Asked<'_>,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        let range = self.overlapping(range, asked.window)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let start = self.head.start(merged.span.first);
+        let place = |ordinal: u64| u32::try_from(ordinal - start).unwrap_or(u32::MAX);
+        let places = place(range.start)..place(range.end);
+        if !self.sealed.may_meet(merged.span, asked.groups) {
+            return Ok(());
+        }
+        let (few, others) = self.meet(merged, &places, asked.groups)?;
+        let Some(few) = few else { return self.fill_from_segments(range, asked, page) };
+        self.fill_from_places(merged.span, &few, &Asked { groups: &others, ..*asked }, page)
+    }
+
+    // The places within `range` of a span that have one of each group with rare terms only, and the
+    // other groups. Returns `None` in place of the places if no group has a short list.
+    fn meet<'g>(
+        &self,
+        merged: &Merged,
+        range: &Range<u32>,
+        groups: &[&'g [Probe]],
+    ) -> Result<(Option<Vec<u32>>, Vec<&'g [Probe]>)> {
+        let (reader, mut few) = (self.reader(), None::<Vec<u32>>);
+        let (mut long, mut others) = (Vec::new(), Vec::new());
+        for group in groups {
+            let known = self.sealed.may_have(merged.span, group);
+            if merged.is_frequent(&known) {
+                others.push(*group);
+                continue;
+            }
+            let short = match few {
+                Some(places) if places.len() <= FEW => merged.keep(&reader, &known, &places)?,
+                _ => match merged.places(&reader, &known, range)? {
+                    Some(places) => common(few, places),
+                    None => {
+                        long.push(known);
+                        continue;
+                    }
+                },
+            };
+            few = Some(short);
+            if few.as_ref().is_some_and(Vec::is_empty) {
+                break;
+            }
+        }
+        for terms in long {
+            few = few.map(|few| merged.keep(&reader, &terms, &few)).transpose()?;
+        }
+        Ok((few, others))
+    }
+
+    // Fills the page with those of `places`, which are places of a span, that have one of each group.
+    fn fill_from_places(
+        &self,
+        span: Span,
+        places: &[u32],
+        asked: &Asked<'_>,
+        page: &mut Page<Ordinal>,
+    ) -> Result<()> {
+        if self.is_all_of(asked) {
+            let start = self.head.start(span.first);
+            page.extend(places.iter().rev().copied(), |at| Ordinal::new(start + u64::from(at)));
+            return Ok(());
+        }
+        let size = self.head.segment_size;
+        for of_one in places.chunk_by(|one, next| one / size == next / size).rev() {
+            let Some(number) = of_one.first().map(|place| place / size) else { continue };
+            let (number, places) = (span.first + number, of_one.iter().map(|place| place % size));
+            let mut few: Vec<[u8; 2]> =
+                places.filter_map(|place| Some(u16::try_from(place).ok()?.to_le_bytes())).collect();
+            for group in asked.groups {
+                self.keep(number, group, &mut few)?;
+            }
+            if !few.is_empty() {
+                let (few, asked) = (Some(View::Few(&few)), Asked { groups: &[], ..*asked });
+                self.fill_from_segment(number, 0..size, &asked, few, page)?;
+            }
+            if page.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // Returns `true` if every place matches.
+    fn is_all_of(&self, asked: &Asked<'_>) -> bool {
+        let Asked { groups, window, outcomes, subscribers } = asked;
+        let is_everything = groups.is_empty() && outcomes.is_empty() && subscribers.is_none();
+        is_everything && **window == Window::default() && self.head.deleted == 0
+    }
+
+    // Keeps those of `places` of a segment that have one of `terms`, which are in order.
+    fn keep(&self, number: u32, terms: &[Probe], places: &mut Vec<[u8; 2]>) -> Result<()> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let segment = self.segment(number)?;
+        let mut kept = vec![false; places.len()];
+        for term in terms {
+            self.set(segment, term, &mut |set| {
+                for (place, is_kept) in places.iter().zip(&mut kept) {
+                    *is_kept = *is_kept || set.contains(*place);
+                }
+            })?;
+        }
+        let mut kept = kept.into_iter();
+        places.retain(|_| kept.next().unwrap_or_default());
+        Ok(())
+    }
+
+    // The part of `range` from the first to the last segment that may overlap the window.
+    fn overlapping(&self, range: Range<u64>, window: &Window) -> Result<Range<u64>> {
+        if *window == Window::default() {
+            return Ok(range);
+        }
+        let (first, _) = self.head.place(range.start);
+        let (last, _) = self.head.place(range.end - 1);
+        let mut part = range.end..range.start;
+        for number in first..=last {
+            if window.overlap(self.segment(number)?.range()) != Overlap::None {
+                part.start = part.start.min(self.head.start(number).max(range.start));
+                part.end = self.head.start(number + 1).min(range.end);
+            }
+        }
+        Ok(part)
+    }
+}
+
+// The places that are in both lists, which are in order.
+fn common(one: Option<Vec<u32>>, other: Vec<u32>) -> Vec<u32> {
+    let Some(one) = one else { return other };
+    let (mut few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    few.retain(|place| many.binary_search(place).is_ok());
+    few
+}
