@@ -11,7 +11,9 @@ use tidings::retention::Retention;
 use tidings::vocabulary::Channel;
 use tidings::{Engine, ManualClock};
 
-use crate::world::{START, World, email, id, in_app, on_both, on_both_with, only, parsed, time};
+use crate::world::{
+    START, World, email, id, in_app, on_both, on_both_with, only, parsed, time, workflow_of,
+};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -458,6 +460,28 @@ fn a_policy_may_come_and_go() {
         days(&world, 1);
         assert_eq!(rows(&world, Table::Tasks), 0);
     });
+}
+
+/// Another process has no policy. It ends the sweeps of all environments, and creates one without.
+#[test]
+fn a_process_without_a_policy_does_not_end_the_sweeps_of_another_one() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(1)),
+        |world| {
+            world.run_due();
+            let other = world.another_engine();
+            world.pass(DAY);
+            other.delivery().run_due(usize::MAX).unwrap();
+            assert_eq!(rows(&world, Table::Tasks), 0);
+            let elsewhere = other.organization("other").unwrap().development().unwrap();
+            for env in [&world.env, &elsewhere] {
+                env.workflows().create(&parsed(workflow_of("news", &[in_app()]))).unwrap();
+                let event = json!({ "name": "news", "to": "ada" });
+                env.events().trigger(&parsed(event)).unwrap();
+            }
+            assert_eq!(days(&world, 3), 2);
+        },
+    );
 }
 
 /// A sweep that is killed goes on when its lease is over.

@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use crate::connection::ChannelConnection;
 use crate::endpoint::ChannelEndpoint;
-use crate::ids::SubscriberId;
+use crate::ids::{InternalSubscriberId, SubscriberId};
 use crate::message::Message;
 use crate::notification::Notification;
 use crate::preference::SubscriberPreference;
 use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
-use crate::suppression::Suppression;
+use crate::suppression::{SuppressedAddress, Suppression};
 use crate::trigger::{
     AcceptedTrigger, FanOut, Recipient, Recipients, SubscriberRecipient, TriggerReceipt,
 };
@@ -129,14 +129,19 @@ pub struct Erasure {
 #[derive(Clone, Debug)]
 pub struct Traces {
     id: SubscriberId,
-    // The id given by the engine, the e-mail address and the phone number.
+    // The ids given by the engine and the addresses, each as it was given and as suppressions name it.
     parts: Vec<String>,
 }
 
 impl Traces {
     /// Returns the traces of those who had an id: the ids that the engine gave them, and addresses.
-    pub fn of(id: &SubscriberId, parts: impl IntoIterator<Item = String>) -> Self {
-        let parts = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    pub fn of(
+        id: &SubscriberId,
+        own: impl IntoIterator<Item = InternalSubscriberId>,
+        addresses: impl IntoIterator<Item = (Channel, String)>,
+    ) -> Self {
+        let own = own.into_iter().map(|id| id.to_string());
+        let parts = own.chain(addresses.into_iter().flat_map(forms)).collect();
         Self { id: id.clone(), parts }
     }
 
@@ -144,9 +149,10 @@ impl Traces {
     #[must_use]
     pub fn with(mut self, subscriber: Option<&Subscriber>) -> Self {
         let Some(Subscriber { id, profile, .. }) = subscriber else { return self };
-        let email = profile.email.as_ref().map(ToString::to_string);
-        let parts = [Some(id.to_string()), email, profile.phone.clone()];
-        self.parts.extend(parts.into_iter().flatten().filter(|part| !part.is_empty()));
+        let email = profile.email.as_ref().map(|email| (Channel::Email, email.to_string()));
+        let phone = profile.phone.clone().map(|phone| (Channel::Sms, phone));
+        self.parts.push(id.to_string());
+        self.parts.extend(email.into_iter().chain(phone).flat_map(forms));
         self
     }
 
@@ -172,6 +178,20 @@ impl Traces {
     pub fn are_in_text(&self, text: &str) -> bool {
         self.parts.iter().any(|part| text.contains(part.as_str()))
     }
+}
+
+// An address as it was given, and as suppressions name it.
+fn forms((channel, given): (Channel, String)) -> impl Iterator<Item = String> {
+    let suppressed = SuppressedAddress::new(channel, &given).ok();
+    let suppressed = suppressed.map(|address| address.address().to_owned());
+    [given].into_iter().chain(suppressed).filter(|form| !form.is_empty())
+}
+
+/// Returns the addresses of a message.
+#[doc(hidden)]
+pub fn addresses_of_message(message: Message) -> impl Iterator<Item = (Channel, String)> {
+    let email = message.email.map(|email| (Channel::Email, email));
+    email.into_iter().chain(message.phone.map(|phone| (Channel::Sms, phone)))
 }
 
 /// Returns the addresses of the recipient in the event of a notification.

@@ -253,6 +253,35 @@ fn a_turn_of_a_clock_that_was_ahead_goes_on() {
     }
 }
 
+/// The clock that is ahead claims a message and the end of a window together. The result of the message
+/// puts the window back.
+#[test]
+fn a_window_that_was_put_back_by_a_clock_that_was_ahead_keeps_its_end() {
+    for kind in ["delay", "digest"] {
+        on_both(|mut world| {
+            let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            let waits = json!({ "type": kind, "metadata": hour });
+            world.workflow_of("late", &[email(), waits, in_app()]);
+            world.notify("late", "ada");
+            let right = world.now();
+            world.clock.set(time("2099-01-01T00:00:00.000Z"));
+            assert_eq!(world.engine.delivery().run_due(2).unwrap().sent, 1);
+            assert_eq!(world.inbox("ada").len(), 0, "{kind}");
+            world.clock.set(right);
+            world.restart_with(|builder| builder);
+
+            world.run_due();
+            assert_eq!(world.inbox("ada").len(), 0, "{kind}");
+            world.pass(SECOND * 3_600);
+            world.run_due();
+
+            assert_eq!(world.inbox("ada").len(), 1, "{kind}");
+        });
+    }
+}
+
 /// An integration is resumed under the clock that is ahead, and its messages are due then.
 #[test]
 fn a_message_that_was_released_by_a_clock_that_was_ahead_is_sent() {

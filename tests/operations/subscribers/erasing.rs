@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::idempotency::StoredAnswer;
 use serde_json::{Value, json};
 use store::redb::RedbStore;
 use testkit::interposed::Interposed;
@@ -11,7 +12,7 @@ use tidings::SendError;
 use tidings::person::Erasure;
 use tidings::store::Table;
 
-use crate::world::{World, in_app, on_both, parsed, wire};
+use crate::world::{World, email, in_app, on_both, parsed, wire};
 
 const CANARIES: [&str; 6] =
     ["Canaria", "canary@example.org", "+4299887766", "canary-id", "payload-canary", "canary-token"];
@@ -271,6 +272,41 @@ fn an_interrupted_erasure_goes_on() {
         let answers = [Table::StoredAnswers, Table::ExpiringAnswers];
         assert!(!world.dump_without(&answers).is_empty());
         nothing_is_left(&world.store);
+    });
+}
+
+/// A stored answer about a suppression names nothing but the address, in the form of suppressions: of the
+/// subscriber, of a recipient of an event, and of a message to a former address.
+#[test]
+fn an_erasure_reaches_answers_that_name_an_address_only() {
+    on_both(|world| {
+        world.active_integration("email", "mail");
+        world.workflow_of("mail", &[email()]);
+        world.in_app_workflow("news");
+        let canary = json!({ "subscriberId": "canary-id", "email": "Former-Canary@Example.org" });
+        world.subscriber(canary);
+        world.notify("mail", "canary-id");
+        assert_eq!(world.run_due().sent, 1);
+        let canary = json!({ "subscriberId": "canary-id", "email": "Event-Canary@Example.org" });
+        world.trigger(json!({ "name": "news", "to": canary }));
+        let present = json!({ "email": "Canary@Example.org", "phone": "+42 (99) 887766" });
+        world.env.subscribers().update("canary-id", &parsed(present)).unwrap();
+        let addresses = [
+            ("email", "Former-Canary@Example.org"),
+            ("email", "Event-Canary@Example.org"),
+            ("email", "Canary@Example.org"),
+            ("sms", "+42 (99) 887766"),
+        ];
+        for (channel, address) in addresses {
+            let add = json!({ "channel": channel, "address": address });
+            let once = world.env.idempotent(address).unwrap();
+            once.suppressions().add(&parsed(add)).unwrap();
+        }
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!((erased.answers, erased.suppressions), (4, 4), "{erased:?}");
+        assert_eq!(world.records::<StoredAnswer>(), []);
     });
 }
 

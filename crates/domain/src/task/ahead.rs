@@ -67,10 +67,8 @@ impl Task {
                 let logged_at = job.and_then(|job| job.execution_details.last()?.created_at);
                 logged_at.max(Some(changed_at(job, notification_id.created_at())))
             }
-            Work::Close { notification_id, .. } => {
-                Some(changed_at(job, notification_id.created_at()))
-            }
             Work::Turn { notification_id }
+            | Work::Close { notification_id, .. }
             | Work::Send { notification_id, target: None, .. }
             | Work::Call { notification_id, .. }
                 if is_of_job || !is_known =>
@@ -79,6 +77,7 @@ impl Task {
             }
             // It was queued, or put back, at the time at which it is due.
             Work::Turn { .. }
+            | Work::Close { .. }
             | Work::Send { target: None, .. }
             | Work::Call { .. }
             | Work::FanOut { .. }
@@ -199,6 +198,7 @@ mod tests {
             ("turn", JobStatus::Pending, 0, ("waiting", 9 * DAY), Some(DAY)),
             ("close", delayed(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY + 7)),
             ("close", delayed(31 * DAY), DAY, ("waiting", 31 * DAY), None),
+            ("close", delayed(DAY + 7), DAY - 5, ("waiting", 9 * DAY), Some(DAY + 7)),
             ("close", delayed(DAY + 7), DAY - 5, ("leased", 9 * DAY), Some(DAY + 7)),
             // A retry, a pause that a provider has asked for, and a message that was put back.
             ("send", queued(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY)),

@@ -7,7 +7,7 @@
 mod pins;
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::environment::{Environment, Home};
@@ -40,11 +40,12 @@ const READ_SIZE: usize = 1024 * 1024;
 const REMOVED: usize = 128;
 
 /// Retention of an engine.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sweeps {
     pub(crate) retention: Retention,
-    // `true` once every environment has its task.
-    are_there: AtomicBool,
+    // The last time at which every environment had its task. Another engine on the store may have no
+    // policy: it ends sweeps, and its environments have none.
+    seen_at: AtomicI64,
 }
 
 /// What becomes of a row.
@@ -66,19 +67,29 @@ struct Walked<R> {
 
 impl Sweeps {
     pub(crate) fn new(retention: Retention) -> Self {
-        Self { retention, are_there: AtomicBool::new(false) }
+        Self { retention, seen_at: AtomicI64::new(Timestamp::MIN.as_millis()) }
+    }
+
+    // Returns `true` if every environment had its task within the time from one sweep to the next.
+    fn are_there(&self, now: Timestamp) -> bool {
+        let seen_at = Timestamp::from_millis(self.seen_at.load(Ordering::Acquire));
+        seen_at <= now && now < seen_at.after(Retention::INTERVAL)
     }
 }
 
 /// Sees to it that each environment has its task, if the engine has a policy.
 pub(crate) fn ensure(engine: &Engine) -> Result<()> {
     let sweeps = &engine.parts.sweeps;
-    if sweeps.retention.keeps_everything() || sweeps.are_there.load(Ordering::Acquire) {
+    if sweeps.retention.keeps_everything() {
+        return Ok(());
+    }
+    let now = engine.now();
+    if sweeps.are_there(now) {
         return Ok(());
     }
     let homes = engine.read(|snapshot| Ok(homes(snapshot)?))?;
-    engine.write(engine.now(), |draft| homes.iter().try_for_each(|home| add(draft, home)))?;
-    sweeps.are_there.store(true, Ordering::Release);
+    engine.write(now, |draft| homes.iter().try_for_each(|home| add(draft, home)))?;
+    sweeps.seen_at.store(now.as_millis(), Ordering::Release);
     Ok(())
 }
 

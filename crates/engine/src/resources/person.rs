@@ -11,7 +11,7 @@ use domain::idempotency::{CallOutcome, StoredAnswer};
 use domain::ids::{DigestWindowId, SubscriberId, TaskId};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
-use domain::person::{Erasure, PersonalData, Traces, addresses_of};
+use domain::person::{Erasure, PersonalData, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
@@ -466,9 +466,7 @@ impl Eraser<'_, '_> {
         for message in self.tx.first(&all, Order::Ascending, usize::MAX)? {
             messages::remove(self.tx, &message)?;
             erased.messages += 1;
-            let email = message.email.map(|email| (Channel::Email, email));
-            let phone = message.phone.map(|phone| (Channel::Sms, phone));
-            self.suppressions(email.into_iter().chain(phone), erased)?;
+            self.suppressions(addresses_of_message(message), erased)?;
         }
         Ok(())
     }

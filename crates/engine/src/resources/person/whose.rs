@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use activity::{Filter, Term};
 use domain::ids::{InternalSubscriberId, SubscriberId};
+use domain::message::Message;
 use domain::notification::{Notification, Ordinal};
-use domain::person::{Erasure, Traces, addresses_of};
+use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
@@ -35,7 +36,7 @@ pub(super) struct Person {
     pub(super) answered: Arc<Answered>,
     /// The notifications that were there when the erasure began.
     pub(super) notifications: Vec<Ordinal>,
-    /// The addresses in events, which are those of subscribers who were deleted as well.
+    /// The addresses in events and messages, which are those of subscribers who were deleted as well.
     addresses: BTreeSet<(Channel, String)>,
 }
 
@@ -55,9 +56,16 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
             let last = each_behind(view, &later, AT_A_TIME, &mut |one| some.push(one))?;
             Ok((last, some))
         })?;
+        let known = person.notifications.len();
         for notification in &some {
             person.add(notification);
         }
+        let found = person.notifications.iter().skip(known);
+        let addresses = scope.view(|view| {
+            let addresses = found.clone().map(|ordinal| addresses_of_messages(view, *ordinal));
+            addresses.collect::<Result<Vec<_>>>()
+        })?;
+        person.addresses.extend(addresses.into_iter().flatten());
         let Some(last) = last else { break };
         later = last;
     }
@@ -88,6 +96,14 @@ pub(super) fn each_behind(
     Ok(last.filter(|last| count == limit && last.as_slice() > after))
 }
 
+// The addresses of the messages of a notification.
+fn addresses_of_messages(view: &Reading<'_>, of: Ordinal) -> Result<Vec<(Channel, String)>> {
+    let of = of.get()..of.get().saturating_add(1);
+    let all = layout::messages_of(view.environment_id(), of);
+    let messages: Vec<Message> = view.readable(&all, Order::Ascending, usize::MAX)?;
+    Ok(messages.into_iter().flat_map(addresses_of_message).collect())
+}
+
 /// The notifications of a subscriber, oldest first.
 pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Result<Vec<Ordinal>> {
     let filter = Filter::new(None, None, None).any_of([Term::subscriber(subscriber.id)]);
@@ -113,8 +129,6 @@ impl Person {
 
     /// What records about the person are recognized by.
     pub(super) fn traces(&self, subscriber: Option<&Subscriber>) -> Traces {
-        let addresses = self.addresses.iter().map(|(_, address)| address.clone());
-        let own = self.own.iter().map(ToString::to_string);
-        Traces::of(&self.id, own.chain(addresses)).with(subscriber)
+        Traces::of(&self.id, self.own.clone(), self.addresses.clone()).with(subscriber)
     }
 }
