@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::{Filter, Term};
-use domain::ids::{InternalSubscriberId, SubscriberId};
+use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId};
 use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, Traces, addresses_of};
+use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, layout};
+use store::{Order, ReadRecords, Table, layout};
+use uuid::Uuid;
 
 use super::meanwhile::Answered;
 use super::{AT_A_TIME, Erasing, Part, Seen};
@@ -33,7 +35,7 @@ pub(super) struct Person {
     pub(super) since: Timestamp,
     /// The answers that this process has stored since.
     pub(super) answered: Arc<Answered>,
-    /// The notifications that were there when the erasure began.
+    /// The notifications that were there when the erasure began, oldest first.
     pub(super) notifications: Vec<Ordinal>,
     /// The addresses in events, which are those of subscribers who were deleted as well.
     addresses: BTreeSet<(Channel, String)>,
@@ -111,10 +113,30 @@ impl Person {
         self.own.contains(&notification.subscriber_id) || named == Some(self.id.as_str())
     }
 
-    /// What records about the person are recognized by.
+    /// Whether an entry of the quarantine is about the person. Its record may be that of the
+    /// subscriber or have a trace, and its task may be that of a notification.
+    pub(super) fn is_in(&self, entry: &Quarantined, traces: &Traces) -> bool {
+        let Quarantined { environment_id, table, key, value, task, .. } = entry;
+        let subscriber = layout::subscriber(*environment_id, &self.id);
+        let is_subscriber = table == Table::Subscribers.name()
+            && *key == subscriber.as_bytes().escape_ascii().to_string();
+        let work = entry.readable_task().ok().map(|task| task.work);
+        let notification = work.and_then(|work| work.notification_id());
+        let is_known = |id: NotificationId| self.notifications.binary_search(&id.ordinal()).is_ok();
+        is_subscriber
+            || notification.is_some_and(is_known)
+            || [key, value].into_iter().any(|text| traces.are_in_text(text))
+            || task.as_ref().is_some_and(|task| traces.are_in(task))
+    }
+
+    /// What records about the person are recognized by. The quarantine has bytes of records, in which
+    /// an id may begin as an earlier one does.
     pub(super) fn traces(&self, subscriber: Option<&Subscriber>) -> Traces {
         let addresses = self.addresses.iter().map(|(_, address)| address.clone());
-        let own = self.own.iter().map(ToString::to_string);
+        let own = self.own.iter().flat_map(|id| {
+            let [.., a, b, c, d, e, f] = *Uuid::from(*id).as_bytes();
+            [id.to_string(), [a, b, c, d, e, f].escape_ascii().to_string()]
+        });
         Traces::of(&self.id, own.chain(addresses)).with(subscriber)
     }
 }
