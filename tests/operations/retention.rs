@@ -229,6 +229,40 @@ fn receipts_have_an_age_of_their_own() {
     );
 }
 
+/// An event that has reached nobody has no notification and no message that could be its last one. Its
+/// receipt has the age of notifications, or that of receipts, and is kept without an age.
+#[test]
+fn a_receipt_of_an_event_for_nobody_goes_by_the_age_that_counts_for_it() {
+    let default = Retention::default;
+    for (retention, goes_after) in [
+        (default().activity(3), Some(3)),
+        (default().messages(Channel::InApp, 4).activity(9), Some(4)),
+        (default().receipts(5), Some(5)),
+        (default().activity(2).receipts(5), Some(5)),
+        (default().idempotency(24), None),
+    ] {
+        on_both_with(
+            |builder| builder.retention(retention.clone()),
+            |world| {
+                world.in_app_workflow("news");
+                world.env.topics().create(&parsed(json!({ "key": "empty" }))).unwrap();
+                let topic = json!({ "type": "Topic", "topicKey": "empty" });
+                let event = json!({ "name": "news", "to": topic, "transactionId": "once" });
+                let first = world.trigger(event.clone());
+                assert_eq!(first.notifications, []);
+                match goes_after {
+                    Some(age) => assert_eq!((days(&world, age), days(&world, 1)), (0, 1)),
+                    None => assert_eq!(days(&world, 40), 0),
+                }
+                let left = usize::from(goes_after.is_none());
+                assert_eq!(rows(&world, Table::Triggers), left, "{retention:?}");
+                assert_eq!(rows(&world, Table::Transactions), left, "{retention:?}");
+                is_sound(&world);
+            },
+        );
+    }
+}
+
 /// What else there is of an event goes with its receipt: whether it was canceled, and how many
 /// subscribers it has reached. A later event with the same id is another one.
 #[test]

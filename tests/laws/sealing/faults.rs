@@ -13,7 +13,8 @@ use testkit::world::World;
 use super::{check_sealed, sealed_world};
 use crate::seeded;
 
-static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| dump(&sealed_world().store));
+static ENTRIES: LazyLock<Vec<Entry>> =
+    LazyLock::new(|| dump(&sealed_world(seeded::entries()).store));
 
 fn copy(keys: &[u32]) -> World {
     let store = Interposed::default();

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::idempotency::{CallOutcome, StoredAnswer};
-use domain::ids::{DigestWindowId, SubscriberId, TaskId};
+use domain::ids::{DigestWindowId, SubscriberId};
 use domain::notification::{Notification, Ordinal};
 use domain::page::OrderBy;
 use domain::person::{Erasure, PersonalData, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
-use domain::task::Task;
+use domain::task::{Task, Work};
 use domain::trigger::{AcceptedTrigger, FanOut};
 use domain::vocabulary::Channel;
 use store::{
@@ -69,6 +69,7 @@ struct Seen {
 enum Part {
     /// How many of the person's notifications are left.
     Notifications(usize),
+    Tasks(Vec<u8>),
     Answers(Vec<u8>),
     FanOuts(Vec<u8>),
     /// `event` is the key of the last event that was removed from the window of the next bucket.
@@ -183,13 +184,14 @@ impl Eraser<'_, '_> {
     fn step(&mut self, mut at: Erasing) -> Result<Step<Erasing, Erasure>> {
         let erased = &mut at.erased;
         at.part = match at.part {
-            Part::Notifications(0) => Part::Answers(Vec::new()),
+            Part::Notifications(0) => Part::Tasks(Vec::new()),
             Part::Notifications(left) => {
-                if let Some(ordinal) = at.person.notifications.get(left - 1) {
-                    self.notification(*ordinal, erased)?;
-                }
-                Part::Notifications(left - 1)
+                let ordinal = at.person.notifications.get(left - 1);
+                let is_gone =
+                    ordinal.map_or(Ok(true), |ordinal| self.notification(*ordinal, erased))?;
+                Part::Notifications(left - usize::from(is_gone))
             }
+            Part::Tasks(after) => self.turns(after)?.map_or(Part::Answers(Vec::new()), Part::Tasks),
             Part::Answers(after) => {
                 self.answers(after, erased)?.map_or(Part::FanOuts(Vec::new()), Part::Answers)
             }
@@ -241,7 +243,7 @@ impl Eraser<'_, '_> {
         // Their events may have left rows in the tables that were looked at.
         if erased.notifications > known && *again + 1 < LOOKS {
             *again += 1;
-            return Ok(Step::More(Part::Answers(Vec::new())));
+            return Ok(Step::More(Part::Tasks(Vec::new())));
         }
         let is_more = later.is_continue()
             || self.answered_here(&mut seen.own, erased)?.is_continue()
@@ -278,12 +280,26 @@ impl Eraser<'_, '_> {
             }
         })?;
         for ordinal in found {
-            self.notification(ordinal, erased)?;
+            while !self.notification(ordinal, erased)? {}
         }
         let Some(last) = last else { return Ok(ControlFlow::Break(())) };
         self.left = self.left.saturating_sub(limit);
         *after = last;
         Ok(ControlFlow::Continue(()))
+    }
+
+    // Removes the tasks of delays whose notification is gone. They would end without it.
+    fn turns(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
+        let all = layout::tasks(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<Task>(all, after)?;
+        for task in &rows {
+            let Work::Turn { notification_id } = &task.work else { continue };
+            let key = layout::notification(task.environment_id, notification_id.ordinal());
+            if matches!(if_readable(self.tx.find::<Notification>(&key))?, Some(None)) {
+                self.tx.remove(task)?;
+            }
+        }
+        Ok(after)
     }
 
     fn answers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
@@ -373,6 +389,9 @@ impl Eraser<'_, '_> {
                     self.left = 0;
                     return Ok(Some(Part::Buckets { after: passed, event }));
                 }
+                if let Some(window) = &bucket.window {
+                    self.task(Uuid::from(window.id))?;
+                }
                 self.tx.remove(bucket)?;
                 erased.windows += 1;
             }
@@ -409,10 +428,7 @@ impl Eraser<'_, '_> {
         let all = Prefix::<Quarantined>::of_all().range();
         let (rows, after) = self.rows::<Quarantined>(all, after)?;
         for entry in rows.iter().filter(|row| row.environment_id == environment) {
-            let Quarantined { key, value, task, .. } = entry;
-            let is_about = [key, value].into_iter().any(|text| self.traces.are_in_text(text))
-                || task.as_ref().is_some_and(|task| self.traces.are_in(task));
-            if is_about {
+            if self.person.is_in(entry, &self.traces) {
                 self.tx.remove(entry)?;
                 erased.quarantined += 1;
             }
@@ -420,15 +436,22 @@ impl Eraser<'_, '_> {
         Ok(after)
     }
 
-    // Removes a notification with its messages and tasks, and the subscriber from its trigger.
-    fn notification(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
+    // Removes a notification with its messages and tasks, and the subscriber from its trigger. Returns
+    // `false` if that has to go on, because the window of its digest has many events.
+    fn notification(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<bool> {
         self.left = self.left.saturating_sub(OF_NOTIFICATION);
         let key = layout::notification(self.tx.environment_id(), ordinal);
         let found = self.tx.find::<Notification>(&key)?;
         let own = &self.person.own;
         let Some(notification) = found.filter(|found| own.contains(&found.subscriber_id)) else {
-            return Ok(());
+            return Ok(true);
         };
+        for window in notification.jobs.iter().filter_map(|job| job.digest.as_ref()?.window_id) {
+            if self.window(window, &mut Vec::new(), AT_A_TIME)? == AT_A_TIME {
+                self.left = 0;
+                return Ok(false);
+            }
+        }
         self.tasks(&notification)?;
         self.messages(ordinal, erased)?;
         self.suppressions(addresses_of(&notification), erased)?;
@@ -441,20 +464,26 @@ impl Eraser<'_, '_> {
         let engine = self.tx.engine().clone();
         engine.activity().delete(self.tx, &notification)?;
         erased.notifications += 1;
-        Ok(())
+        Ok(true)
     }
 
-    // Tasks that send hold the message. The others end without their notification.
+    // Removes the tasks of the jobs, sends and windows of a notification.
     fn tasks(&mut self, notification: &Notification) -> Result<()> {
         for job in &notification.jobs {
             let sends = job.sends.iter().map(|send| send.id);
-            for id in [job.id].into_iter().chain(sends) {
-                let id = TaskId::from(Uuid::from(id));
-                let key = layout::task(notification.environment_id, id);
-                if let Some(task) = self.tx.find::<Task>(&key)? {
-                    self.tx.remove(&task)?;
-                }
+            let window = job.digest.as_ref().and_then(|digest| digest.window_id);
+            let ids = [job.id].into_iter().chain(sends).map(Uuid::from);
+            for id in ids.chain(window.map(Uuid::from)) {
+                self.task(id)?;
             }
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, id: Uuid) -> Result<()> {
+        let key = layout::task(self.tx.environment_id(), id.into());
+        if let Some(task) = self.tx.find::<Task>(&key)? {
+            self.tx.remove(&task)?;
         }
         Ok(())
     }

@@ -246,6 +246,8 @@ keys! {
 
     /// A task, by its id.
     task: Key<Task> = TASKS(environment: EnvironmentId, id: TaskId) end;
+    /// The tasks of an environment.
+    tasks: Prefix<Task> = TASKS(environment: EnvironmentId) open;
     /// The tasks that wait until an integration is resumed.
     held: Prefix<Task> = HELD(environment: EnvironmentId, integration: IntegrationId) open;
 

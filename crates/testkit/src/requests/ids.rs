@@ -29,6 +29,9 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         let steps = sent.map(|job| job.step.id).filter(|step| found.resendable(*step).is_ok());
         steps.map(|step| (found.id, step)).collect::<Vec<_>>()
     };
+    let collecting =
+        notifications.iter().filter(|found| found.jobs.iter().any(|job| job.digest.is_some()));
+    let collecting = collecting.map(|found| json!(found.id)).collect();
     let sent: Vec<_> = notifications.iter().flat_map(jobs).collect();
     let environments = env.environments().list().expect("they are there");
     let of_environments = environments.iter().flat_map(|environment| &environment.api_keys);
@@ -57,6 +60,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("snoozed", of_inbox("bob", MessageQuery::default().snoozed())),
         named("question", of_inbox("bob", questions)),
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),
+        named("digest", collecting),
         named("sent", sent.iter().map(|(id, _)| json!(id)).collect()),
         named("step", sent.iter().map(|(_, step)| json!(step)).collect()),
         named("letter", letters.iter().map(|found| json!(found.id)).collect()),

@@ -86,15 +86,20 @@ impl Integrations<'_> {
     fn ingest_all(&self, id: IntegrationId, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
         let integration = self.get(id)?;
         let receipts = inbound::receipts(&self.scope.engine, &integration, report)?;
-        let name = "integrations.ingest_inbound";
-        self.scope.write_in_steps(name, (id, report), Vec::new(), |tx, before| {
-            let mut outcomes: Vec<ReceiptOutcome> = before.clone();
-            if let Some(receipt) = receipts.get(outcomes.len()) {
-                outcomes.push(record(tx, id, receipt)?);
-            }
-            let is_done = outcomes.len() >= receipts.len();
-            Ok(if is_done { Step::Done(outcomes) } else { Step::More(outcomes) })
-        })
+        let request = (id, report);
+        self.scope.write_in_steps(
+            "integrations.ingest_inbound",
+            request,
+            Vec::new(),
+            |tx, before| {
+                let mut outcomes: Vec<ReceiptOutcome> = before.clone();
+                if let Some(receipt) = receipts.get(outcomes.len()) {
+                    outcomes.push(record(tx, id, receipt)?);
+                }
+                let is_done = outcomes.len() >= receipts.len();
+                Ok(if is_done { Step::Done(outcomes) } else { Step::More(outcomes) })
+            },
+        )
     }
 }
 

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::{Filter, Term};
-use domain::ids::{InternalSubscriberId, SubscriberId};
+use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId};
 use domain::message::Message;
 use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
+use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, layout};
+use store::{Order, ReadRecords, Table, layout};
 
 use super::meanwhile::Answered;
 use super::{AT_A_TIME, Erasing, Part, Seen};
@@ -34,7 +35,7 @@ pub(super) struct Person {
     pub(super) since: Timestamp,
     /// The answers that this process has stored since.
     pub(super) answered: Arc<Answered>,
-    /// The notifications that were there when the erasure began.
+    /// The notifications that were there when the erasure began, oldest first.
     pub(super) notifications: Vec<Ordinal>,
     /// The addresses in events and messages, which are those of subscribers who were deleted as well.
     addresses: BTreeSet<(Channel, String)>,
@@ -125,6 +126,22 @@ impl Person {
     fn has(&self, notification: &Notification) -> bool {
         let named = notification.to.as_ref().and_then(|to| to.get("subscriberId")?.as_str());
         self.own.contains(&notification.subscriber_id) || named == Some(self.id.as_str())
+    }
+
+    /// Whether an entry of the quarantine is about the person. Its record may be that of the
+    /// subscriber or have a trace, and its task may be that of a notification.
+    pub(super) fn is_in(&self, entry: &Quarantined, traces: &Traces) -> bool {
+        let Quarantined { environment_id, table, key, value, task, .. } = entry;
+        let subscriber = layout::subscriber(*environment_id, &self.id);
+        let is_subscriber = table == Table::Subscribers.name()
+            && *key == subscriber.as_bytes().escape_ascii().to_string();
+        let work = entry.readable_task().ok().map(|task| task.work);
+        let notification = work.and_then(|work| work.notification_id());
+        let is_known = |id: NotificationId| self.notifications.binary_search(&id.ordinal()).is_ok();
+        is_subscriber
+            || notification.is_some_and(is_known)
+            || [key, value].into_iter().any(|text| traces.are_in_text(text))
+            || task.as_ref().is_some_and(|task| traces.are_in(task))
     }
 
     /// What records about the person are recognized by.
