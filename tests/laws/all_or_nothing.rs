@@ -24,7 +24,7 @@ use tidings::vocabulary::Channel;
 use tidings::workflow::WorkflowQuery;
 
 use self::faults::{
-    Checked, ask, assert_is_fault, check, check_read, check_steps, check_tended, fails,
+    Checked, ask, assert_is_fault, check, check_read, check_steps, check_tended, fails, faults,
 };
 use crate::parsed;
 use crate::seeded::{
@@ -240,6 +240,9 @@ fn whatever_is_requested() {
         let once = [&[json!("idempotent"), json!("new")], request.as_array().unwrap().as_slice()];
         check_request(&json!(once.concat()));
     }
+    let faults = faults();
+    assert!(faults > 1_000, "{faults}");
+    println!("{faults} faults of the store leave nothing behind");
 }
 
 /// A fault in a call of a transaction, or before its commit, ends the transaction of the server.

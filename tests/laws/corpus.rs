@@ -80,6 +80,7 @@ fn every_sound_request_is_done() {
         let answer = requests::call(&world.engine, &world.env, request);
         assert!(answer.is_ok(), "{request} is answered with {answer:?}");
     }
+    println!("{} sound requests are done", requests::sound().len());
 }
 
 /// What a target does with an input.
@@ -137,10 +138,12 @@ fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
 
 /// Runs everything in `fuzz/corpus/` that was made for `target`.
 fn replay(target: &str, run: impl Fn(&[u8])) {
-    for file in files_of(target) {
+    let files = files_of(target);
+    for file in &files {
         println!("{}", file.display());
         run(&fs::read(file).unwrap());
     }
+    println!("{target}: {} inputs", files.len());
 }
 
 fn files_of(target: &str) -> Vec<PathBuf> {

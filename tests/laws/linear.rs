@@ -288,6 +288,7 @@ fn at_once(seed: u64, call: impl Fn(&mut Dice) + Sync) {
 }
 
 fn on_each(contradiction: impl Fn(&World, u64) -> Option<String>) {
+    let mut histories = 0;
     for backend in 0..2 {
         for seed in 0..20 * u64::from(scale()) {
             let store = Interposed::over(Backend::both()[backend].open());
@@ -295,8 +296,11 @@ fn on_each(contradiction: impl Fn(&World, u64) -> Option<String>) {
             if let Some(found) = contradiction(&world, seed) {
                 panic!("no order explains the history of seed {seed}: {found}");
             }
+            histories += 1;
         }
     }
+    assert!(histories >= 40, "{histories}");
+    println!("an order explains each of {histories} histories");
 }
 
 fn two_messages(world: &World) -> Vec<MessageId> {

@@ -120,8 +120,10 @@ fn lists_and_deletions_go_on() {
     let world = Ruins::default();
     let wanted = |request: &&Value| is_list(request) || is_deletion(request);
     let requests: Vec<&Value> = requests::sound().iter().filter(wanted).collect();
+    let mut rows = 0;
     for table in tables() {
         each_damage(table, |key, value, damaged| {
+            rows += 1;
             world.put(table, key, Some(damaged));
             for request in &requests {
                 let answer = world.answer(request);
@@ -137,6 +139,8 @@ fn lists_and_deletions_go_on() {
             world.put(table, key, Some(value));
         });
     }
+    assert!(rows > 100, "{rows}");
+    println!("{} requests go on beside each of {rows} damaged rows", requests.len());
 }
 
 /// A damaged page may bring rows into a table whose keys begin as those of an environment do, and go

@@ -7,10 +7,11 @@ use std::process::Command;
 use std::{env, thread};
 
 use store::Error;
+use store::memory::MemoryStore;
 use store::redb::{AppliedBy, RedbOptions, RedbStore};
 use tempfile::{TempDir, tempdir};
 use testkit::disk::Disk;
-use testkit::tables::try_dump;
+use testkit::tables::{dump, try_dump};
 
 use crate::{check_contains, check_whole, write_five};
 
@@ -78,42 +79,54 @@ fn a_file_that_is_gone_takes_no_changes() {
 }
 
 /// Another program cuts the file, or writes into it. What is read is an error or what was there, the
-/// store comes back from each call, and what was acknowledged is still in the log.
+/// store comes back from each call, and what was acknowledged is still in the log: the file as it was
+/// and that log are opened with all of it.
 #[test]
 fn a_file_that_is_cut_or_overwritten_ends_nothing() {
     let cut: fn(&Path) = |path| write_to(path).set_len(8_192).unwrap();
     let empty: fn(&Path) = |path| write_to(path).set_len(0).unwrap();
     let overwrite: fn(&Path) = |path| write_to(path).write_all(&vec![0xa5; 900_000]).unwrap();
+    let mut reads = Vec::new();
     for (act, cache_bytes) in
         [cut, empty, overwrite].into_iter().flat_map(|it| [(it, 0), (it, 64 << 20)])
     {
         let (_folder, path) = place();
         let options = RedbOptions { cache_bytes, ..RedbOptions::default() };
         let store = RedbStore::open_with(&path, &options).unwrap();
-        (0..200).for_each(|id| write_five(&store, &format!("{id:04}")).unwrap());
+        let acknowledged = MemoryStore::default();
+        let write =
+            |id: &str| write_five(&store, id).inspect(|()| write_five(&acknowledged, id).unwrap());
+        (0..200).for_each(|id| write(&format!("{id:04}")).unwrap());
         store.checkpoint().unwrap();
-        write_five(&store, "in the log").unwrap();
+        write("in the log").unwrap();
+        let whole = fs::read(&path).unwrap();
         act(&path);
         for round in 0..3 {
             let read = try_dump(&store);
-            assert!(
-                matches!(
-                    read,
-                    Ok(_)
-                        | Err(Error::Damaged { .. }
-                            | Error::Corrupt { .. }
-                            | Error::NeedsReopen { .. })
-                ),
-                "{read:?}"
-            );
-            let written =
-                write_five(&store, &format!("after {round}")).and_then(|()| store.checkpoint());
-            assert!(
-                matches!(written, Ok(()) | Err(Error::Damaged { .. } | Error::NeedsReopen { .. })),
-                "{written:?}"
-            );
+            assert!(is_damage(&read), "{read:?}");
+            reads.push(read.is_ok());
+            if let Ok(read) = read {
+                assert!(read == dump(&acknowledged), "other rows are read");
+            }
+            let written = write(&format!("after {round}"));
+            assert!(is_damage(&written), "{written:?}");
+            if round == 0 {
+                let (_folder, copy) = copied(&path);
+                fs::write(&copy, &whole).unwrap();
+                let found = check_whole(&RedbStore::open(&copy).unwrap());
+                check_contains(&found, &check_whole(&acknowledged));
+            }
+            let applied = store.checkpoint();
+            assert!(is_damage(&applied), "{applied:?}");
         }
     }
+    assert!(reads.contains(&true) && reads.contains(&false), "{reads:?}");
+}
+
+// Something was done, or the file is damaged.
+fn is_damage<T>(done: &Result<T, Error>) -> bool {
+    use Error::{Corrupt, Damaged, NeedsReopen};
+    matches!(done, Ok(_) | Err(Damaged { .. } | Corrupt { .. } | NeedsReopen { .. }))
 }
 
 #[test]

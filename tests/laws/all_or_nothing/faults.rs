@@ -1,5 +1,6 @@
 //! Operations on stores whose calls fail one after the other.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
@@ -12,6 +13,15 @@ use testkit::world::World;
 use tidings::{Error, Result};
 
 use crate::seeded::{self, copy_of, entries};
+
+thread_local! {
+    static FAULTS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Number of the faults of this thread that an operation has reported.
+pub(super) fn faults() -> usize {
+    FAULTS.get()
+}
 
 /// Runs `operation` on a store of which the first call fails, then on one of which the second one
 /// does, and so on, until the operation gets through; and the same with commits.
@@ -162,6 +172,7 @@ pub(super) fn fails<T: Debug>(
 
 #[track_caller]
 pub(super) fn assert_is_fault<T: Debug>(result: &Result<T>) {
+    FAULTS.set(FAULTS.get() + 1);
     let Err(Error::Store(store::Error::Backend { backend, .. })) = result else {
         panic!("a fault is answered with {result:?}")
     };

@@ -64,6 +64,7 @@ fn tells_once(server: Option<&Server>, crowd: usize, millis: impl Fn(u64) -> u64
             notes.extend(lines.iter().map(|line| serde_json::from_str::<Note>(line).unwrap()));
             largest = largest.max(check_left(&path, &notes, crowd));
             if round + 1 >= ROUNDS && largest > 2 && Told::of(&notes).is_rich() {
+                println!("{} kills among {} notes lost none", round + 1, notes.len());
                 break;
             }
             assert!(round < MOST_ROUNDS, "not everything has happened, or each event is a digest");

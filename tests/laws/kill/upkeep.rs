@@ -49,6 +49,7 @@ fn each_kill_on(
         work_until_killed(&format!("kill::upkeep::{test}"), &path, span);
         check(&path);
     }
+    println!("{test}: {} kills were made up for", KILLS * u64::from(scale()));
 }
 
 fn file_of(path: &Path, entries: &[Entry]) {
