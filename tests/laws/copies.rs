@@ -9,7 +9,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use store::memory::MemoryStore;
-use store::redb::{RedbStore, restore};
+use store::redb::{RedbStore, restore, restore_with};
 use store::{Decision, Store, Table};
 use tempfile::tempdir;
 use testkit::disk::PAGE;
@@ -242,7 +242,14 @@ fn a_backup_is_restored_if_it_is_sound() {
     let mut permissions = fs::metadata(&backup).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&backup, permissions).unwrap();
-    assert!(restore(&backup, &shop).unwrap().is_finished);
+    let stopped = restore_with(&backup, &shop, &mut |_| ControlFlow::Break(())).unwrap();
+    assert!(!stopped.is_finished && !shop.exists());
+    let mut told = 0;
+    let finished = restore_with(&backup, &shop, &mut |_| {
+        told += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(finished.unwrap().is_finished && told > 0);
     assert!(fs::read(&backup).unwrap() == bytes, "the backup has changed");
     // A copy that was cut off is not an empty store.
     fs::write(&damaged, b"").unwrap();

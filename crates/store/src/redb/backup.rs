@@ -83,6 +83,19 @@ pub fn backup(
 /// [`Error::Damaged`] if a page of the backup is damaged; [`Error::NotOurs`] if it is no store;
 /// [`Error::Unopenable`] if it cannot be read, or is a folder; otherwise as [`backup`].
 pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
+    restore_with(from, to, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same with a function that is told how far it is, and may stop it. Another call goes on from there.
+///
+/// # Errors
+///
+/// As [`restore`].
+pub fn restore_with(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    progress: &mut OnCopy<'_>,
+) -> Result<Copied> {
     // A log is beside the file that a link leads to.
     let found = from.as_ref().canonicalize();
     let from = &found.map_err(|source| Error::of_opening(from.as_ref(), source))?;
@@ -95,7 +108,7 @@ pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
     } else {
         RedbStore::open_storage(unchanged(from)?, from, &options)?
     };
-    backup(&store, to, &mut |_| ControlFlow::Continue(()))
+    backup(&store, to, progress)
 }
 
 /// The file at `path`, which may be read-only. What redb changes is kept in memory.

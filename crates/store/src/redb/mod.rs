@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-pub use self::backup::{backup, restore};
+pub use self::backup::{backup, restore, restore_with};
 use self::failure::attempt;
 use self::log::LogFile;
 pub use self::log::{LogPlace, Loss};
