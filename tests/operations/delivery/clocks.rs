@@ -310,6 +310,38 @@ fn a_message_that_was_released_by_a_clock_that_was_ahead_is_sent() {
     }
 }
 
+/// So are messages to several endpoints, of which the job says less.
+#[test]
+fn messages_to_endpoints_that_were_released_by_a_clock_that_was_ahead_are_sent() {
+    on_both(|mut world| {
+        let integration = world.active_integration("chat", "slack");
+        world.bare_subscriber("ada");
+        for path in ["a", "b"] {
+            let endpoint = json!({
+                "integrationIdentifier": "slack", "subscriberId": "ada", "type": "webhook",
+                "endpoint": { "url": format!("https://chat.example.org/{path}") },
+            });
+            world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+        }
+        let chat = json!({ "type": "chat", "template": { "body": "Hello" } });
+        world.workflow_of("chat", &[chat]);
+        world.env.integrations().pause(integration.id).unwrap();
+        world.notify("chat", "ada");
+        world.run_due();
+        let right = world.now();
+        world.clock.set(time("2099-01-01T00:00:00.000Z"));
+        world.env.integrations().resume(integration.id).unwrap();
+        world.engine.delivery().run_due(1).unwrap();
+        assert_eq!(world.outbox.sent().len(), 0);
+        world.clock.set(right);
+        world.restart_with(|builder| builder);
+
+        world.run_due();
+
+        assert_eq!(world.outbox.sent().len(), 2);
+    });
+}
+
 /// A clock without a battery begins long before the store was made.
 #[test]
 fn a_clock_that_is_behind_brings_nothing_back() {

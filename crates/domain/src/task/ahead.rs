@@ -62,14 +62,9 @@ impl Task {
     fn set_at(&self, due_at: Timestamp, job: Option<&Job>, is_known: bool) -> Option<Timestamp> {
         let is_of_job = job.and_then(|job| job.status.due_at()) == Some(due_at);
         match &self.work {
-            // The log of the job has the attempts, of which the job itself says nothing.
-            Work::Send { notification_id, target: Some(_), .. } => {
-                let logged_at = job.and_then(|job| job.execution_details.last()?.created_at);
-                logged_at.max(Some(changed_at(job, notification_id.created_at())))
-            }
             Work::Turn { notification_id }
             | Work::Close { notification_id, .. }
-            | Work::Send { notification_id, target: None, .. }
+            | Work::Send { notification_id, .. }
             | Work::Call { notification_id, .. }
                 if is_of_job || !is_known =>
             {
@@ -78,7 +73,7 @@ impl Task {
             // It was queued, or put back, at the time at which it is due.
             Work::Turn { .. }
             | Work::Close { .. }
-            | Work::Send { target: None, .. }
+            | Work::Send { .. }
             | Work::Call { .. }
             | Work::FanOut { .. }
             | Work::Cancel { .. }
