@@ -25,6 +25,9 @@ use crate::{Result, Scope};
 /// Time that a call may be under way before its answer is stored, which has the time of its beginning.
 const UNDER_WAY: Duration = Duration::from_secs(60);
 
+/// Largest number of bytes with which ids of one time begin alike.
+const SHARED: usize = 10;
+
 /// Who is erased: all subscribers who had one id, one after the other.
 #[derive(Debug)]
 pub(super) struct Person {
@@ -134,8 +137,9 @@ impl Person {
     pub(super) fn traces(&self, subscriber: Option<&Subscriber>) -> Traces {
         let addresses = self.addresses.iter().map(|(_, address)| address.clone());
         let own = self.own.iter().flat_map(|id| {
-            let [.., a, b, c, d, e, f] = *Uuid::from(*id).as_bytes();
-            [id.to_string(), [a, b, c, d, e, f].escape_ascii().to_string()]
+            let bytes = *Uuid::from(*id).as_bytes();
+            let tail: Vec<u8> = bytes.into_iter().skip(SHARED).collect();
+            [id.to_string(), tail.escape_ascii().to_string()]
         });
         Traces::of(&self.id, own.chain(addresses)).with(subscriber)
     }
