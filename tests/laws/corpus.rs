@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use testkit::disk::Dice;
 use testkit::effort::Effort::{self, Full};
 use testkit::{
-    entities, facade, files, filters, history, keys, reads, records, requests, rules, segments,
-    templates,
+    entities, facade, files, filters, history, keys, reads, records, requests, rules, schedules,
+    segments, templates,
 };
 
 use crate::seeded;
@@ -54,6 +54,11 @@ fn any_filters() {
 }
 
 #[test]
+fn any_schedule() {
+    replay("schedules", |bytes| schedules::run(&schedules::decode(bytes)));
+}
+
+#[test]
 fn any_template() {
     replay("templates", templates::run);
 }
@@ -91,7 +96,7 @@ type Run = fn(&[u8]);
 #[test]
 fn inputs_like_those_of_the_corpus() {
     let inputs = env::var("TIDINGS_FUZZ").map_or(150, |inputs| inputs.parse().unwrap());
-    let targets: [(&str, Run); 11] = [
+    let targets: [(&str, Run); 12] = [
         ("entities", |bytes| entities::run(&testkit::decode(bytes), Effort::over(bytes))),
         ("files", |bytes| files::run(&testkit::step(bytes), Effort::over(bytes))),
         ("filters", |bytes| filters::run(&filters::decode(bytes))),
@@ -101,6 +106,7 @@ fn inputs_like_those_of_the_corpus() {
         ("records", |bytes| records::run(records::decode(bytes), Effort::over(bytes))),
         ("requests", |bytes| requests::run(&requests::decode(bytes), Effort::over(bytes))),
         ("rules", |bytes| rules::run(&rules::decode(bytes))),
+        ("schedules", |bytes| schedules::run(&schedules::decode(bytes))),
         ("segments", |bytes| segments::run(&testkit::decode(bytes), Effort::over(bytes))),
         ("templates", templates::run),
     ];

@@ -109,6 +109,9 @@ fn every_record_of_a_world_is_sealed() {
     assert_eq!(marks(&world.store), [KeyId::new(2)]);
 }
 
+/// The place of the record with which the first one is swapped.
+type Other = fn(&[&Entry]) -> Option<usize>;
+
 /// The first record of every table with the second one, the last one, and one of another environment.
 #[test]
 fn no_two_records_of_a_table_can_be_swapped() {
@@ -119,7 +122,7 @@ fn no_two_records_of_a_table_can_be_swapped() {
     let of_table = |table: &Table| -> Vec<&Entry> {
         entries.iter().filter(|(other, ..)| other == table).collect()
     };
-    let swaps: [(&str, fn(&[&Entry]) -> Option<usize>); 3] = [
+    let swaps: [(&str, Other); 3] = [
         ("the second", |all| all.len().checked_sub(1).map(|last| last.min(1))),
         ("the last", |all| all.len().checked_sub(1)),
         ("the first of another environment", |all| {

@@ -181,11 +181,13 @@ impl Traces {
     }
 }
 
-// An id as text, and its last bytes as the quarantine shows bytes. There, an id may begin as an earlier one
-// does.
+/// Largest number of bytes with which ids of one time begin alike.
+const SHARED: usize = 10;
+
+// An id as text, and its last bytes as the quarantine shows bytes.
 fn forms_of_id(id: InternalSubscriberId) -> [String; 2] {
-    let [.., a, b, c, d, e, f] = *Uuid::from(id).as_bytes();
-    [id.to_string(), [a, b, c, d, e, f].escape_ascii().to_string()]
+    let tail: Vec<u8> = Uuid::from(id).as_bytes().iter().skip(SHARED).copied().collect();
+    [id.to_string(), tail.escape_ascii().to_string()]
 }
 
 // An address as it was given, and as suppressions name it.

@@ -33,6 +33,7 @@ pub mod reads;
 pub mod records;
 pub mod requests;
 pub mod rules;
+pub mod schedules;
 pub mod sealed;
 pub mod seeded;
 pub mod segments;

@@ -1,0 +1,8 @@
+//! Any schedule and any window or delay, in any time zone and at any instant.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use testkit::schedules;
+
+fuzz_target!(|bytes: &[u8]| schedules::run(&schedules::decode(bytes)));
