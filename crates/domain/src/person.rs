@@ -18,6 +18,9 @@ use crate::trigger::{
 };
 use crate::vocabulary::Channel;
 
+/// Largest number of bytes with which ids of one time begin alike.
+const SHARED: usize = 10;
+
 /// Everything that an environment has about a subscriber, as of one moment. Its JSON is for the
 /// person, or for another service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -180,9 +183,6 @@ impl Traces {
         self.parts.iter().any(|part| text.contains(part.as_str()))
     }
 }
-
-/// Largest number of bytes with which ids of one time begin alike.
-const SHARED: usize = 10;
 
 // An id as text, and its last bytes as the quarantine shows bytes.
 fn forms_of_id(id: InternalSubscriberId) -> [String; 2] {

@@ -15,6 +15,14 @@ use crate::window::{Overlap, Window};
 /// Maximum number of places that are looked up one by one in the lists of other terms.
 const FEW: usize = 16;
 
+/// What a span knows of the places that have one of each group.
+struct Met<'g> {
+    /// Those that have one of each group with rare terms only. `None` if no group has a short list.
+    few: Option<Vec<u32>>,
+    /// The groups with frequent terms.
+    others: Vec<&'g [Probe]>,
+}
+
 impl Search<'_> {
     // Fills the page with the matches within `range`, which are ordinals of a span.
     pub(super) fn fill_from_span(
@@ -34,19 +42,18 @@ impl Search<'_> {
         if !self.sealed.may_meet(merged.span, asked.groups) {
             return Ok(());
         }
-        let (few, others) = self.meet(merged, &places, asked.groups)?;
-        let Some(few) = few else { return self.fill_from_segments(range, asked, page) };
-        self.fill_from_places(merged.span, &few, &Asked { groups: &others, ..*asked }, page)
+        let met = self.meet(merged, &places, asked.groups)?;
+        let Some(few) = met.few else { return self.fill_from_segments(range, asked, page) };
+        self.fill_from_places(merged.span, &few, &Asked { groups: &met.others, ..*asked }, page)
     }
 
-    // The places within `range` of a span that have one of each group with rare terms only, and the
-    // other groups. Returns `None` in place of the places if no group has a short list.
+    // What a span knows of the places within `range` that have one of each group.
     fn meet<'g>(
         &self,
         merged: &Merged,
         range: &Range<u32>,
         groups: &[&'g [Probe]],
-    ) -> Result<(Option<Vec<u32>>, Vec<&'g [Probe]>)> {
+    ) -> Result<Met<'g>> {
         let (reader, mut few) = (self.reader(), None::<Vec<u32>>);
         let (mut long, mut others) = (Vec::new(), Vec::new());
         for group in groups {
@@ -55,17 +62,13 @@ impl Search<'_> {
                 others.push(*group);
                 continue;
             }
-            let short = match few {
-                Some(places) if places.len() <= FEW => merged.keep(&reader, &known, &places)?,
-                _ => match merged.places(&reader, &known, range)? {
-                    Some(places) => common(few, places),
-                    None => {
-                        long.push(known);
-                        continue;
-                    }
-                },
-            };
-            few = Some(short);
+            if let Some(places) = few.take_if(|few| few.len() <= FEW) {
+                few = Some(merged.keep(&reader, &known, &places)?);
+            } else if let Some(places) = merged.places(&reader, &known, range)? {
+                few = Some(common(few, places));
+            } else {
+                long.push(known);
+            }
             if few.as_ref().is_some_and(Vec::is_empty) {
                 break;
             }
@@ -73,7 +76,7 @@ impl Search<'_> {
         for terms in long {
             few = few.map(|few| merged.keep(&reader, &terms, &few)).transpose()?;
         }
-        Ok((few, others))
+        Ok(Met { few, others })
     }
 
     // Fills the page with those of `places`, which are places of a span, that have one of each group.
