@@ -231,8 +231,30 @@ fn passes_over_damage(request: &Value) -> bool {
         || operation.contains("subscri")
         || operation.ends_with("_matching")
         // What is filled in from other records is left out.
-        || matches!(name, "notifications.get" | "channel_connections.get" | "channel_endpoints.get")
-        || matches!(operation, "clear" | "mark_all" | "quarantined" | "trigger" | "trigger_bulk" | "broadcast" | "erase")
+        || matches!(
+            name,
+            "notifications.get"
+                | "notifications.find"
+                | "channel_connections.get"
+                | "channel_connections.find"
+                | "channel_endpoints.get"
+                | "channel_endpoints.find"
+        )
+        // An explanation says what delivery would do, which goes on without them.
+        || matches!(
+            operation,
+            "broadcast"
+                | "clear"
+                | "digest_events"
+                | "erase"
+                | "explain"
+                | "health"
+                | "mark_all"
+                | "quarantined"
+                | "stats"
+                | "trigger"
+                | "trigger_bulk"
+        )
 }
 
 /// Delivery goes on, and leaves out what it cannot read.
