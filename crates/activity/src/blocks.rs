@@ -36,7 +36,7 @@ pub(crate) struct Reader<'r> {
     pub(crate) blocks: &'r Blocks,
 }
 
-/// What has blocks.
+/// Owner of blocks: a segment or a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
     /// The segment with that number.
@@ -45,7 +45,8 @@ pub(crate) enum Holder {
     Span { level: u8, end: u32 },
 }
 
-// A block. It is compared faster than its key in the store, which is built for a look-up there only.
+// Identity of a block in memory. It is hashed and compared faster than the key in the store, which is built
+// only to read the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
     environment: EnvironmentId,

@@ -18,7 +18,7 @@ use crate::trigger::{
 };
 use crate::vocabulary::Channel;
 
-/// Largest number of bytes with which ids of one time begin alike.
+/// Maximum number of leading bytes that ids of the same millisecond share.
 const SHARED: usize = 10;
 
 /// Everything that an environment has about a subscriber, as of one moment. Its JSON is for the

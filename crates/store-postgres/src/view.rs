@@ -27,7 +27,7 @@ use crate::told::Told;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
-    /// What a reader has until its end.
+    /// Permit of a reader, held until the view is dropped.
     _permit: Option<Permit>,
     shared: Arc<Shared>,
     mode: Mode,

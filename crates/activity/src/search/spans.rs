@@ -15,11 +15,11 @@ use crate::window::{Overlap, Window};
 /// Maximum number of places that are looked up one by one in the lists of other terms.
 const FEW: usize = 16;
 
-/// What a span knows of the places that have one of each group.
+/// Result of looking up groups of terms in a span.
 struct Met<'g> {
-    /// Those that have one of each group with rare terms only. `None` if no group has a short list.
+    /// Places that have a term of each group with rare terms only. `None` if no group has a short list.
     few: Option<Vec<u32>>,
-    /// The groups with frequent terms.
+    /// Groups with frequent terms, which are tested in the segments.
     others: Vec<&'g [Probe]>,
 }
 
@@ -47,7 +47,7 @@ impl Search<'_> {
         self.fill_from_places(merged.span, &few, &Asked { groups: &met.others, ..*asked }, page)
     }
 
-    // What a span knows of the places within `range` that have one of each group.
+    // Looks up the places within `range` of a span that have a term of each group.
     fn meet<'g>(
         &self,
         merged: &Merged,
