@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::interposed::Interposed;
 use tidings::circuit::CircuitPolicy;
+use tidings::ids::IntegrationId;
 use tidings::time::Timestamp;
 use tidings::{Clock, ManualClock};
 
@@ -282,6 +283,17 @@ fn a_window_that_was_put_back_by_a_clock_that_was_ahead_keeps_its_end() {
     }
 }
 
+// Resumes an integration under a clock that is ahead, at which its messages are due then. Nothing is sent
+// before the clock is right again.
+fn resume_ahead(world: &World, integration: IntegrationId) {
+    let right = world.now();
+    world.clock.set(time("2099-01-01T00:00:00.000Z"));
+    world.env.integrations().resume(integration).unwrap();
+    world.engine.delivery().run_due(1).unwrap();
+    assert_eq!(world.outbox.sent().len(), 0);
+    world.clock.set(right);
+}
+
 /// An integration is resumed under the clock that is ahead, and its messages are due then.
 #[test]
 fn a_message_that_was_released_by_a_clock_that_was_ahead_is_sent() {
@@ -293,12 +305,7 @@ fn a_message_that_was_released_by_a_clock_that_was_ahead_is_sent() {
             world.env.integrations().pause(integration.id).unwrap();
             world.notify("mail", "ada");
             world.run_due();
-            let right = world.now();
-            world.clock.set(time("2099-01-01T00:00:00.000Z"));
-            world.env.integrations().resume(integration.id).unwrap();
-            world.engine.delivery().run_due(1).unwrap();
-            assert_eq!(world.outbox.sent().len(), 0);
-            world.clock.set(right);
+            resume_ahead(&world, integration.id);
             if restarts {
                 world.restart_with(|builder| builder);
             }
@@ -328,12 +335,7 @@ fn messages_to_endpoints_that_were_released_by_a_clock_that_was_ahead_are_sent()
         world.env.integrations().pause(integration.id).unwrap();
         world.notify("chat", "ada");
         world.run_due();
-        let right = world.now();
-        world.clock.set(time("2099-01-01T00:00:00.000Z"));
-        world.env.integrations().resume(integration.id).unwrap();
-        world.engine.delivery().run_due(1).unwrap();
-        assert_eq!(world.outbox.sent().len(), 0);
-        world.clock.set(right);
+        resume_ahead(&world, integration.id);
         world.restart_with(|builder| builder);
 
         world.run_due();
