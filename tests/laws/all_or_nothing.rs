@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod faults;
+mod large;
 
 use std::time::Duration;
 

@@ -27,6 +27,7 @@ mod holds;
 mod indexes_agree;
 mod isolation;
 mod kill;
+mod large;
 mod lies;
 mod linear;
 mod listed;

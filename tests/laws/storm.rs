@@ -1,29 +1,46 @@
-//! Many threads make every call at once, workers deliver, and the code of the host panics: nothing
-//! waits for ever, and indexes, counters and tasks agree with the records at any time.
+//! Many threads make every call at once, workers deliver, and the code of the host panics, with payloads
+//! that panic when they are dropped: nothing waits for ever, and indexes, counters and tasks agree with
+//! the records at any time.
 //!
-//! `TIDINGS_STORM` is the length of a storm in seconds, 2 if it is not set:
+//! `TIDINGS_STORM` is the length of a storm in seconds, 2 if it is not set. It is longer if not every
+//! request was made, or not every callback has panicked.
 //! `TIDINGS_STORM=600 cargo test --test laws storm -- --nocapture` prints what happened in it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::env;
+use std::future::Future;
+use std::mem::forget;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use store::memory::MemoryStore;
+use tempfile::{TempDir, tempdir};
 use testkit::disk::Dice;
 use testkit::interposed::Interposed;
+use testkit::parsed;
 use testkit::requests::{self, Answer, Refusal};
-use testkit::seeded;
+use testkit::seeded::{self, email};
+use testkit::tables::check_indexes;
 use testkit::world::{Backend, World};
+use tidings::credentials::Credentials;
+use tidings::error::Invalid;
+use tidings::integration::Integration;
+use tidings::json::Object;
 use tidings::observer::Event;
+use tidings::receipt::{InboundRefusal, Receipt};
 use tidings::time::Timestamp;
+use tidings::vocabulary::Channel;
 use tidings::{
-    Clock, Delivery, Entropy, Error, ManualClock, Provider, ProviderReceipt, Scope, SendError,
+    Call, Clock, Delivery, Entropy, Error, Handler, Inbound, InboundReport, IntegrationTest,
+    ManualClock, Provider, ProviderReceipt, Scope, SendError,
 };
 
 const THREADS: u64 = 32;
@@ -56,23 +73,54 @@ fn storm(backend: &Backend) {
             .clock(host.clone())
             .entropy(host.clone())
             .default_provider(host.clone())
-            .observer(move |_: &Event| observer.panics_once_in(4))
+            .handler("charge", host.clone())
+            .observer(move |_: &Event| observer.may_panic(Callback::Observer, 4))
     });
     host.clock.set(world.clock.now());
-    let sky = Sky { world: &world, host: &host, scopes: [world.env.clone(), world.production()] };
+    let sound = requests::sound().iter();
+    let sky = Sky {
+        world: &world,
+        host: &host,
+        scopes: [world.env.clone(), world.production()],
+        folder: tempdir().unwrap(),
+        first: sound.clone().filter(|request| !deletes(request)).chain(sound).collect(),
+        requests: AtomicUsize::new(0),
+    };
     let worker = world.engine.worker().threads(2).start().unwrap();
     let seconds = env::var("TIDINGS_STORM").map_or(2, |seconds| seconds.parse().unwrap());
     let answers = sky.rages(Duration::from_secs(seconds));
     host.is_calm.store(true, Relaxed);
     let report = worker.stop(Duration::from_secs(60));
     assert_eq!(report.running, 0);
-    println!("{answers:#?}\n{} panics of the host, {report:?}", host.panics.load(Relaxed));
+    println!("{answers:#?}\nthe host has panicked: {:?}\n{report:?}", host.panics.lock().unwrap());
     // A panic, and no failure of the store.
     let unplanned = "the host's code panicked";
     assert!(report.last_error.is_none_or(|error| error == unplanned));
     assert_eq!(world.engine.check().unwrap().findings, []);
-    assert!(answers["done"] > 0 && host.panics.load(Relaxed) > 0);
+    let made = |request: &Value| answers.contains_key(operation(request));
+    assert!(requests::sound().iter().all(made), "not every operation was called");
+    assert!(host.has_panicked_everywhere(), "not every callback has panicked");
+    let done = answers.values().filter(|counts| counts.contains_key("done")).count();
+    assert!(done * 5 > answers.len() * 4, "{done} of {} operations were done", answers.len());
 }
+
+/// A place at which the engine calls the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Callback {
+    Clock,
+    Entropy,
+    Observer,
+    Progress,
+    Waker,
+    /// The handler of a step.
+    Step,
+    Send,
+    Accept,
+    Check,
+    Receipts,
+}
+
+const CALLBACKS: usize = 10;
 
 /// Code of the host that panics now and then.
 #[derive(Clone, Debug, Default)]
@@ -81,46 +129,69 @@ struct Host {
     is_calm: Arc<AtomicBool>,
     raging: Arc<AtomicBool>,
     calls: Arc<AtomicU64>,
-    panics: Arc<AtomicU64>,
+    panics: Arc<Mutex<BTreeMap<Callback, u64>>>,
 }
 
-/// The payload of a planned panic.
-struct Planned;
+/// The payload of a planned panic. Its destructor panics.
+struct Planned(Callback);
+
+impl Drop for Planned {
+    fn drop(&mut self) {
+        resume_unwind(Box::new(Self(self.0)));
+    }
+}
 
 impl Host {
     fn number(&self, below: usize) -> usize {
         Dice::new(self.calls.fetch_add(1, Relaxed)).below(below)
     }
 
-    fn panics_once_in(&self, times: usize) {
+    fn may_panic(&self, callback: Callback, once_in: usize) {
         let rages = self.raging.load(Relaxed) && !self.is_calm.load(Relaxed);
-        if rages && self.number(times) == 0 {
-            self.panics.fetch_add(1, Relaxed);
+        if rages && self.number(once_in) == 0 {
+            *self.panics.lock().unwrap().entry(callback).or_default() += 1;
             // Without the message of the hook.
-            resume_unwind(Box::new(Planned));
+            resume_unwind(Box::new(Planned(callback)));
         }
+    }
+
+    fn has_panicked_everywhere(&self) -> bool {
+        self.panics.lock().unwrap().len() == CALLBACKS
     }
 }
 
 impl Clock for Host {
     fn now(&self) -> Timestamp {
-        self.panics_once_in(300);
+        self.may_panic(Callback::Clock, 300);
         self.clock.now()
     }
 }
 
 impl Entropy for Host {
     fn fill(&self, bytes: &mut [u8]) {
-        self.panics_once_in(300);
+        self.may_panic(Callback::Entropy, 300);
         for byte in bytes {
             *byte = u8::try_from(self.number(256)).unwrap();
         }
     }
 }
 
+impl Wake for Host {
+    fn wake(self: Arc<Self>) {
+        self.may_panic(Callback::Waker, 2);
+    }
+}
+
+impl Handler for Host {
+    fn call(&self, _: &Call) -> Result<Option<Object>, SendError> {
+        self.may_panic(Callback::Step, 2);
+        Ok(None)
+    }
+}
+
 impl Provider for Host {
     fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
-        self.panics_once_in(8);
+        self.may_panic(Callback::Send, 8);
         match self.number(8) {
             0 => Err(SendError::retryable("busy")),
             1 => Err(SendError::permanent("no such address")),
@@ -129,6 +200,21 @@ impl Provider for Host {
             _ => Ok(ProviderReceipt::id("sent")),
         }
     }
+
+    fn accept(&self, _: Channel, _: &Credentials) -> Result<(), Invalid> {
+        self.may_panic(Callback::Accept, 8);
+        Ok(())
+    }
+
+    fn receipts(&self, _: &Inbound<'_>) -> Result<Vec<Receipt>, InboundRefusal> {
+        self.may_panic(Callback::Receipts, 4);
+        Ok(Vec::new())
+    }
+
+    fn check(&self, _: &Integration) -> IntegrationTest {
+        self.may_panic(Callback::Check, 2);
+        IntegrationTest::Passed
+    }
 }
 
 /// What the threads share.
@@ -136,13 +222,21 @@ struct Sky<'w> {
     world: &'w World,
     host: &'w Host,
     scopes: [Scope; 2],
+    folder: TempDir,
+    /// What is requested at first: what deletes nothing, and then everything.
+    first: Vec<&'static Value>,
+    /// Number of requests that were begun.
+    requests: AtomicUsize,
 }
+
+/// How often each operation was answered in which way.
+type Answers = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// What a thread does, and since when.
 type Doing = Mutex<(Instant, String)>;
 
 impl Sky<'_> {
-    fn rages(&self, span: Duration) -> BTreeMap<String, u64> {
+    fn rages(&self, span: Duration) -> Answers {
         let end = Instant::now() + span;
         let doing: Vec<Doing> =
             (0..THREADS).map(|_| Mutex::new((Instant::now(), String::new()))).collect();
@@ -157,70 +251,165 @@ impl Sky<'_> {
                 watch(&doing);
                 thread::sleep(Duration::from_millis(5));
             }
-            let mut all = BTreeMap::new();
-            for answers in threads.into_iter().map(|thread| thread.join().unwrap()) {
-                for (name, count) in answers {
-                    *all.entry(name).or_default() += count;
+            let mut all = Answers::new();
+            for (operation, answers) in
+                threads.into_iter().flat_map(|thread| thread.join().unwrap())
+            {
+                for (answer, count) in answers {
+                    let counts = all.entry(operation.clone()).or_default();
+                    *counts.entry(answer).or_default() += count;
                 }
             }
             all
         })
     }
 
-    fn thread(&self, seed: u64, end: Instant, doing: &Doing) -> BTreeMap<String, u64> {
+    fn thread(&self, seed: u64, end: Instant, doing: &Doing) -> Answers {
         let mut dice = Dice::new(seed + 1_000);
-        let mut answers = BTreeMap::new();
-        while Instant::now() < end {
-            let request = any_request(&mut dice);
+        let mut answers = Answers::new();
+        while Instant::now() < end || !self.has_seen_everything() && Instant::now() < end + PATIENCE
+        {
+            let request = self.next_request(&mut dice);
             *doing.lock().unwrap() = (Instant::now(), request.to_string());
             let scope = &self.scopes[dice.below(2)];
-            let call = || self.call(scope, &request, &mut dice);
-            let name = match catch_unwind(AssertUnwindSafe(call)) {
-                Ok(answer) => outcome(&request, &answer),
-                Err(payload) if payload.is::<Planned>() => "a panic of the host".into(),
-                Err(payload) => panic!("{request}: {:?}", said(&*payload)),
+            let call = || {
+                self.call_beside(scope, &mut dice);
+                requests::call(&self.world.engine, scope, &request)
             };
-            *answers.entry(name).or_default() += 1;
+            let answer = match catch_unwind(AssertUnwindSafe(call)) {
+                Ok(answer) => outcome(&request, &answer),
+                Err(payload) => {
+                    let Some(&Planned(callback)) = payload.downcast_ref() else {
+                        panic!("{request}: {:?}", said(&*payload));
+                    };
+                    forget(payload);
+                    let of_callers = [Callback::Clock, Callback::Entropy, Callback::Progress];
+                    assert!(of_callers.contains(&callback), "{request}: {callback:?}");
+                    "a panic of the host".into()
+                }
+            };
+            let counts = answers.entry(operation(&request).to_owned()).or_default();
+            *counts.entry(answer).or_default() += 1;
         }
-        *doing.lock().unwrap() = (end + PATIENCE, String::new());
+        *doing.lock().unwrap() = (end.max(Instant::now()) + PATIENCE, String::new());
         answers
     }
 
-    fn call(&self, scope: &Scope, request: &Value, dice: &mut Dice) -> Answer {
+    fn has_seen_everything(&self) -> bool {
+        self.requests.load(Relaxed) > self.first.len() && self.host.has_panicked_everywhere()
+    }
+
+    fn next_request(&self, dice: &mut Dice) -> Value {
+        let number = self.requests.fetch_add(1, Relaxed);
+        let any = |dice: &mut Dice| &requests::sound()[dice.below(requests::sound().len())];
+        let request = self.first.get(number).copied().unwrap_or_else(|| {
+            let request = any(dice);
+            // There is little to do where everything is deleted soon.
+            if deletes(request) && dice.below(8) > 0 { any(dice) } else { request }
+        });
+        let mut request = request.clone();
+        let may_have_a_key =
+            request[0].as_str().is_some_and(|name| name != "idempotent" && requests::writes(name));
+        if may_have_a_key
+            && dice.below(8) == 0
+            && let Value::Array(parts) = &mut request
+        {
+            let key = format!("key {}", dice.below(50));
+            parts.splice(0..0, [json!("idempotent"), json!(key)]);
+        }
+        request
+    }
+
+    // Now and then, what is no request.
+    fn call_beside(&self, scope: &Scope, dice: &mut Dice) {
         let engine = &self.world.engine;
+        let progress = || self.host.may_panic(Callback::Progress, 20);
+        let goes_on = || {
+            progress();
+            ControlFlow::Continue(())
+        };
         match dice.below(200) {
             // What a snapshot shows agrees at any time.
-            0 => assert_eq!(engine.check().unwrap().findings, []),
-            1 => _ = engine.repair().unwrap(),
-            2 => _ = engine.delivery().stats().unwrap(),
-            3..8 => {
+            0 => assert_eq!(engine.check_with(|_| progress()).unwrap().findings, []),
+            1 => _ = engine.repair_with(|_| progress()).unwrap(),
+            2 => {
+                let copy = MemoryStore::default();
+                assert!(engine.copy_to_with(&copy, |_| goes_on()).unwrap().is_finished);
+                check_indexes(&copy);
+            }
+            3 => {
+                let path =
+                    self.folder.path().join(format!("{}.redb", self.host.number(usize::MAX)));
+                assert!(engine.backup_with(path, |_| goes_on()).unwrap().is_finished);
+            }
+            4 => match engine.reseal_with(|_| goes_on()) {
+                Ok(_) | Err(Error::Rejected(_)) => {}
+                Err(error) => panic!("resealing: {error:?}"),
+            },
+            5..10 => {
                 _ = scope
                     .inbox("ada")
                     .and_then(|inbox| inbox.wait(&inbox.cursor()?, Duration::from_millis(20)));
             }
-            8..12 => {
-                let event = testkit::parsed(json!({ "name": "both", "to": "ada" }));
+            10..15 => self.watch(scope),
+            15..20 => {
+                let event = parsed(json!({ "name": "both", "to": "ada" }));
                 _ = scope.events().explain(&event, self.host.clock.now());
             }
+            20..25 => self.charge(scope),
+            25..30 => self.report(scope),
             _ => {}
         }
-        requests::call(engine, scope, request)
+    }
+
+    // A future that is pending while the inbox changes.
+    fn watch(&self, scope: &Scope) {
+        let Ok(inbox) = scope.inbox("ada") else { return };
+        let Ok(cursor) = inbox.cursor() else { return };
+        let waker = Waker::from(Arc::new(self.host.clone()));
+        let mut change = Box::pin(inbox.changed(&cursor));
+        _ = change.as_mut().poll(&mut Context::from_waker(&waker));
+        _ = scope.events().trigger(&parsed(json!({ "name": "inbox", "to": "ada" })));
+    }
+
+    // A message that is sent and a step that the handler does, whatever was deleted before.
+    fn charge(&self, scope: &Scope) {
+        let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
+        _ = scope.subscribers().upsert(&parsed(ada));
+        _ = self.reporting(scope);
+        let steps = [email(), json!({ "type": "custom", "metadata": { "handler": "charge" } })];
+        let charge = json!({ "workflowId": "charge", "name": "C", "active": true, "steps": steps });
+        _ = scope.workflows().upsert(&parsed(charge));
+        _ = scope.events().trigger(&parsed(json!({ "name": "charge", "to": "ada" })));
+    }
+
+    // A report of a service, and a test of its integration.
+    fn report(&self, scope: &Scope) {
+        if let Ok(integration) = self.reporting(scope) {
+            _ = scope.integrations().ingest_inbound(integration.id, &InboundReport::new("[]"));
+            _ = scope.integrations().test(integration.id);
+        }
+    }
+
+    fn reporting(&self, scope: &Scope) -> tidings::Result<Integration> {
+        let reporting = json!({
+            "identifier": "reporting", "providerId": "ses", "channel": "email", "active": true,
+            "configurations":
+                { "inboundWebhookEnabled": true, "inboundWebhookSigningKey": "key" },
+        });
+        scope.integrations().upsert(&parsed(reporting))
     }
 }
 
-fn any_request(dice: &mut Dice) -> Value {
-    let sound = requests::sound();
-    let mut request = sound[dice.below(sound.len())].clone();
-    let may_have_a_key =
-        request[0].as_str().is_some_and(|name| name != "idempotent" && requests::writes(name));
-    if may_have_a_key
-        && dice.below(8) == 0
-        && let Value::Array(parts) = &mut request
-    {
-        let key = format!("key {}", dice.below(50));
-        parts.splice(0..0, [json!("idempotent"), json!(key)]);
-    }
-    request
+// The name of the operation that a request asks for.
+fn operation(request: &Value) -> &str {
+    let name = if request[0] == "idempotent" { &request[2] } else { &request[0] };
+    name.as_str().unwrap()
+}
+
+fn deletes(request: &Value) -> bool {
+    let (_, verb) = operation(request).split_once('.').unwrap();
+    ["delete", "erase", "clear", "discard", "sync"].iter().any(|word| verb.starts_with(word))
 }
 
 // The store is sound, so that it fails for nothing.

@@ -15,7 +15,7 @@ pub struct Noted {
     holds: Arc<Mutex<Vec<Hold>>>,
 }
 
-/// What the body of one transaction has done while it held the writer.
+/// What one transaction has done while it held the writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hold {
     /// Number of keys that were asked for.
@@ -26,7 +26,7 @@ pub struct Hold {
     pub puts: usize,
     /// Number of keys that were deleted.
     pub deletes: usize,
-    /// Time from the start of the body to its end.
+    /// Time from the start of the body to the end of the commit.
     pub span: Duration,
 }
 
@@ -59,15 +59,16 @@ impl Store for Noted {
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        let (mut begun, mut done) = (Instant::now(), Hold::default());
         self.below.write(&mut |transaction| {
-            let start = Instant::now();
+            begun = Instant::now();
             let mut counting = Counting { below: transaction, hold: Mutex::default() };
             let decision = body(&mut counting);
-            let mut hold = *counting.hold();
-            hold.span = start.elapsed();
-            self.note(hold);
+            done = *counting.hold();
             decision
-        })
+        })?;
+        self.note(Hold { span: begun.elapsed(), ..done });
+        Ok(())
     }
 
     fn listen(&self, listener: Listener) {
