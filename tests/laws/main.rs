@@ -28,6 +28,7 @@ mod indexes_agree;
 mod isolation;
 mod kill;
 mod large;
+mod leases;
 mod lies;
 mod linear;
 mod listed;
