@@ -2,10 +2,12 @@
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::interposed::Point;
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
 use tidings::{Delivery, Engine, Error, ProviderReceipt, SendError};
@@ -87,6 +89,47 @@ fn nobody_else_takes_what_is_being_sent() {
         assert_eq!(run_due(&engine), SENT);
         assert_eq!(world.outbox.sent().len(), 0);
     });
+}
+
+/// A process may be suspended wherever it waits for the store. When it goes on, another one may be
+/// sending.
+#[test]
+fn a_process_that_was_suspended_sends_nothing_that_another_has() {
+    let mut superseded = 0;
+    for calls in 0.. {
+        let world = World::in_memory();
+        queued_email(&world);
+        let (begin, begun) = mpsc::channel();
+        let (go_on, goes_on) = mpsc::channel::<()>();
+        let goes_on = Mutex::new(goes_on);
+        let other = world.engine_with(|builder| {
+            builder.default_provider(Told(move |_: &Delivery| {
+                begin.send(()).unwrap();
+                goes_on.lock().unwrap().recv().unwrap();
+                Ok(ProviderReceipt::default())
+            }))
+        });
+        let (clock, outbox) = (world.clock.clone(), world.outbox.clone());
+        let (tell, told) = mpsc::channel();
+        world.store.pause(Point::Begin, calls, move || {
+            let is_in_time = outbox.sent().is_empty();
+            if is_in_time {
+                clock.advance(LEASE);
+                let thread = thread::spawn(move || run_due(&other));
+                begun.recv().unwrap();
+                tell.send(thread).unwrap();
+            }
+        });
+
+        let counts = run_due(&world.engine);
+
+        let Ok(thread) = told.try_recv() else { break };
+        assert_eq!(world.outbox.sent().len(), 0, "suspended before call {calls}");
+        go_on.send(()).unwrap();
+        assert_eq!(thread.join().unwrap(), SENT);
+        superseded += counts.superseded;
+    }
+    assert!(superseded > 0, "it was never suspended between its claim and its send");
 }
 
 #[test]
