@@ -21,7 +21,7 @@ use tidings::{Engine, Error, Outbox, Scope};
 
 use crate::full::SmallDisk;
 use crate::parsed;
-use crate::seeded::copy;
+use crate::seeded::{self, copy};
 
 /// Backups under two writers and a worker: sound, with all that was acknowledged before.
 #[test]
@@ -218,6 +218,24 @@ fn a_copy_that_differs_is_refused() {
     });
     let error = error.unwrap_err();
     assert!(matches!(error, Error::Store(store::Error::CopyDiffers { table: "workflows" })));
+}
+
+#[test]
+fn a_compaction_that_is_ended_leaves_the_file_as_it_was() {
+    let folder = tempdir().unwrap();
+    let shop = folder.path().join("shop.redb");
+    assert!(copy().engine.backup(&shop).unwrap().is_finished);
+    let stopped = RedbStore::compact_with(&shop, &mut |_| ControlFlow::Break(())).unwrap();
+    assert!(!stopped.is_finished);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert!(dump(&RedbStore::open(&shop).unwrap()) == seeded::entries());
+    let mut told = 0;
+    let finished = RedbStore::compact_with(&shop, &mut |_| {
+        told += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(finished.unwrap().is_finished && told > 0);
+    assert!(dump(&RedbStore::open(&shop).unwrap()) == seeded::entries());
 }
 
 #[test]

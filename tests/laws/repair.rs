@@ -1,5 +1,7 @@
 //! Whatever is wrong with a store, a check finds it and a repair mends it.
 
+use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -11,7 +13,7 @@ use store::layout::{Derived, Role};
 use testkit::interposed::Point;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
-use tidings::check::Finding;
+use tidings::check::{Finding, Progress};
 
 use crate::seeded::{copy, entries};
 use crate::{cases, parsed};
@@ -65,16 +67,47 @@ fn a_sound_store_is_left_as_it_is() {
             assert!(at.rows >= rows, "rows are counted up");
             rows = at.rows;
             tables.push(at.table);
+            ControlFlow::Continue(())
         })
         .unwrap();
+    assert!(report.is_finished);
     assert_eq!((report.put_aside, report.mended, report.rebuilt.len()), (0, 0, 0));
     assert!(report.rows >= entries().len() as u64 / 2 && report.rows == rows);
     assert!(tables.contains(&"notifications") && tables.contains(&"lanes"));
     assert!(dump(&world.store) == entries());
 
     let mut seen = 0;
-    world.engine.check_with(|_| seen += 1).unwrap();
-    assert!(seen > Table::ALL.len() / 2);
+    let check = world.engine.check_with(|_| {
+        seen += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(check.unwrap().is_finished && seen > Table::ALL.len() / 2);
+}
+
+#[test]
+fn a_check_and_a_repair_end_when_they_are_told_to() {
+    for last in 1..4 {
+        let told = Cell::new(0);
+        let until_last = |_| {
+            told.set(told.get() + 1);
+            if told.get() == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let world = copy();
+        assert!(!world.engine.check_with(until_last).unwrap().is_finished);
+        assert_eq!(told.replace(0), last);
+        assert!(!world.engine.repair_with(until_last).unwrap().is_finished);
+        assert_eq!(told.get(), last);
+    }
+    // What is behind the tables.
+    let activity = |at: Progress| {
+        let is_last = at.table == Table::ActivitySegments.name();
+        if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let world = copy();
+    let check = world.engine.check_with(activity).unwrap();
+    let whole = world.engine.check().unwrap();
+    assert_eq!((check.records, check.is_finished), (whole.records, false));
+    assert!(!world.engine.repair_with(activity).unwrap().is_finished);
 }
 
 #[test]

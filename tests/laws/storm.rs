@@ -323,15 +323,14 @@ impl Sky<'_> {
     // Now and then, what is no request.
     fn call_beside(&self, scope: &Scope, dice: &mut Dice) {
         let engine = &self.world.engine;
-        let progress = || self.host.may_panic(Callback::Progress, 20);
         let goes_on = || {
-            progress();
+            self.host.may_panic(Callback::Progress, 20);
             ControlFlow::Continue(())
         };
         match dice.below(200) {
             // What a snapshot shows agrees at any time.
-            0 => assert_eq!(engine.check_with(|_| progress()).unwrap().findings, []),
-            1 => _ = engine.repair_with(|_| progress()).unwrap(),
+            0 => assert_eq!(engine.check_with(|_| goes_on()).unwrap().findings, []),
+            1 => _ = engine.repair_with(|_| goes_on()).unwrap(),
             2 => {
                 let copy = MemoryStore::default();
                 assert!(engine.copy_to_with(&copy, |_| goes_on()).unwrap().is_finished);

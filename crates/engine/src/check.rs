@@ -1,6 +1,7 @@
 //! Search for contradictions in a store.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 pub use activity::{Disagreement, IndexCheck, Term};
 use domain::ids::EnvironmentId;
@@ -12,6 +13,7 @@ use crate::{Engine, Result, trace};
 /// The result of comparing the indexes of a store with its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "it has the contradictions, and says whether everything was compared"]
 pub struct StoreCheck {
     /// The number of records.
     pub records: u64,
@@ -20,6 +22,8 @@ pub struct StoreCheck {
     /// The contradictions: at most a thousand in the tables, and at most a thousand in each
     /// activity index. Empty if the store is sound.
     pub findings: Vec<Finding>,
+    /// `true` if everything was compared; `false` if `progress` has ended the check.
+    pub is_finished: bool,
 }
 
 /// Progress of a check or of a repair.
@@ -77,15 +81,19 @@ impl Engine {
     ///
     /// [`Error::Store`](crate::Error::Store), if the backend fails. Damage is a finding.
     pub fn check(&self) -> Result<StoreCheck> {
-        self.check_with(|_| {})
+        self.check_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`check`](Self::check) that calls `progress` after each 256 rows at most.
+    /// [`check`](Self::check) that calls `progress` after each 256 rows at most, and ends if `progress`
+    /// breaks. The findings are those so far.
     ///
     /// # Errors
     ///
     /// As [`check`](Self::check).
-    pub fn check_with(&self, mut progress: impl FnMut(Progress)) -> Result<StoreCheck> {
+    pub fn check_with(
+        &self,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<StoreCheck> {
         trace::operation("engine.check", None, || {
             self.read(|snapshot| self.checked(snapshot, &mut progress))
         })
@@ -94,21 +102,28 @@ impl Engine {
     fn checked(
         &self,
         snapshot: &dyn Snapshot,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<StoreCheck> {
         let mut rows = 0;
         let mut at = |table: Table, so_far| {
             rows = so_far;
-            progress(Progress { table: table.name(), rows });
+            progress(Progress { table: table.name(), rows })
         };
-        let store::check::TableCheck { records, entries, findings } =
+        let store::check::TableCheck { records, entries, findings, is_finished } =
             store::check::check_with(snapshot, &mut at)?;
-        let mut findings: Vec<_> = findings.into_iter().map(Finding::Table).collect();
-        for environment in store::check::listed_environments(snapshot)? {
-            progress(Progress { table: Table::ActivitySegments.name(), rows });
-            findings.extend(self.check_activity(snapshot, environment)?);
+        let findings = findings.into_iter().map(Finding::Table).collect();
+        let mut check = StoreCheck { records, entries, findings, is_finished };
+        if !is_finished {
+            return Ok(check);
         }
-        Ok(StoreCheck { records, entries, findings })
+        let table = Table::ActivitySegments.name();
+        for environment in store::check::listed_environments(snapshot)? {
+            if progress(Progress { table, rows }).is_break() {
+                return Ok(StoreCheck { is_finished: false, ..check });
+            }
+            check.findings.extend(self.check_activity(snapshot, environment)?);
+        }
+        Ok(check)
     }
 
     pub(crate) fn check_activity(

@@ -1,5 +1,7 @@
 //! Mending a store: derived rows are made anew, and records that cannot be read are put aside.
 
+use std::ops::ControlFlow;
+
 use domain::ids::EnvironmentId;
 use store::check::{Fix, Pass, Step};
 use store::{Table, counters};
@@ -26,6 +28,8 @@ pub struct RepairReport {
     /// Environments whose own record was put aside. Each has another one in its place, with the name
     /// `Repaired` and its id: its records and keys are as they were.
     pub replaced: Vec<EnvironmentId>,
+    /// `true` if everything was looked at; `false` if `progress` has ended the repair.
+    pub is_finished: bool,
 }
 
 impl Engine {
@@ -61,37 +65,47 @@ impl Engine {
     ///
     /// [`Error::Store`](crate::Error::Store), if the backend fails.
     pub fn repair(&self) -> Result<RepairReport> {
-        self.repair_with(|_| {})
+        self.repair_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most.
+    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, and ends if `progress`
+    /// breaks. What is mended then stays mended, and the next call looks at everything again.
     ///
     /// # Errors
     ///
     /// As [`repair`](Self::repair).
-    pub fn repair_with(&self, mut progress: impl FnMut(Progress)) -> Result<RepairReport> {
-        self.repaired(&mut progress)
-    }
-
-    fn repaired(&self, progress: &mut dyn FnMut(Progress)) -> Result<RepairReport> {
+    pub fn repair_with(
+        &self,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<RepairReport> {
         trace::operation("engine.repair", None, || {
             let mut report = RepairReport::default();
-            for pass in Pass::all() {
-                self.repair_in(pass, &mut report, progress)?;
-            }
-            self.repair_activity(&mut report, progress)?;
+            report.is_finished = self.repair_all(&mut report, &mut progress)?.is_continue();
             // Tasks that were in no lane may be due.
             self.parts.bell.ring();
             Ok(report)
         })
     }
 
+    fn repair_all(
+        &self,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        for pass in Pass::all() {
+            if self.repair_in(pass, report, progress)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        self.repair_activity(report, progress)
+    }
+
     fn repair_in(
         &self,
         pass: Pass,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<()> {
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
         let mut behind: Option<Vec<u8>> = None;
         loop {
             let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
@@ -106,10 +120,10 @@ impl Engine {
                 report.mended += 1;
             }
             report.rows += step.rows;
-            progress(Progress { table: pass.table().name(), rows: report.rows });
+            let next = progress(Progress { table: pass.table().name(), rows: report.rows });
             behind = step.next;
-            if behind.is_none() {
-                return Ok(());
+            if behind.is_none() || next.is_break() {
+                return Ok(next);
             }
         }
     }
@@ -155,20 +169,22 @@ impl Engine {
     fn repair_activity(
         &self,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<()> {
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
         let environments =
             self.read(|snapshot| Ok(store::check::listed_environments(snapshot)?))?;
         for environment in environments {
             let table = Table::ActivitySegments.name();
-            progress(Progress { table, rows: report.rows });
+            if progress(Progress { table, rows: report.rows }).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             let found = self.read(|snapshot| self.check_activity(snapshot, environment))?;
             if !found.is_empty() {
                 notifications::rebuild(self, environment)?;
                 report.rebuilt.push(environment);
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 

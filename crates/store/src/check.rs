@@ -10,6 +10,7 @@ mod lanes;
 mod rows;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
@@ -184,10 +185,11 @@ impl Step {
 }
 
 /// Compares all tables that `snapshot` shows, but for the activity index, which has a comparison of
-/// its own. Calls `progress` with the table that is looked at, and the number of rows so far.
+/// its own. Calls `progress` with the table that is looked at, and the number of rows so far, and ends
+/// if it breaks.
 pub fn check_with(
     snapshot: &dyn Snapshot,
-    progress: &mut dyn FnMut(Table, u64),
+    progress: &mut dyn FnMut(Table, u64) -> ControlFlow<()>,
 ) -> Result<TableCheck> {
     const MANY: usize = 1_000;
     let (mut check, mut unsound) = (TableCheck::default(), BTreeSet::new());
@@ -200,12 +202,15 @@ pub fn check_with(
         loop {
             let step = pass.step(snapshot, behind.as_deref())?;
             own += step.rows;
-            progress(pass.table(), rows + own);
+            let goes_on = progress(pass.table(), rows + own).is_continue();
             for (finding, _) in step.found {
                 unsound.extend(Table::ALL.into_iter().find(|one| one.name() == finding.table));
                 if check.findings.len() < MANY {
                     check.findings.push(finding);
                 }
+            }
+            if !goes_on {
+                return Ok(check);
             }
             behind = step.next;
             if behind.is_none() {
@@ -222,12 +227,12 @@ pub fn check_with(
             Pass::Keys(_) | Pass::Counted(_) | Pass::Outcomes | Pass::Addresses => {}
         }
     }
-    Ok(check)
+    Ok(TableCheck { is_finished: true, ..check })
 }
 
 /// The same without a callback.
 pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
-    check_with(snapshot, &mut |_, _| {})
+    check_with(snapshot, &mut |_, _| ControlFlow::Continue(()))
 }
 
 /// The environments of the activity index and of notifications.

@@ -131,7 +131,7 @@ fn repair_child() {
     let Some(file) = file_of_child() else { return };
     let engine = Engine::builder().build(open(Path::new(&file)));
     loop {
-        engine.repair_with(|at| slowly(at.rows)).unwrap();
+        _ = engine.repair_with(|at| slowly(at.rows)).unwrap();
     }
 }
 
@@ -152,7 +152,7 @@ fn check_child() {
     let Some(file) = file_of_child() else { return };
     let engine = Engine::open(file).unwrap();
     loop {
-        engine.check_with(|at| slowly(at.rows)).unwrap();
+        _ = engine.check_with(|at| slowly(at.rows)).unwrap();
     }
 }
 
@@ -238,16 +238,16 @@ fn copy_child() {
     let world = copy();
     let store = open(Path::new(&file));
     let copied = world.engine.copy_to_with(&store, |progress| {
-        slowly(progress.bytes);
         thread::sleep(Duration::from_millis(10));
-        ControlFlow::Continue(())
+        slowly(progress.bytes)
     });
     panic!("it was not killed: {copied:?}");
 }
 
-fn slowly(rows: u64) {
+fn slowly(rows: u64) -> ControlFlow<()> {
     acknowledge(rows);
     thread::sleep(Duration::from_millis(2));
+    ControlFlow::Continue(())
 }
 
 fn backup_of(path: &Path) -> PathBuf {

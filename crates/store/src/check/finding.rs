@@ -15,6 +15,8 @@ pub struct TableCheck {
     pub entries: u64,
     /// The first thousand findings. Empty if the store is sound.
     pub findings: Vec<TableFinding>,
+    /// `false` if the callback has ended the comparison.
+    pub is_finished: bool,
 }
 
 /// A row of a table that cannot be read, or that contradicts the records.

@@ -4,30 +4,37 @@
 
 use std::fs;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::RedbStore;
 use super::backup::{backup, partial};
 use super::log::sync_folder;
+use crate::transfer::{Copied, OnCopy};
 use crate::{Error, Result};
 
-/// Writes the entries of the file at `path` into another one, and puts that in its place.
-pub(super) fn compact(path: &Path) -> Result<()> {
+/// Writes the entries of the file at `path` into another one, and puts that in its place. The file stays
+/// as it is if `progress` breaks.
+pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> {
     let failed = |source| Error::of_opening(path, source);
     let whole = fs::canonicalize(path).map_err(failed)?;
     let source = RedbStore::open(&whole)?;
     source.checkpoint()?;
     let place = beside(&whole);
     // An interrupted compaction has left a copy, which may have entries that were removed since.
-    for left in [partial(&place), place.clone()] {
-        remove(&left).map_err(failed)?;
+    let remove_copy = || {
+        [partial(&place), place.clone()].iter().try_for_each(|left| remove(left).map_err(failed))
+    };
+    remove_copy()?;
+    let copied = backup(&source, &place, progress)?;
+    if !copied.is_finished {
+        remove_copy()?;
+        return Ok(copied);
     }
-    backup(&source, &place, &mut |_| ControlFlow::Continue(())).map(drop)?;
     fs::rename(&place, &whole).map_err(failed)?;
     // The lock of the old file ends behind the move, so that nobody opens it in between.
     drop(source);
-    sync_folder(&whole).map_err(failed)
+    sync_folder(&whole).map_err(failed)?;
+    Ok(copied)
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use redb::StorageBackend;
@@ -17,6 +18,7 @@ use self::log::LogFile;
 pub use self::log::{LogPlace, Loss};
 use self::logged::{Keeping, Logged, Logging};
 use crate::group_commit::GroupCommit;
+use crate::transfer::{Copied, OnCopy};
 use crate::{Error, ReadBody, Result, Store, WriteBody};
 
 mod backup;
@@ -192,7 +194,17 @@ impl RedbStore {
     /// As [`open_with`](Self::open_with). [`Error::Backend`] if the disk fails; the file is as it
     /// was then.
     pub fn compact(path: impl AsRef<Path>) -> Result<()> {
-        compaction::compact(path.as_ref())
+        Self::compact_with(path, &mut |_| ControlFlow::Continue(())).map(drop)
+    }
+
+    /// [`compact`](Self::compact) that tells `progress` about each megabyte, and ends if `progress`
+    /// breaks. The file is as it was then.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact`](Self::compact).
+    pub fn compact_with(path: impl AsRef<Path>, progress: &mut OnCopy<'_>) -> Result<Copied> {
+        compaction::compact(path.as_ref(), progress)
     }
 
     /// Applies the log to the file, and removes the log. The file alone is then the whole store,
