@@ -133,10 +133,8 @@ pub struct Erasure {
 #[derive(Clone, Debug)]
 pub struct Traces {
     id: SubscriberId,
-    // The ids given by the engine, in each form.
-    ids: Vec<String>,
-    // The addresses, each as it was given and as suppressions name it.
-    addresses: Vec<String>,
+    // The ids given by the engine and the addresses, each as it was given and as suppressions name it.
+    parts: Vec<String>,
 }
 
 impl Traces {
@@ -146,9 +144,9 @@ impl Traces {
         own: impl IntoIterator<Item = InternalSubscriberId>,
         addresses: impl IntoIterator<Item = (Channel, String)>,
     ) -> Self {
-        let ids = own.into_iter().flat_map(forms_of_id).collect();
-        let addresses = addresses.into_iter().flat_map(forms).collect();
-        Self { id: id.clone(), ids, addresses }
+        let own = own.into_iter().flat_map(forms_of_id);
+        let parts = own.chain(addresses.into_iter().flat_map(forms)).collect();
+        Self { id: id.clone(), parts }
     }
 
     /// Adds the traces of a subscriber.
@@ -157,18 +155,20 @@ impl Traces {
         let Some(Subscriber { id, profile, .. }) = subscriber else { return self };
         let email = profile.email.as_ref().map(|email| (Channel::Email, email.to_string()));
         let phone = profile.phone.clone().map(|phone| (Channel::Sms, phone));
-        self.ids.extend(forms_of_id(*id));
-        self.addresses.extend(email.into_iter().chain(phone).flat_map(forms));
+        self.parts.extend(forms_of_id(*id));
+        self.parts.extend(email.into_iter().chain(phone).flat_map(forms));
         self
     }
 
-    /// Returns `true` if a text in `json` is the id of the subscriber, has an id that the engine has
-    /// given in it, or an address that is no part of a longer word or number.
+    /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces in
+    /// it.
     pub fn are_in(&self, json: &Value) -> bool {
         let mut open = vec![json];
         while let Some(value) = open.pop() {
             match value {
-                Value::String(text) if self.are_named_in(text) => return true,
+                Value::String(text) if text == self.id.as_str() || self.are_in_text(text) => {
+                    return true;
+                }
                 Value::Array(items) => open.extend(items),
                 Value::Object(members) => open.extend(members.values()),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -177,26 +177,11 @@ impl Traces {
         false
     }
 
-    fn are_named_in(&self, text: &str) -> bool {
-        text == self.id.as_str()
-            || self.ids.iter().any(|id| text.contains(id.as_str()))
-            || self.addresses.iter().any(|address| is_named(address, text))
+    /// Returns `true` if `text` has one of the traces in it. The id that the host has given may be
+    /// any word, and does not count.
+    pub fn are_in_text(&self, text: &str) -> bool {
+        self.parts.iter().any(|part| text.contains(part.as_str()))
     }
-
-    /// Returns `true` if the bytes that `text` shows have one of the traces in them. The id that the
-    /// host has given may be any word, and does not count.
-    pub fn are_in_bytes(&self, text: &str) -> bool {
-        self.ids.iter().chain(&self.addresses).any(|part| text.contains(part.as_str()))
-    }
-}
-
-// Returns `true` if `address` is in `text`, and no part of a longer word or number, as 12 is in 112.
-fn is_named(address: &str, text: &str) -> bool {
-    text.match_indices(address).any(|(at, found)| {
-        let (before, behind) = (text.get(..at), text.get(at + found.len()..));
-        !before.is_some_and(|before| before.ends_with(char::is_alphanumeric))
-            && !behind.is_some_and(|behind| behind.starts_with(char::is_alphanumeric))
-    })
 }
 
 // An id as text, and its last bytes as the quarantine shows bytes.

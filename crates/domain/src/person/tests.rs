@@ -26,11 +26,8 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         (json!({ name.clone(): 1 }), false),
         (json!(format!("{name}s")), false),
         (json!([null, 1, true, "bob@example.org"]), false),
-        (json!({ "email": "jada@example.org" }), false),
-        (json!({ "phone": "+44201" }), false),
-        (json!("call +4420, and not +44201"), true),
     ] {
         assert_eq!(traces.are_in(&value), expected, "{value}");
     }
-    assert!(!traces.are_in_bytes(&name));
+    assert!(!traces.are_in_text(&name));
 }
