@@ -94,6 +94,14 @@ fn a_backup_takes_no_place() {
     assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
 }
 
+/// Not even the part of a backup is in the folder of the process.
+#[test]
+fn a_backup_needs_a_name() {
+    let error = copy().engine.backup("").unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::Unopenable { .. })), "{error:?}");
+    assert!(!Path::new("-partial").exists(), "a part is left");
+}
+
 /// A backup whose process is killed leaves nothing under its name, and the next one goes on.
 #[test]
 fn a_backup_that_is_killed_has_no_name() {
