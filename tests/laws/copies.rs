@@ -94,6 +94,14 @@ fn a_backup_takes_no_place() {
     assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
 }
 
+/// Not even the part of a backup is in the folder of the process.
+#[test]
+fn a_backup_needs_a_name() {
+    let error = copy().engine.backup("").unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::Unopenable { .. })), "{error:?}");
+    assert!(!Path::new("-partial").exists(), "a part is left");
+}
+
 /// A backup whose process is killed leaves nothing under its name, and the next one goes on.
 #[test]
 fn a_backup_that_is_killed_has_no_name() {
@@ -181,17 +189,19 @@ fn check_ended_and_copied(
     to: &Arc<impl Store>,
     expected: &[testkit::tables::Entry],
 ) {
-    for steps in [1, 5, 20] {
-        let mut left = steps;
-        let copied = engine.copy_to_with(to, |progress| {
-            left -= 1;
-            if left > 0 && !progress.is_comparing {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+    let mut steps = 0;
+    let counted = engine.copy_to_with(&MemoryStore::default(), |_| {
+        steps += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(counted.unwrap().is_finished);
+    for step in 1..=steps {
+        let mut told = 0;
+        let copied = engine.copy_to_with(to, |_| {
+            told += 1;
+            if told == step { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        assert!(!copied.unwrap().is_finished);
+        assert!(!copied.unwrap().is_finished && told == step, "step {step} of {steps}");
         assert!(!dump(to).iter().any(|(table, ..)| *table == Table::Environments));
     }
     let copied = engine.copy_to(to).unwrap();
@@ -207,7 +217,7 @@ fn a_copy_that_differs_is_refused() {
     let world = copy();
     let memory = MemoryStore::default();
     let error = world.engine.copy_to_with(&memory, |progress| {
-        if progress.is_comparing && progress.table == Table::Environments.name() {
+        if progress.is_comparing && progress.table == Table::Subscribers.name() {
             let add = &mut |transaction: &mut dyn store::Transaction| {
                 transaction.put(Table::Workflows, b"\xff", b"")?;
                 Ok(Decision::Commit)

@@ -8,6 +8,7 @@ use store::Table;
 use tidings::message::InboxCounts;
 use tidings::notification::NotificationQuery;
 use tidings::retention::Retention;
+use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 use tidings::{Engine, ManualClock};
 
@@ -47,6 +48,26 @@ fn without_a_policy_everything_is_kept() {
         assert_eq!(days(&world, 2), 0);
         assert_eq!((count(&world), rows(&world, Table::Tasks)), (1, 0));
     });
+}
+
+/// A clock that shows the end of time has no later time for another sweep. Under the right clock there
+/// is one again.
+#[test]
+fn at_the_end_of_time_there_is_one_sweep() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(30)),
+        |world| {
+            let right = world.now();
+            world.clock.set(Timestamp::MAX);
+            world.engine.delivery().run_due(100).unwrap();
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+
+            world.clock.set(right);
+            world.engine.delivery().run_due(100).unwrap();
+            let next = world.engine.delivery().next_due().unwrap();
+            assert_eq!(next, Some(right.after(DAY)));
+        },
+    );
 }
 
 /// The age counts from the end of the last job. Messages and the receipt are kept.

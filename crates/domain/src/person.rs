@@ -21,6 +21,10 @@ use crate::vocabulary::Channel;
 /// Maximum number of leading bytes that ids of the same millisecond share.
 const SHARED: usize = 10;
 
+/// Minimum size of an address that is looked for within longer texts, in bytes. The phone number of a
+/// subscriber may be any text, such as one digit.
+const TELLING: usize = 5;
+
 /// Everything that an environment has about a subscriber, as of one moment. Its JSON is for the
 /// person, or for another service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,13 +164,17 @@ impl Traces {
         self
     }
 
-    /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces in
-    /// it.
+    /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces or the
+    /// name of a subscription in it. An address that is a part of a longer one does not count.
     pub fn are_in(&self, json: &Value) -> bool {
+        let subscription = Subscription::part_of_subscriber(&self.id);
+        let parts = || self.parts.iter().chain([&subscription]);
         let mut open = vec![json];
         while let Some(value) = open.pop() {
             match value {
-                Value::String(text) if text == self.id.as_str() || self.are_in_text(text) => {
+                Value::String(text)
+                    if text == self.id.as_str() || parts().any(|part| has_whole(text, part)) =>
+                {
                     return true;
                 }
                 Value::Array(items) => open.extend(items),
@@ -177,11 +185,32 @@ impl Traces {
         false
     }
 
-    /// Returns `true` if `text` has one of the traces in it. The id that the host has given may be
-    /// any word, and does not count.
+    /// Returns `true` if `text` has one of the traces in it, also within a longer address: the texts in
+    /// a record that cannot be read have no known bounds. The id that the host has given may be any
+    /// word, and does not count.
     pub fn are_in_text(&self, text: &str) -> bool {
-        self.parts.iter().any(|part| text.contains(part.as_str()))
+        let mut telling = self.parts.iter().filter(|part| part.len() >= TELLING);
+        telling.any(|part| text.contains(part.as_str()))
     }
+}
+
+// Returns `true` if `text` is `part`, or has it in it, and not within a longer address or id.
+fn has_whole(text: &str, part: &str) -> bool {
+    if part.len() < TELLING {
+        return text == part;
+    }
+    let joins = |letter: char| letter.is_alphanumeric() || "-_+@".contains(letter);
+    text.match_indices(part).any(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let mut behind = rest.strip_prefix(part).unwrap_or_default().chars();
+        let is_longer_in_front = part.starts_with(char::is_alphanumeric)
+            && before.ends_with(|letter| joins(letter) || letter == '.');
+        let is_longer_behind = match behind.next() {
+            Some('.') => behind.next().is_some_and(joins),
+            next => next.is_some_and(joins),
+        };
+        !is_longer_in_front && !is_longer_behind
+    })
 }
 
 // An id as text, and its last bytes as the quarantine shows bytes.
@@ -244,12 +273,17 @@ impl FanOut {
             Recipient::Subscriber(subscriber) => !names(subscriber),
             Recipient::Topic(_) => true,
         };
+        let not_excluding = |mut recipient: Recipient| {
+            if let Recipient::Topic(topic) = &mut recipient {
+                topic.exclude.retain(|excluded| excluded != id);
+            }
+            recipient
+        };
         rest.trigger.to = match rest.trigger.to {
-            Recipients::One(one) if is_other(&one) => Recipients::One(one),
+            Recipients::One(one) if is_other(&one) => Recipients::One(not_excluding(one)),
             Recipients::One(_) => Recipients::Many(Vec::new()),
-            Recipients::Many(mut many) => {
-                many.retain(is_other);
-                Recipients::Many(many)
+            Recipients::Many(many) => {
+                Recipients::Many(many.into_iter().filter(is_other).map(not_excluding).collect())
             }
         };
         rest.trigger.actor = rest.trigger.actor.filter(|actor| !names(actor));

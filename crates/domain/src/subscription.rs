@@ -136,12 +136,17 @@ impl Subscription {
         subscriber: &SubscriberId,
         contexts: &ContextSet,
     ) -> Result<SubscriptionIdentifier, Invalid> {
-        let mut name = format!("tk_{topic}:si_{subscriber}");
+        let mut name = format!("tk_{topic}{}", Self::part_of_subscriber(subscriber));
         if !contexts.is_empty() {
             name.push_str(":ctx_");
             name.push_str(contexts.canonical());
         }
         SubscriptionIdentifier::new(name)
+    }
+
+    /// Returns the part of such an identifier that names the subscriber.
+    pub(crate) fn part_of_subscriber(subscriber: &SubscriberId) -> String {
+        format!(":si_{subscriber}")
     }
 
     /// Returns the subscription with `name`, and with `settings` in place of its own. An update

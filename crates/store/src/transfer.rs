@@ -1,8 +1,8 @@
 //! Copies of a store: one snapshot of it, in another store.
 //!
 //! The copy is compared with the snapshot, by a count and a hash for each table. The environments come
-//! last, so that an unfinished copy shows none of the records. The next copy goes on with it: what is
-//! there already is not written again.
+//! last, behind the comparison and in one transaction, so that an unfinished copy shows none of the
+//! records. The next copy goes on with it: what is there already is not written again.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -19,13 +19,15 @@ const BYTES: usize = 1 << 20;
 /// Number of entries that a transaction takes at most.
 const ENTRIES: usize = 4_096;
 
+const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
+
 /// Progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyProgress {
     /// The table that is being copied or compared.
     pub table: &'static str,
-    /// Whether the copy is being compared with its origin.
+    /// Whether the copy is being compared with its origin. The environments are copied behind that.
     pub is_comparing: bool,
     /// The number of entries that were copied, or compared.
     pub entries: u64,
@@ -85,17 +87,14 @@ pub(crate) fn copy_over(
 ) -> Result<Copied> {
     records::read(from, |snapshot| {
         let mut run = Run { snapshot, to, progress, copied: Copied::default() };
-        if run.all_tables()?.is_continue() && run.compare()?.is_continue() {
-            run.copied.is_finished = true;
-        }
+        run.copied.is_finished = run.all_tables()?.is_continue();
         Ok(run.copied)
     })
 }
 
 fn is_in_use(target: &dyn Snapshot) -> Result<bool> {
     let mut found = false;
-    let all = (Bound::Unbounded, Bound::Unbounded);
-    target.scan(Table::Environments, &all, Order::Ascending, Some(1), &mut |_, _| {
+    target.scan(Table::Environments, &EVERYTHING, Order::Ascending, Some(1), &mut |_, _| {
         found = true;
         ControlFlow::Break(())
     })?;
@@ -113,13 +112,15 @@ type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Run<'_> {
     fn all_tables(&mut self) -> Result<ControlFlow<()>> {
-        let others = Table::ALL.into_iter().filter(|table| *table != Table::Environments);
-        for table in others.chain([Table::Environments]) {
+        for table in others() {
             if self.table(table)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
+        if self.compare()?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.environments()
     }
 
     fn table(&mut self, table: Table) -> Result<ControlFlow<()>> {
@@ -130,11 +131,10 @@ impl Run<'_> {
             let range = (start, end.clone().map_or(Bound::Unbounded, Bound::Included));
             write(self.to, table, &range, &entries)?;
             sum.add(&entries);
-            let told = self.tell(table, false, &entries);
-            let Some(end) = end else { break };
-            if told.is_break() {
+            if self.tell(table, false, &entries).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+            let Some(end) = end else { break };
             start = Bound::Excluded(end);
         }
         self.copied.tables.extend(sum.ended(table));
@@ -146,7 +146,7 @@ impl Run<'_> {
         let copied = self.copied.clone();
         (self.copied.entries, self.copied.bytes) = (0, 0);
         let expected: BTreeMap<_, _> = copied.tables.iter().map(|it| (it.table, it)).collect();
-        for table in Table::ALL {
+        for table in others() {
             let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
             loop {
                 let range = (start, Bound::Unbounded);
@@ -162,6 +162,22 @@ impl Run<'_> {
                 return Err(Error::CopyDiffers { table: table.name() });
             }
         }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Copies the environments and compares them. Nothing ends the copy once they are there.
+    fn environments(&mut self) -> Result<ControlFlow<()>> {
+        let (table, mut sum) = (Table::Environments, Sum::default());
+        let entries = all(self.snapshot, table)?;
+        sum.add(&entries);
+        if self.tell(table, false, &entries).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        write(self.to, table, &EVERYTHING, &entries)?;
+        if records::read(self.to, |target| all(target, table))? != entries {
+            return Err(Error::CopyDiffers { table: table.name() });
+        }
+        self.copied.tables.extend(sum.ended(table));
         Ok(ControlFlow::Continue(()))
     }
 
@@ -194,6 +210,21 @@ impl Sum {
         let table = table.name();
         (entries > 0).then(|| CopiedTable { table, entries, sha256: hash.finalize().into() })
     }
+}
+
+/// All tables but the environments.
+fn others() -> impl Iterator<Item = Table> {
+    Table::ALL.into_iter().filter(|table| *table != Table::Environments)
+}
+
+/// All entries of a table.
+fn all(snapshot: &dyn Snapshot, table: Table) -> Result<Entries> {
+    let mut entries = Entries::new();
+    snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
+        entries.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(entries)
 }
 
 /// The first entries within `range`, some megabyte of them.

@@ -13,12 +13,13 @@ use store::redb::RedbStore;
 use testkit::interposed::Interposed;
 use testkit::sealed::is_wanted;
 use testkit::tables;
-use tidings::SendError;
+use tidings::ids::NotificationId;
 use tidings::person::Erasure;
 use tidings::store::Table;
+use tidings::{Error, SendError};
 use uuid::Uuid;
 
-use crate::world::{World, email, in_app, on_both, parsed, wire};
+use crate::world::{World, email, in_app, on_both, only, parsed, wire};
 
 const CANARIES: [&str; 6] =
     ["Canaria", "canary@example.org", "+4299887766", "canary-id", "payload-canary", "canary-token"];
@@ -95,23 +96,29 @@ fn put_aside(world: &World) {
     for (table, is_deleted) in
         [(Table::Subscribers, true), (Table::Notifications, true), (Table::Workflows, false)]
     {
-        let receipt = world.trigger(json!({ "name": "mail", "to": ["canary-id"] }));
-        let id = receipt.notifications[0].notification_id;
-        let rows: Vec<_> =
-            tables::dump(&world.store).into_iter().filter(|row| row.0 == table).collect();
-        for (table, key, sound) in &rows {
-            // The beginning of a notification has the id of its subscriber.
-            let damaged = &sound[..if is_deleted { 96.min(sound.len() / 2) } else { 1 }];
-            tables::put(&world.store, *table, key, Some(damaged));
-        }
-        world.run_due();
-        for (table, key, sound) in &rows {
-            tables::put(&world.store, *table, key, Some(sound));
-        }
+        let id = put_aside_one(world, "canary-id", (table, is_deleted));
         if is_deleted {
             world.env.notifications().delete(id).unwrap();
         }
     }
+}
+
+// A message to a subscriber that cannot be sent, because the records of a table are damaged meanwhile:
+// cut in the middle, or but for one byte.
+fn put_aside_one(world: &World, to: &str, (table, in_the_middle): (Table, bool)) -> NotificationId {
+    let receipt = world.trigger(json!({ "name": "mail", "to": [to] }));
+    let rows: Vec<_> =
+        tables::dump(&world.store).into_iter().filter(|row| row.0 == table).collect();
+    for (table, key, sound) in &rows {
+        // The beginning of a notification has the id of its subscriber.
+        let damaged = &sound[..if in_the_middle { 96.min(sound.len() / 2) } else { 1 }];
+        tables::put(&world.store, *table, key, Some(damaged));
+    }
+    world.run_due();
+    for (table, key, sound) in &rows {
+        tables::put(&world.store, *table, key, Some(sound));
+    }
+    receipt.notifications[0].notification_id
 }
 
 // The ids of a subscriber and of all notifications and messages of this one.
@@ -408,6 +415,56 @@ fn an_erasure_reaches_answers_that_name_an_address_only() {
     });
 }
 
+/// The engine puts the id of a subscriber into the identifiers of subscriptions.
+#[test]
+fn an_erasure_reaches_answers_that_name_a_subscription_only() {
+    on_both(|world| {
+        world.bare_subscriber("canary-id");
+        let once = |key: &str| world.env.idempotent(key).unwrap();
+        let identifier = "tk_news:si_canary-id";
+        world.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
+        let name = parsed(json!({ "name": "News" }));
+        let updated = once("update").topics().update_subscription("news", identifier, &name);
+        assert_eq!(updated.unwrap_err().status(), 404);
+        let items = parsed(json!({ "subscriptions": [{ "identifier": identifier }] }));
+        let left = once("leave").topics().unsubscribe("news", &items);
+        assert!(matches!(left, Err(Error::Rejected(_))), "{left:?}");
+
+        assert_eq!(world.env.subscribers().erase("canary-id").unwrap().answers, 2);
+
+        nothing_is_left(&world.store);
+    });
+}
+
+/// Otherwise a call of theirs that is repeated happens again, and their messages that were put aside are
+/// never sent.
+#[test]
+fn an_erasure_leaves_what_has_longer_addresses_and_ids() {
+    on_both(|world| {
+        world.active_integration("email", "mail");
+        world.workflow_of("mail", &[email()]);
+        let own = json!({ "subscriberId": "eve", "email": "eve@canary.example", "phone": "1" });
+        world.subscriber(own);
+        for (id, email, phone) in
+            [("steve", "steve@canary.example", "11"), ("eve-2", "eve@canary.example.org", "+1")]
+        {
+            let once = world.env.idempotent(id).unwrap();
+            let other = json!({ "subscriberId": id, "email": email, "phone": phone });
+            once.subscribers().create(&parsed(other)).unwrap();
+        }
+        put_aside_one(&world, "steve", (Table::Workflows, true));
+        let entry = only(world.engine.delivery().quarantined(10).unwrap());
+        let before = world.records::<StoredAnswer>();
+
+        let erased = world.env.subscribers().erase("eve").unwrap();
+
+        assert_eq!((erased.answers, erased.quarantined), (0, 0), "{erased:?}");
+        assert_eq!(world.records::<StoredAnswer>(), before);
+        assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
 /// Who wants no messages gets none, also as a subscriber who is created later.
 #[test]
 fn an_erased_address_stays_suppressed() {
@@ -587,12 +644,20 @@ fn tasks_tell_the_others_and_not_who_was_erased() {
         world.subscriber(profile.clone());
         let everybody = json!({ "name": "news", "actor": profile, "transactionId": "all" });
         world.env.events().broadcast(&parsed(everybody)).unwrap();
+        for numbers in [0..60, 60..120] {
+            let all: Vec<_> = numbers.map(|number| format!("s{number}")).collect();
+            world.env.topics().subscribe("all", &parsed(json!({ "subscriptions": all }))).unwrap();
+        }
+        let topic = json!({ "type": "Topic", "topicKey": "all", "exclude": ["s0", "canary-id"] });
+        for (to, id) in [(topic.clone(), "one"), (json!([topic]), "many")] {
+            world.trigger(json!({ "name": "news", "to": to, "transactionId": id }));
+        }
 
         let erased = world.env.subscribers().erase("canary-id").unwrap();
 
-        assert_eq!((erased.notifications, erased.triggers), (0, 1));
+        assert_eq!((erased.notifications, erased.triggers), (0, 3));
         nothing_is_left(&world.store);
-        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().created, 120);
+        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().created, 120 + 2 * 119);
         nothing_is_left(&world.store);
     });
 }

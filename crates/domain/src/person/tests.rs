@@ -23,6 +23,13 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         (json!("to ada@example.org"), true),
         (json!({ "phone": "+44 20" }), true),
         (json!({ "phone": "+4420" }), true),
+        (json!("<mailto:ada@example.org>."), true),
+        (json!([format!("`tk_news:si_{name}` is not there")]), true),
+        (json!(format!("tk_news:si_{name}:ctx_tenant:acme")), true),
+        (json!(format!("tk_news:si_{name}-2")), false),
+        (json!(["bada@example.org", "x.ada@example.org", "ada@example.org.uk"]), false),
+        (json!("bada@example.org and ada@example.org"), true),
+        (json!({ "phone": "+44201" }), false),
         (json!({ name.clone(): 1 }), false),
         (json!(format!("{name}s")), false),
         (json!([null, 1, true, "bob@example.org"]), false),
@@ -30,4 +37,7 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         assert_eq!(traces.are_in(&value), expected, "{value}");
     }
     assert!(!traces.are_in_text(&name));
+    let short = Traces::of(&ada.subscriber_id, [], [(Channel::Sms, "1".to_owned())]);
+    assert!(short.are_in(&json!({ "phone": "1" })) && !short.are_in(&json!("1 of 1")));
+    assert!(!short.are_in_text("1"));
 }

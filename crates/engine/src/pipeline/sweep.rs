@@ -73,7 +73,7 @@ impl Sweeps {
     // Returns `true` if every environment had its task within the time from one sweep to the next.
     fn are_there(&self, now: Timestamp) -> bool {
         let seen_at = Timestamp::from_millis(self.seen_at.load(Ordering::Acquire));
-        seen_at <= now && now < seen_at.after(Retention::INTERVAL)
+        seen_at <= now && now.since(seen_at) < Retention::INTERVAL
     }
 }
 
@@ -363,7 +363,7 @@ impl Sweep<'_> {
     }
 
     // The task behind the step: due at once, or for the next sweep. Returns `None` if the policy is
-    // gone.
+    // gone, or if the clock shows the end of time, behind which there is no other sweep.
     fn following(&self, after: Option<Vec<u8>>) -> Option<Task> {
         if self.retention().keeps_everything() {
             return None;
@@ -374,7 +374,8 @@ impl Sweep<'_> {
             (None, Some(part)) => (Work::Sweep { part, after: Vec::new() }, self.now),
             (None, None) => {
                 let work = Work::Sweep { part: SweepPart::default(), after: Vec::new() };
-                (work, self.now.after(Retention::INTERVAL))
+                let next = self.now.after(Retention::INTERVAL);
+                (work, Some(next).filter(|next| *next > self.now)?)
             }
         };
         Some(Task { work, ..self.task.with(at(due_at)) })

@@ -177,7 +177,8 @@ impl Subscribers<'_> {
     /// environment, in small parts.
     ///
     /// The erasure takes several transactions. After an interruption, another call continues. Texts
-    /// that the host has put into the payloads of other subscribers are not looked at.
+    /// that the host has put into the payloads of other subscribers are not looked at, nor are those that
+    /// a template has put into their messages, such as the name of the actor of an event.
     ///
     /// A file keeps erased bytes in pages that are free. [`RedbStore::compact`] leaves them out.
     ///

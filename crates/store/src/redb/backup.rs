@@ -35,6 +35,9 @@ pub fn backup(
     progress: &mut OnCopy<'_>,
 ) -> Result<Copied> {
     let path = path.as_ref();
+    if path.file_name().is_none() {
+        return Err(Error::of_opening(path, ErrorKind::InvalidFilename.into()));
+    }
     for taken in [path.to_owned(), log::name(path)] {
         if taken.symlink_metadata().is_ok() {
             return Err(Error::TargetExists { path: taken });
