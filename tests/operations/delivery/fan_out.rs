@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
 use tidings::job::{Destination, SendStatus};
+use tidings::step::StepDefinition;
 use tidings::{Address, Delivery, SendError};
 
 use super::refusing::push;
@@ -300,6 +302,43 @@ fn a_resent_message_goes_to_each_device_again() {
         let phone = Destination::Device { token: "phone".into() };
         assert!(job.sends.iter().any(|send| send.target.to == phone));
     });
+}
+
+/// The destinations behind the last one are left out.
+#[test]
+fn a_message_goes_to_so_many_destinations_at_most() {
+    // Integrations, devices at each, and messages.
+    let most = StepDefinition::MAX_INTEGRATIONS;
+    for (integrations, devices, sent) in
+        [(most + 1, 1, most), (6, 100, StepDefinition::MAX_DESTINATIONS)]
+    {
+        let world = World::in_memory();
+        let channels = (0..integrations).map(|number| {
+            let integration = world.active_integration("push", &format!("fcm-{number}"));
+            let tokens: Vec<_> = (0..devices).map(|device| format!("{number}-{device}")).collect();
+            json!({
+                "providerId": "fcm", "_integrationId": integration.id,
+                "credentials": { "deviceTokens": tokens },
+            })
+        });
+        world
+            .subscriber(json!({ "subscriberId": "ada", "channels": channels.collect::<Vec<_>>() }));
+        world.workflow_of("push", &[push()]);
+        world.notify("push", "ada");
+        assert_eq!(world.run_due(), Counts { sent, ..Counts::default() });
+    }
+
+    let world = World::in_memory();
+    world.active_integration("chat", "slack");
+    world.subscriber(json!({ "subscriberId": "ada" }));
+    for number in 0..=ChannelEndpoint::MAX_REACHED {
+        let phone = json!({ "phoneNumber": format!("+49{number:03}") });
+        endpoint(&world, &format!("n{number}"), json!({ "type": "phone", "endpoint": phone }));
+    }
+    world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+    world.notify("chat", "ada");
+    let sent = ChannelEndpoint::MAX_REACHED;
+    assert_eq!(world.run_due(), Counts { sent, ..Counts::default() });
 }
 
 fn connect(world: &World, integration: &str) {
