@@ -87,18 +87,18 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("Rule::MAX_LEVELS", "crates/domain/src/condition/tests.rs", "an_evaluation_is_bounded"),
     (
         "StepDefinition::MAX_INTEGRATIONS",
-        "tests/operations/delivery/fan_out.rs",
+        "crates/domain/src/plan/tests.rs",
         "a_message_goes_to_so_many_destinations_at_most",
     ),
     (
         "StepDefinition::MAX_DESTINATIONS",
-        "tests/operations/delivery/fan_out.rs",
+        "crates/domain/src/plan/tests.rs",
         "a_message_goes_to_so_many_destinations_at_most",
     ),
     (
         "ChannelEndpoint::MAX_REACHED",
         "tests/operations/delivery/fan_out.rs",
-        "a_message_goes_to_so_many_destinations_at_most",
+        "a_message_goes_to_so_many_endpoints_at_most",
     ),
     (
         "UnsubscribeLinks::MAX_TOKEN",
@@ -438,8 +438,16 @@ fn cron(length: usize) -> String {
 }
 
 fn rows() -> Vec<Row> {
-    [of_workflows(), of_templates(), of_conditions(), of_triggers(), of_people(), of_lists()]
-        .concat()
+    [
+        of_workflows(),
+        of_templates(),
+        of_conditions(),
+        of_triggers(),
+        of_names(),
+        of_people(),
+        of_lists(),
+    ]
+    .concat()
 }
 
 fn of_workflows() -> Vec<Row> {
@@ -618,12 +626,8 @@ fn of_triggers() -> Vec<Row> {
     ]
 }
 
-fn of_people() -> Vec<Row> {
-    let limits = Limits::default();
+fn of_names() -> Vec<Row> {
     vec![
-        row("ids::MAX_LEN", ids::MAX_LEN, "subscriberId", |n| {
-            subscriber(json!({ "subscriberId": text(n) }))
-        }),
         row(
             "EnvironmentName::MAX_LEN",
             EnvironmentName::MAX_LEN,
@@ -652,6 +656,15 @@ fn of_people() -> Vec<Row> {
             "address",
             |n| json!(["suppressions.add", { "channel": "sms", "address": "4".repeat(n) }]),
         ),
+    ]
+}
+
+fn of_people() -> Vec<Row> {
+    let limits = Limits::default();
+    vec![
+        row("ids::MAX_LEN", ids::MAX_LEN, "subscriberId", |n| {
+            subscriber(json!({ "subscriberId": text(n) }))
+        }),
         row("Object::MAX_DEPTH", Object::MAX_DEPTH, "object", |n| {
             subscriber(json!({ "data": nested(n) }))
         }),
