@@ -43,6 +43,8 @@ pub struct Kind {
     pub strict: fn(&[u8]) -> Result<Value, Invalid>,
     /// Reads a request as `strict` does, but ignores unknown members.
     pub lenient: fn(&[u8]) -> Result<Value, Invalid>,
+    /// Reads a request from a query and returns it as JSON.
+    pub queried: fn(&str) -> Result<Value, Invalid>,
     /// Reads bytes as a request from JSON and as a query.
     check: fn(&[u8]),
 }
@@ -107,6 +109,7 @@ const fn kind<T: Shaped + Serialize + PartialEq + Debug>() -> Kind {
         name: type_name::<T>,
         strict: |bytes| json::read::<T>(bytes).map(|request| written(&request)),
         lenient: |bytes| json::read_lenient::<T>(bytes).map(|request| written(&request)),
+        queried: |text| query::read::<T>(text).map(|request| written(&request)),
         check: |bytes| {
             check(json::read::<T>(bytes), json::read_lenient(bytes));
             if let Ok(text) = std::str::from_utf8(bytes) {
