@@ -801,3 +801,29 @@ pub static TRIGGER_RECEIPT: Structure = Structure {
 static CREATED_NOTIFICATION: Structure =
     Structure::own("created notification", "subscriberId _notificationId");
 static TOPIC_COUNTS: Structure = Structure::own("topic counts", "created filtered");
+
+pub static BROADCAST: Structure = Structure::own(
+    "broadcast",
+    "name payload? overrides? transactionId? expiresAt? actor? context?",
+);
+pub static PREVIEW: Structure = Structure::own("preview", "step subscriberId payload? context?");
+pub static RECEIPT: Structure =
+    Structure::own("receipt", "providerMessageId type eventId? address? text?");
+pub static RESOURCE: Structure = Structure::own("resource", "resourceId resourceType");
+pub static SUPPRESSION_CREATE: Structure =
+    Structure::own("suppression create", "channel address reason? text? expiresAt?");
+pub static SUPPRESSION_QUERY: Structure =
+    Structure { own: "channel?", ..page_query("suppression query") };
+pub static UNSUBSCRIBE_WORKFLOW: Structure = Structure {
+    inside: &[("from", &[&FROM_WORKFLOW])],
+    ..Structure::own("unsubscribe request", UNSUBSCRIBE_REQUEST)
+};
+pub static UNSUBSCRIBE_TOPIC: Structure = Structure {
+    inside: &[("from", &[&FROM_TOPIC])],
+    ..Structure::own("unsubscribe request", UNSUBSCRIBE_REQUEST)
+};
+const UNSUBSCRIBE_REQUEST: &str = "subscriberId from contextKeys?";
+static FROM_WORKFLOW: Structure = Structure::own("from a workflow", "type workflowId channel");
+static FROM_TOPIC: Structure = Structure::own("from a topic", "type topicKey");
+// The workflows have the structure of one that is created alone.
+pub static WORKFLOW_SYNC: Structure = Structure::own("workflow sync", "workflows undeclared?");

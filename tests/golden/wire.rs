@@ -1,5 +1,6 @@
 //! The files, read and written again.
 
+use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
@@ -24,16 +25,20 @@ use domain::page::Page;
 use domain::preference::{
     BulkPreferences, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
 };
+use domain::preview::Preview;
+use domain::receipt::Receipt;
 use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
 use domain::subscription::{
     Subscribe, Subscription, SubscriptionQuery, SubscriptionUpdate, Subscriptions, Unsubscribe,
 };
+use domain::suppression::{SuppressionCreate, SuppressionQuery};
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
 use domain::translation::{
-    ImportResult, Translation, TranslationImport, TranslationQuery, TranslationUpsert,
+    ImportResult, Resource, Translation, TranslationImport, TranslationQuery, TranslationUpsert,
 };
-use domain::trigger::{Trigger, TriggerReceipt};
-use domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
+use domain::trigger::{Broadcast, Trigger, TriggerReceipt};
+use domain::unsubscribe::UnsubscribeRequest;
+use domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowSync, WorkflowUpdate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -43,6 +48,8 @@ use crate::document::{self, Structure};
 /// A pair of files, and what is read from them.
 pub struct Golden {
     pub file: &'static str,
+    /// Name of the type.
+    pub of: &'static str,
     structure: &'static Structure,
     pub rewrite: fn(Value) -> Result<Value, serde_json::Error>,
     print: fn(Value) -> String,
@@ -64,7 +71,7 @@ fn request<T: fmt::Debug + Serialize + DeserializeOwned>(
 ) -> Golden {
     let rewrite = |json| serde_json::to_value(serde_json::from_value::<T>(json)?);
     let print = |json| format!("{:?}", serde_json::from_value::<T>(json).unwrap());
-    Golden { file, structure, rewrite, print, defaults }
+    Golden { file, of: type_name::<T>(), structure, rewrite, print, defaults }
 }
 
 fn first_page() -> Value {
@@ -130,6 +137,16 @@ fn of_topics() -> Vec<Golden> {
         response::<Subscription>("subscription", &document::SUBSCRIPTION),
         response::<Subscribe>("subscribe", &document::SUBSCRIBE),
         response::<Unsubscribe>("unsubscribe", &document::UNSUBSCRIBE),
+        request::<UnsubscribeRequest>(
+            "unsubscribe_request_topic",
+            &document::UNSUBSCRIBE_TOPIC,
+            json!({ "contextKeys": [] }),
+        ),
+        request::<UnsubscribeRequest>(
+            "unsubscribe_request_workflow",
+            &document::UNSUBSCRIBE_WORKFLOW,
+            json!({ "contextKeys": [] }),
+        ),
         response::<SubscriptionUpdate>("subscription_update", &document::SUBSCRIPTION_UPDATE),
         request::<SubscriptionQuery>(
             "subscription_query",
@@ -143,6 +160,7 @@ fn of_topics() -> Vec<Golden> {
 fn of_translations() -> Vec<Golden> {
     vec![
         response::<Translation>("translation", &document::TRANSLATION),
+        response::<Resource>("resource", &document::RESOURCE),
         response::<TranslationUpsert>("translation_upsert", &document::TRANSLATION_UPSERT),
         response::<TranslationImport>("translation_import", &document::TRANSLATION_IMPORT),
         response::<ImportResult>("import_result", &document::IMPORT_RESULT),
@@ -181,6 +199,12 @@ fn of_environments() -> Vec<Golden> {
         response::<SubscriberCreate>("subscriber_create", &document::SUBSCRIBER_CREATE),
         response::<SubscriberUpdate>("subscriber_update", &document::SUBSCRIBER_UPDATE),
         request::<SubscriberQuery>("subscriber_query", &document::SUBSCRIBER_QUERY, first_page()),
+        response::<SuppressionCreate>("suppression_create", &document::SUPPRESSION_CREATE),
+        request::<SuppressionQuery>(
+            "suppression_query",
+            &document::SUPPRESSION_QUERY,
+            first_page(),
+        ),
         response::<Workflow>("workflow", &document::WORKFLOW),
         request::<WorkflowCreate>(
             "workflow_create",
@@ -192,6 +216,11 @@ fn of_environments() -> Vec<Golden> {
             }),
         ),
         response::<WorkflowUpdate>("workflow_update", &document::WORKFLOW_UPDATE),
+        request::<WorkflowSync>(
+            "workflow_sync",
+            &document::WORKFLOW_SYNC,
+            json!({ "undeclared": "keep" }),
+        ),
         request::<WorkflowQuery>("workflow_query", &document::WORKFLOW_QUERY, first_page()),
         response::<Context>("context", &document::CONTEXT),
         request::<ContextCreate>(
@@ -236,6 +265,9 @@ fn of_messages() -> Vec<Golden> {
             &document::GLOBAL_PREFERENCE_UPDATE,
             json!({ "channels": {} }),
         ),
+        request::<Broadcast>("broadcast", &document::BROADCAST, json!({ "payload": {} })),
+        request::<Preview>("preview", &document::PREVIEW, json!({ "payload": {} })),
+        response::<Receipt>("receipt", &document::RECEIPT),
         request::<Trigger>("trigger", &document::TRIGGER, json!({ "payload": {} })),
         request::<Trigger>("trigger_topic", &document::TRIGGER_TOPIC, json!({ "payload": {} })),
         response::<TriggerReceipt>("trigger_receipt", &document::TRIGGER_RECEIPT),
@@ -336,7 +368,7 @@ fn the_full_files_leave_nothing_unset() {
         }
         let kept: &[&str] = match golden.file {
             // A step of a new workflow keeps no step.
-            "workflow_create" => &["id"],
+            "workflow_create" | "workflow_sync" => &["id"],
             _ => &[],
         };
         let never = unset.difference(&set).copied().filter(|name| !ADDED.contains(name));

@@ -70,7 +70,7 @@ fn any_stored_bytes() {
 
 #[test]
 fn any_text_as_a_request() {
-    replay("reads", reads::run);
+    replay("reads", |bytes| reads::run(bytes, Full));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn inputs_like_those_of_the_corpus() {
         ("filters", |bytes| filters::run(&filters::decode(bytes))),
         ("history", |bytes| history::run(&testkit::decode(bytes), Effort::over(bytes))),
         ("keys", |bytes| keys::run(&testkit::step(bytes))),
-        ("reads", reads::run),
+        ("reads", |bytes| reads::run(bytes, Effort::over(bytes))),
         ("records", |bytes| records::run(records::decode(bytes), Effort::over(bytes))),
         ("requests", |bytes| requests::run(&requests::decode(bytes), Effort::over(bytes))),
         ("rules", |bytes| rules::run(&rules::decode(bytes))),

@@ -5,6 +5,7 @@
 
 mod damaged;
 mod files;
+mod traced;
 
 use std::error::Error as _;
 use std::fmt::Debug;
@@ -14,7 +15,9 @@ use serde_json::{Value, json};
 use testkit::requests::{self, Refusal, sound};
 use testkit::world::{World, active_integration, with, workflow_of};
 use tidings::observer::Event;
-use tidings::{Delivery, Engine, Provider, ProviderReceipt, Scope, SendError};
+use tidings::sealing::{Keyring, SealingKey};
+use tidings::subscriber::SubscriberCreate;
+use tidings::{Builder, Delivery, Engine, Provider, ProviderReceipt, Scope, SendError};
 
 use crate::{parsed, seeded};
 
@@ -41,11 +44,25 @@ impl Shown {
         }
     }
 
+    /// No text has one of these.
+    #[track_caller]
+    fn lacks(&self, secrets: &[String]) {
+        let texts = self.0.lock().unwrap();
+        for secret in secrets {
+            assert!(secret.len() > 20, "{secret} may be there by chance");
+            let told = texts.iter().find(|text| text.contains(secret));
+            assert!(told.is_none(), "{secret} is in {}", told.unwrap_or(&String::new()));
+        }
+    }
+
     #[track_caller]
     fn check(&self, least: usize) {
         let texts = self.0.lock().unwrap();
         assert!(texts.len() >= least, "only {} texts are shown", texts.len());
-        let told = texts.iter().find(|text| text.to_lowercase().contains(CANARY));
+        // As a text, as hexadecimal digits and as a list of bytes.
+        let forms = [CANARY, "63616e617279", "99, 97, 110, 97, 114, 121"];
+        let has_one = |text: &String| forms.iter().any(|form| text.to_lowercase().contains(form));
+        let told = texts.iter().find(|text| has_one(text));
         assert!(told.is_none(), "{}", told.unwrap_or(&String::new()));
         println!("none of {} texts has a canary", texts.len());
     }
@@ -240,10 +257,36 @@ fn nothing_that_is_printed_holds_a_secret() {
         call(&shown, &world.engine, &world.env, request);
     }
     shown.check(300);
-    for key in [key.as_str(), created.key.expose()] {
-        let texts = shown.0.lock().unwrap();
-        assert!(!texts.iter().any(|text| text.contains(key)), "a key is printed");
+    shown.lacks(&[key, created.key.expose().to_owned()]);
+}
+
+/// A key that is wrong, and one that is lost, in what is said about them.
+#[test]
+fn an_error_about_a_master_key_does_not_show_it() {
+    let shown = Shown::default();
+    let sealing = |last: u8| {
+        let mut bytes = *b"canary-canary-canary-canary-key-";
+        bytes[31] = last;
+        SealingKey::from_bytes(bytes)
+    };
+    let key = |last: u8| Keyring::new(7, sealing(last));
+    shown.add((sealing(1), key(1), SealingKey::from_base64("canary-23")));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.redb");
+    let open = |builder: Builder| {
+        builder.open(&path).and_then(|engine| {
+            shown.add(&engine);
+            let env = engine.organization("acme")?.development()?;
+            env.subscribers().upsert(&SubscriberCreate::new("ada")?)?;
+            engine.check()
+        })
+    };
+    shown.add(open(Engine::builder().sealing(key(1))).unwrap());
+    for builder in [Engine::builder(), Engine::builder().sealing(key(2))] {
+        let refused = open(builder).expect_err("another key opens the file");
+        shown.refusal(&Refusal::By(refused));
     }
+    shown.check(6);
 }
 
 /// The requests, as an engine prints those that it cannot read.

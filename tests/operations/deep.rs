@@ -3,22 +3,24 @@
 //! A stack overflow ends the process, so each case has one of its own, and a thread with a small
 //! stack in it.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use tidings::condition::{Expression, Rule, var};
 use tidings::content::ButtonType;
-use tidings::context::{ContextCreate, ContextUpdate};
+use tidings::context::{ContextCreate, ContextUpdate, RichContext};
 use tidings::credentials::{Credentials, TlsOptions};
 use tidings::endpoint::ChannelEndpointUpdate;
 use tidings::filter::{Filter, FilterChild, Joint};
 use tidings::integration::IntegrationCreate;
 use tidings::json::Object;
 use tidings::message::CompleteAction;
-use tidings::preference::PreferenceCase;
+use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, Preference, PreferenceCase};
 use tidings::preview::Preview;
 use tidings::step::Step;
-use tidings::subscriber::{SubscriberCreate, SubscriberUpdate};
+use tidings::subscriber::{Profile, SubscriberCreate, SubscriberUpdate};
+use tidings::subscription::WorkflowSetting;
 use tidings::template::{Format, Template, Variables};
 use tidings::translation::{MasterJson, Resource, TranslationImport, TranslationUpsert};
 use tidings::trigger::{Broadcast, Trigger};
@@ -26,68 +28,123 @@ use tidings::vocabulary::Channel;
 use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 use tidings::{Engine, error::Invalid};
 
+type Compose = fn(Expression, Value) -> Expression;
+
 const LEVELS: usize = 200_000;
 const STACK: usize = 1024 * 1024;
 
-type Case = (&'static str, fn());
+/// A name, the functions that are called, as in the listing of the public API, and the calls.
+type Case = (&'static str, &'static str, fn());
 
-/// One row per function: it refuses the value, and neither it nor what becomes of the value
-/// afterwards takes more than a small stack.
+/// Each function refuses the value, and neither it nor what becomes of the value afterwards takes
+/// more than a small stack.
 const CASES: &[Case] = &[
-    ("objects", || {
+    ("objects", "Object::try_from", || {
         assert!(Object::try_from(list()).is_err());
         too_deep("object", Object::try_from(object()));
         let map = Map::from_iter([("in".to_owned(), list())]);
         too_deep("object", Object::try_from(map));
         too_deep("payload", trigger().payload_of(Nested(LEVELS)));
     }),
-    ("payloads", || {
-        too_deep("payload", trigger().payload(object()));
-        too_deep("overrides", trigger().overrides(object()));
-        too_deep("payload", Broadcast::new("w").unwrap().payload(object()));
-        too_deep("overrides", Broadcast::new("w").unwrap().overrides(object()));
-        too_deep("payload", Preview::new("s", "ada").unwrap().payload(object()));
-        too_deep("payload", CompleteAction::new(ButtonType::Primary).payload(object()));
-    }),
-    ("custom data", || {
-        too_deep("data", SubscriberCreate::new("ada").unwrap().data(object()));
-        too_deep("data", SubscriberUpdate::default().data(object()));
-        too_deep("data", ContextCreate::new("tenant", "acme").unwrap().data(object()));
-        too_deep("data", ContextUpdate::new(object()));
-        too_deep("data", workflow().data(object()));
-        too_deep("data", WorkflowUpdate::default().data(object()));
-        too_deep("endpoint", ChannelEndpointUpdate::new(object()));
-        too_deep("tlsOptions", Credentials::default().tls_options(object()));
-        too_deep("object", TlsOptions::try_from(object()));
-    }),
-    ("payload schemas", || {
+    (
+        "payloads",
+        "Trigger::payload Trigger::overrides Broadcast::payload Broadcast::overrides \
+         Preview::payload CompleteAction::payload",
+        || {
+            too_deep("payload", trigger().payload(object()));
+            too_deep("overrides", trigger().overrides(object()));
+            too_deep("payload", Broadcast::new("w").unwrap().payload(object()));
+            too_deep("overrides", Broadcast::new("w").unwrap().overrides(object()));
+            too_deep("payload", Preview::new("s", "ada").unwrap().payload(object()));
+            too_deep("payload", CompleteAction::new(ButtonType::Primary).payload(object()));
+        },
+    ),
+    (
+        "custom data",
+        "SubscriberCreate::data SubscriberUpdate::data Profile::data ContextCreate::data \
+         ContextUpdate::new RichContext::data WorkflowCreate::data WorkflowUpdate::data \
+         ChannelEndpointUpdate::new Credentials::tls_options TlsOptions::try_from",
+        || {
+            too_deep("data", SubscriberCreate::new("ada").unwrap().data(object()));
+            too_deep("data", SubscriberUpdate::default().data(object()));
+            too_deep("data", ContextCreate::new("tenant", "acme").unwrap().data(object()));
+            too_deep("data", ContextUpdate::new(object()));
+            too_deep("data", RichContext::new("acme").data(object()));
+            too_deep("data", Profile::default().data(object()));
+            too_deep("data", workflow().data(object()));
+            too_deep("data", WorkflowUpdate::default().data(object()));
+            too_deep("endpoint", ChannelEndpointUpdate::new(object()));
+            too_deep("tlsOptions", Credentials::default().tls_options(object()));
+            too_deep("object", TlsOptions::try_from(object()));
+        },
+    ),
+    ("payload schemas", "WorkflowCreate::payload_schema WorkflowUpdate::payload_schema", || {
         too_deep("payloadSchema", workflow().payload_schema(object()));
         too_deep("payloadSchema", WorkflowUpdate::default().payload_schema(object()));
     }),
-    ("preference cases", || {
-        too_deep("payload", PreferenceCase::new(&workflow()).payload(object()));
-        too_deep("subscriber", PreferenceCase::new(&workflow()).subscriber(object()));
-        too_deep("context", PreferenceCase::new(&workflow()).context("tenant", "acme", object()));
-    }),
-    ("rules", || {
-        too_deep("condition", Rule::new(object()));
-        too_deep("condition", Rule::new(list()));
-        too_deep("condition", Rule::try_from(object()));
-    }),
-    ("expressions of deep literals", || {
-        let deep = var("x").equals(list());
-        looked_at(&deep);
-        too_deep("condition", Rule::try_from(deep.clone().and(object())));
-        too_deep("condition", Rule::try_from(deep));
-    }),
-    ("deep expressions", || {
+    (
+        "preference cases",
+        "PreferenceCase::payload PreferenceCase::subscriber PreferenceCase::context",
+        || {
+            too_deep("payload", PreferenceCase::new(&workflow()).payload(object()));
+            too_deep("subscriber", PreferenceCase::new(&workflow()).subscriber(object()));
+            too_deep(
+                "context",
+                PreferenceCase::new(&workflow()).context("tenant", "acme", object()),
+            );
+        },
+    ),
+    (
+        "rules",
+        "Rule::new Rule::try_from Step::run_if Preference::only_if BulkPreference::only_if \
+         GlobalPreferenceUpdate::only_if WorkflowSetting::only_if",
+        || {
+            too_deep("condition", Rule::new(object()));
+            too_deep("condition", Rule::new(list()));
+            too_deep("condition", Rule::try_from(object()));
+            too_deep("runIf", Step::in_app("Hello").unwrap().run_if(object()));
+            too_deep("condition", Preference::default().only_if(object()));
+            too_deep("condition", BulkPreference::new("w").only_if(object()));
+            too_deep("condition", GlobalPreferenceUpdate::default().only_if(object()));
+            too_deep("condition", WorkflowSetting::new("w").only_if(object()));
+        },
+    ),
+    (
+        "expressions of deep literals",
+        "Expression::from Expression::equals Expression::differs_from Expression::and \
+         Expression::or Expression::at_least Expression::at_most Expression::greater_than \
+         Expression::less_than Expression::contains Expression::is_in",
+        || {
+            let deep = var("x").equals(list());
+            looked_at(&deep);
+            too_deep("condition", Rule::try_from(deep.clone().and(object())));
+            let all: [Compose; 9] = [
+                |left, right| left.differs_from(right),
+                |left, right| left.or(right),
+                |left, right| left.at_least(right),
+                |left, right| left.at_most(right),
+                |left, right| left.greater_than(right),
+                |left, right| left.less_than(right),
+                |left, right| left.contains(right),
+                |left, right| left.is_in([right]),
+                |left, right| Expression::from(right).and(left),
+            ];
+            for compose in all {
+                let composed = compose(var("x"), list());
+                looked_at(&composed);
+                too_deep("condition", Rule::try_from(composed));
+            }
+            too_deep("condition", Rule::try_from(deep));
+        },
+    ),
+    ("deep expressions", "Rule::try_from", || {
         let deep = (0..LEVELS).fold(var("x"), |inner, _| inner.negated());
         looked_at(&deep);
         too_deep("condition", Rule::try_from(deep));
         let deep = (0..LEVELS).fold(var("x"), |inner, _| Expression::from(1).equals(inner));
         drop(deep);
     }),
-    ("data of rules", || {
+    ("data of rules", "Rule::evaluate Rule::holds Rule::is_truthy", || {
         let data = json!({ "in": true });
         let (mut data, deep) = (data, object());
         data["deep"] = deep;
@@ -110,7 +167,7 @@ const CASES: &[Case] = &[
         }
         release(data);
     }),
-    ("filters", || {
+    ("filters", "", || {
         let deep = deep_filter(LEVELS);
         looked_at(&deep);
         assert!(serde_json::to_value(&deep).is_err());
@@ -142,25 +199,31 @@ const CASES: &[Case] = &[
         let joined = deep.clone().and(Filter::payload("a").equals(1)).or(deep).negated();
         drop(joined);
     }),
-    ("translations", || {
-        let upsert = TranslationUpsert::new(Resource::workflow("w"), "de", object());
-        too_deep("content", upsert);
-        let import = TranslationImport::new("de").unwrap();
-        let import = import.workflow("w", object()).layout("l", list()).workflow("x", json!({}));
-        looked_at(&import);
-        let mut master = MasterJson::default();
-        master.workflows.insert("w".into(), object().into());
-        looked_at(&master);
-        serde_json::to_value(&import).unwrap();
-        let engine = Engine::in_memory();
-        let env = engine.organization("shop").unwrap().development().unwrap();
-        env.workflows().create(&workflow()).unwrap();
-        for scope in [env.clone(), env.idempotent("key").unwrap()] {
-            let result = scope.translations().import(&import).unwrap();
-            assert_eq!(result.failed, ["w", "x", "l"]);
-        }
-    }),
-    ("variables of templates", || {
+    (
+        "translations",
+        "TranslationUpsert::new TranslationImport::workflow TranslationImport::layout \
+         ImportTexts::from",
+        || {
+            let upsert = TranslationUpsert::new(Resource::workflow("w"), "de", object());
+            too_deep("content", upsert);
+            let import = TranslationImport::new("de").unwrap();
+            let import =
+                import.workflow("w", object()).layout("l", list()).workflow("x", json!({}));
+            looked_at(&import);
+            let mut master = MasterJson::default();
+            master.workflows.insert("w".into(), object().into());
+            looked_at(&master);
+            serde_json::to_value(&import).unwrap();
+            let engine = Engine::in_memory();
+            let env = engine.organization("shop").unwrap().development().unwrap();
+            env.workflows().create(&workflow()).unwrap();
+            for scope in [env.clone(), env.idempotent("key").unwrap()] {
+                let result = scope.translations().import(&import).unwrap();
+                assert_eq!(result.failed, ["w", "x", "l"]);
+            }
+        },
+    ),
+    ("variables of templates", "", || {
         let template = Template::new("{{ payload.in }}{{ payload }}").unwrap();
         let deep = json!({ "payload": null });
         let mut deep = deep;
@@ -170,7 +233,7 @@ const CASES: &[Case] = &[
         assert_eq!(template.render(Format::Plain, &variables).unwrap(), "");
         release(deep);
     }),
-    ("triggers through an engine", || {
+    ("triggers through an engine", "", || {
         let engine = Engine::in_memory();
         let env = engine.organization("shop").unwrap().development().unwrap();
         let step = Step::in_app("{{ payload }}").unwrap();
@@ -184,9 +247,51 @@ const CASES: &[Case] = &[
     }),
 ];
 
+/// Functions that take a value of a bounded depth: it was refused where it was made.
+const BOUNDED: [&str; 3] = ["Endpoint::new", "PreferenceCase::subscription_if", "TlsOptions::from"];
+
+/// The listing has each function that takes a value, or what is made from one.
+#[test]
+fn every_function_that_takes_a_value_is_called() {
+    const TYPES: [&str; 6] = [
+        "serde_json::value::Value",
+        "serde_json::map::Map",
+        "tidings::json::Object",
+        "tidings::credentials::TlsOptions",
+        "tidings::condition::Expression",
+        "tidings::condition::Rule",
+    ];
+    let takes = |given: &str| TYPES.iter().any(|of| given.contains(of));
+    let last_of = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
+    let mut found = BTreeSet::new();
+    for line in include_str!("../golden/public-api.txt").lines() {
+        if let Some((path, given)) = line.split_once(" fn ").and_then(|(_, it)| it.split_once('('))
+            && takes(given.rsplit_once(" -> ").map_or(given, |(given, _)| given))
+        {
+            let (of, name) = path.rsplit_once("::").unwrap_or_default();
+            found.insert(format!("{}::{name}", last_of(of)));
+        }
+        for (which, name) in [("From<", "from"), ("TryFrom<", "try_from")] {
+            let conversion = line.split_once(&format!("core::convert::{which}"));
+            let Some((given, of)) = conversion.and_then(|(_, it)| it.split_once("> for ")) else {
+                continue;
+            };
+            // The type itself converts without a change.
+            if (takes(given) || line.contains("Into<serde_json::value::Value>"))
+                && given.trim_start_matches('&') != of
+            {
+                found.insert(format!("{}::{name}", last_of(of)));
+            }
+        }
+    }
+    let called = CASES.iter().flat_map(|(_, functions, _)| functions.split_whitespace());
+    let called: BTreeSet<_> = called.chain(BOUNDED).map(ToOwned::to_owned).collect();
+    assert_eq!(found, called);
+}
+
 #[test]
 fn no_depth_of_a_value_takes_the_stack() {
-    let failed: Vec<_> = CASES.iter().filter_map(|(name, _)| failure_of(name)).collect();
+    let failed: Vec<_> = CASES.iter().filter_map(|(name, ..)| failure_of(name)).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
@@ -202,7 +307,7 @@ fn failure_of(name: &str) -> Option<String> {
 #[ignore = "a part of another test"]
 fn one_case() {
     let Ok(name) = std::env::var("TIDINGS_DEEP") else { return };
-    let (_, case) = CASES.iter().find(|(of, _)| *of == name).unwrap();
+    let (.., case) = CASES.iter().find(|(of, ..)| *of == name).unwrap();
     std::thread::Builder::new().stack_size(STACK).spawn(*case).unwrap().join().unwrap();
 }
 

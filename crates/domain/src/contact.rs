@@ -26,15 +26,18 @@ pub struct Locale(String);
 pub struct TimeZone(Tz);
 
 impl Email {
+    /// Longest address, in bytes: SMTP limits a path to it.
+    pub const MAX_LEN: usize = 254;
+
     /// Checks `raw` and returns it as an address.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         if raw.is_empty() {
             return Err(Invalid::new("email", Reason::Empty));
         }
-        // SMTP limits a path to 254 bytes.
-        if raw.len() > 254 {
-            return Err(Invalid::new("email", Reason::TooLong { max: 254, unit: Unit::Bytes }));
+        if raw.len() > Self::MAX_LEN {
+            let reason = Reason::TooLong { max: Self::MAX_LEN, unit: Unit::Bytes };
+            return Err(Invalid::new("email", reason));
         }
         let is_plain = |part: &str| !part.is_empty() && !part.contains(is_separator);
         let is_label = |label: &str| is_plain(label) && !label.starts_with('-');

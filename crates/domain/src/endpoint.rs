@@ -128,6 +128,10 @@ shape! { ChannelEndpointQuery {
 dated! { ChannelEndpoint }
 
 impl ChannelEndpoint {
+    /// Maximum number of endpoints of a subscriber at an integration that a message goes to. Those
+    /// behind them are left out.
+    pub const MAX_REACHED: usize = 100;
+
     /// Returns a new endpoint.
     #[doc(hidden)]
     pub fn new(

@@ -280,13 +280,16 @@ impl ApiKey {
 }
 
 impl EnvironmentName {
+    /// Longest name without the white space around it, in characters.
+    pub const MAX_LEN: usize = 128;
+
     /// Checks `raw`, trims white space, and returns it as a name.
     pub fn new(raw: impl AsRef<str>) -> Result<Self, Invalid> {
         let name = raw.as_ref().trim();
         if name.is_empty() {
             return Err(Invalid::new("name", Reason::Empty));
         }
-        crate::error::at_most("name", name, 128)?;
+        crate::error::at_most("name", name, Self::MAX_LEN)?;
         plain("name", name)?;
         Ok(Self(name.into()))
     }

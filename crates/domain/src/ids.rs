@@ -359,6 +359,19 @@ impl UserId {
 /// Longest identifier, in bytes.
 pub const MAX_LEN: usize = 255;
 
+impl TopicKey {
+    /// Longest key, in characters.
+    pub const MAX_LEN: usize = 100;
+}
+
+impl SubscriptionIdentifier {
+    /// Longest identifier, in bytes. The engine composes one from the keys of the topic and the
+    /// subscriber. A caller may choose [`Subscription::MAX_IDENTIFIER`] characters.
+    ///
+    /// [`Subscription::MAX_IDENTIFIER`]: crate::subscription::Subscription::MAX_IDENTIFIER
+    pub const MAX_LEN: usize = 2_048;
+}
+
 fn sized(field: &str, raw: &str, max: usize) -> Result<(), Invalid> {
     if raw.is_empty() {
         return Err(Invalid::new(field, Reason::Empty));
@@ -374,9 +387,8 @@ fn readable(field: &str, raw: &str) -> Result<(), Invalid> {
     plain(field, raw)
 }
 
-// The engine composes such a name from other names.
 fn long(field: &str, raw: &str) -> Result<(), Invalid> {
-    sized(field, raw, 2_048)?;
+    sized(field, raw, SubscriptionIdentifier::MAX_LEN)?;
     plain(field, raw)
 }
 
@@ -410,7 +422,7 @@ fn joined_runs(field: &str, raw: &str) -> Result<(), Invalid> {
 
 fn topic_key(field: &str, raw: &str) -> Result<(), Invalid> {
     sized(field, raw, MAX_LEN)?;
-    at_most(field, raw, 100)?;
+    at_most(field, raw, TopicKey::MAX_LEN)?;
     let plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "_:.-".contains(c));
     if !plain && crate::contact::Email::new(raw).is_err() {
         let expected = "letters, digits, `_`, `:`, `.` and `-`, or an e-mail address";

@@ -5,41 +5,48 @@
 //! | what | limit |
 //! |---|---|
 //! | identifiers | 255 bytes: [`ids::MAX_LEN`](crate::ids::MAX_LEN) |
+//! | names of environments and API keys | [`EnvironmentName::MAX_LEN`], [`ApiKeyName::MAX_LEN`] |
+//! | addresses | [`Email::MAX_LEN`], [`PhoneNumber::MAX_DIGITS`], [`SuppressedAddress::MAX_DIGITS`] |
 //! | nesting of an object | [`Object::MAX_DEPTH`] |
 //! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS), [`MAX_PAYLOAD_SCHEMA`](Workflow::MAX_PAYLOAD_SCHEMA), [`MAX_SCHEMA_REFERENCES`](Workflow::MAX_SCHEMA_REFERENCES), [`WorkflowSync::MAX`] |
-//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`MAX_DAYS`](StepDefinition::MAX_DAYS), [`MAX_PATH`](StepDefinition::MAX_PATH), [`MAX_CRON`](StepDefinition::MAX_CRON), [`ThrottleMetadata::MAX_THRESHOLD`] |
-//! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH) |
+//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`MAX_DAYS`](StepDefinition::MAX_DAYS), [`MAX_PATH`](StepDefinition::MAX_PATH), [`MAX_CRON`](StepDefinition::MAX_CRON), [`MAX_INTEGRATIONS`](StepDefinition::MAX_INTEGRATIONS), [`MAX_DESTINATIONS`](StepDefinition::MAX_DESTINATIONS), [`ThrottleMetadata::MAX_THRESHOLD`] |
+//! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH), [`MAX_INDEX`](Template::MAX_INDEX), [`MAX_FORMAT`](Template::MAX_FORMAT), [`MAX_NUMBER`](Template::MAX_NUMBER), [`MAX_RANGE`](Template::MAX_RANGE) |
+//! | a rendering | [`Template::MAX_WORK`], [`MAX_WEIGHT`](Template::MAX_WEIGHT), [`MAX_LEVELS`](Template::MAX_LEVELS) |
 //! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_FIELD`], [`MAX_VALUE`](FieldFilterPart::MAX_VALUE), [`MAX_PATTERN`](FieldFilterPart::MAX_PATTERN) |
-//! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE) |
+//! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE), [`MAX_WORK`](Rule::MAX_WORK), [`MAX_LEVELS`](Rule::MAX_LEVELS) |
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_AT_ONCE`](Trigger::MAX_AT_ONCE), [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
-//! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`] |
+//! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`], [`ContextPart::MAX_LEN`] |
 //! | subscribers | [`Profile::MAX_DEVICE_TOKENS`], [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN) |
 //! | preferences | [`BulkPreferences::MAX`] |
-//! | topics | [`Topic::MAX_NAME`] |
-//! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER) |
-//! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`] |
+//! | topics | [`Topic::MAX_NAME`], [`TopicKey::MAX_LEN`] |
+//! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER), [`SubscriptionIdentifier::MAX_LEN`] |
+//! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`], [`MAX_TOKEN`](UnsubscribeLinks::MAX_TOKEN) |
 //! | suppressions, and receipts of providers | [`SuppressionCreate::MAX_TEXT`], [`Receipt::MAX_ID`], [`Receipt::MAX_TEXT`] |
 //! | reports of providers, with receipts in them | `tidings::InboundReport::MAX_BODY`, `InboundReport::MAX_RECEIPTS` |
 //! | events that a job of a digest shows | [`JobDigest::MAX_EVENTS`] |
 //! | integrations | [`Integration::MAX_NAME`], [`Credentials::MAX_SIZE`] |
-//! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`] |
+//! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`], [`ChannelEndpoint::MAX_REACHED`] |
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
 //! | messages marked at once | [`Message::MAX_MARKED`] |
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |
 //! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`DeadLetterQuery::MAX_VALUES`] |
 //! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`DeadLetterQuery::MAX_SCANNED`] |
 //! | API keys of an environment | [`EnvironmentKey::MAX`] |
+//! | `tidings-providers` | `Smtp::MAX_HEADER_NAME`, `Smtp::MAX_URL`, `WebPush::MAX_TOPIC`, `WebPush::MAX_MESSAGE`, `WebhookKeys::MAX_KEY` |
 
 #[cfg(doc)]
 use crate::{
-    api_key::EnvironmentKey,
+    api_key::{ApiKeyName, EnvironmentKey},
     condition::Rule,
     connection::{ConnectionAuth, Workspace},
-    context::{Context, ContextPayload},
+    contact::Email,
+    context::{Context, ContextPart, ContextPayload},
     credentials::Credentials,
     dead_letter::DeadLetterQuery,
-    endpoint::WebhookUrl,
+    endpoint::{ChannelEndpoint, PhoneNumber, WebhookUrl},
+    environment::EnvironmentName,
     filter::{FieldFilterPart, Filter},
+    ids::{SubscriptionIdentifier, TopicKey},
     integration::Integration,
     job::JobDigest,
     layout::Layout,
@@ -50,7 +57,7 @@ use crate::{
     receipt::Receipt,
     step::{StepDefinition, ThrottleMetadata},
     subscription::{Subscribe, Subscription},
-    suppression::SuppressionCreate,
+    suppression::{SuppressedAddress, SuppressionCreate},
     template::Template,
     topic::Topic,
     translation::{Translation, TranslationImport},

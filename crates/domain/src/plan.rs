@@ -44,7 +44,7 @@ use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
 pub use attempt::{Address, Attempt, Content, Dispatch, Hold, again, attempt, call, hold, layout};
-pub use targets::{MOST_INTEGRATIONS, Reach};
+pub use targets::Reach;
 pub use turn::{PASSED_OVER, STOPPED, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.

@@ -234,7 +234,7 @@ impl Template {
             Ok(mut captured) => {
                 let cost = captured.with_state_mut(|state| Cost {
                     fuel: state.fuel_levels().map_or(0, |(consumed, _)| consumed),
-                    weight: budget::LIMIT - budget::left(state),
+                    weight: Template::MAX_WEIGHT - budget::left(state),
                 });
                 drop(captured);
                 Ok((output.into_text(), cost))

@@ -74,6 +74,11 @@ impl Default for Smtp {
 }
 
 impl Smtp {
+    /// Longest name of a header in the overrides, in bytes.
+    pub const MAX_HEADER_NAME: usize = 76;
+    /// Longest `unsubscribeUrl` in the overrides, in bytes: a line of a header has 998 at most.
+    pub const MAX_URL: usize = 900;
+
     /// Sets how long an e-mail may take, from the look-up of the server's name to its last answer:
     /// a day at most.
     #[must_use]

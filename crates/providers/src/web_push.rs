@@ -14,7 +14,7 @@ use tidings::error::{Invalid, Reason};
 use tidings::vocabulary::{Channel, Severity};
 use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
-use self::encryption::{Draw, LONGEST, Receiver};
+use self::encryption::{Draw, Receiver};
 use self::vapid::Vapid;
 use crate::http::{Answer, Client, Reach, Settings};
 
@@ -66,6 +66,11 @@ impl Default for WebPush {
 }
 
 impl WebPush {
+    /// Longest `topic` in the overrides, in bytes.
+    pub const MAX_TOPIC: usize = 32;
+    /// Largest message, in bytes: a record of 4,096 without its header, tag and delimiter.
+    pub const MAX_MESSAGE: usize = 4096 - 86 - 16 - 1;
+
     fn with(settings: Settings) -> Self {
         Self { client: Client::new(&settings), settings }
     }
@@ -100,10 +105,14 @@ impl WebPush {
         let (endpoint, receiver) = read(token)?;
         let origin = origin(&endpoint).ok_or_else(no_subscription)?;
         let draw = Draw::new().ok_or(SendError::retryable("the system has no randomness"))?;
-        let padding =
-            message.len().next_multiple_of(BLOCK).min(LONGEST).saturating_sub(message.len());
-        let too_long =
-            || SendError::permanent(format!("the message is longer than {LONGEST} bytes"));
+        let padding = message
+            .len()
+            .next_multiple_of(BLOCK)
+            .min(Self::MAX_MESSAGE)
+            .saturating_sub(message.len());
+        let too_long = || {
+            SendError::permanent(format!("the message is longer than {} bytes", Self::MAX_MESSAGE))
+        };
         let body = encryption::encrypt(message, padding, &receiver, &draw).ok_or_else(too_long)?;
         let mut headers = headers.to_vec();
         headers.push(("authorization", vapid.authorization(origin, SystemTime::now())));
@@ -177,7 +186,7 @@ fn headers(delivery: &Delivery) -> Result<Vec<(&'static str, String)>, SendError
     ];
     if let Some(topic) = text("topic")? {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if topic.is_empty() || topic.len() > 32 || !topic.bytes().all(is_letter) {
+        if topic.is_empty() || topic.len() > WebPush::MAX_TOPIC || !topic.bytes().all(is_letter) {
             return Err(wrong("topic"));
         }
         headers.push(("topic", topic.to_owned()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
 use tidings::job::{Destination, SendStatus};
 use tidings::{Address, Delivery, SendError};
@@ -300,6 +301,22 @@ fn a_resent_message_goes_to_each_device_again() {
         let phone = Destination::Device { token: "phone".into() };
         assert!(job.sends.iter().any(|send| send.target.to == phone));
     });
+}
+
+/// The endpoints behind the last one are left out.
+#[test]
+fn a_message_goes_to_so_many_endpoints_at_most() {
+    let world = World::in_memory();
+    world.active_integration("chat", "slack");
+    world.subscriber(json!({ "subscriberId": "ada" }));
+    for number in 0..=ChannelEndpoint::MAX_REACHED {
+        let phone = json!({ "phoneNumber": format!("+49{number:03}") });
+        endpoint(&world, &format!("n{number}"), json!({ "type": "phone", "endpoint": phone }));
+    }
+    world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+    world.notify("chat", "ada");
+    let sent = ChannelEndpoint::MAX_REACHED;
+    assert_eq!(world.run_due(), Counts { sent, ..Counts::default() });
 }
 
 fn connect(world: &World, integration: &str) {

@@ -4,19 +4,22 @@
 #![expect(clippy::needless_pass_by_value, reason = "rows are shorter with values")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use testkit::requests::{self, Refusal};
 use testkit::seeded;
+use tidings::api_key::ApiKeyName;
 use tidings::condition::Rule;
 use tidings::connection::{ConnectionAuth, Workspace};
-use tidings::context::{Context, ContextPayload};
+use tidings::contact::Email;
+use tidings::context::{Context, ContextPart, ContextPayload};
 use tidings::credentials::Credentials;
 use tidings::dead_letter::DeadLetterQuery;
-use tidings::endpoint::WebhookUrl;
+use tidings::endpoint::{PhoneNumber, WebhookUrl};
+use tidings::environment::EnvironmentName;
 use tidings::filter::{FieldFilterPart, Filter};
-use tidings::ids;
+use tidings::ids::{self, SubscriptionIdentifier, TopicKey};
 use tidings::integration::Integration;
 use tidings::json::Object;
 use tidings::layout::Layout;
@@ -29,7 +32,7 @@ use tidings::receipt::Receipt;
 use tidings::step::{StepDefinition, ThrottleMetadata};
 use tidings::subscriber::Profile;
 use tidings::subscription::{Subscribe, Subscription};
-use tidings::suppression::SuppressionCreate;
+use tidings::suppression::{SuppressedAddress, SuppressionCreate};
 use tidings::template::Template;
 use tidings::topic::Topic;
 use tidings::translation::{Translation, TranslationImport};
@@ -67,6 +70,40 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "Template::MAX_DEPTH",
         "crates/domain/src/template/tests/limits.rs",
         "an_expression_and_its_statements_share_a_depth",
+    ),
+    ("Template::MAX_RANGE", "crates/domain/src/template/tests/limits.rs", "a_rendering_is_bounded"),
+    ("Template::MAX_WORK", "crates/domain/src/template/tests/limits.rs", "a_rendering_is_bounded"),
+    (
+        "Template::MAX_WEIGHT",
+        "crates/domain/src/template/tests/limits.rs",
+        "a_rendering_is_bounded",
+    ),
+    (
+        "Template::MAX_LEVELS",
+        "crates/domain/src/template/tests/limits.rs",
+        "a_rendering_is_bounded",
+    ),
+    ("Rule::MAX_WORK", "crates/domain/src/condition/tests.rs", "an_evaluation_is_bounded"),
+    ("Rule::MAX_LEVELS", "crates/domain/src/condition/tests.rs", "an_evaluation_is_bounded"),
+    (
+        "StepDefinition::MAX_INTEGRATIONS",
+        "crates/domain/src/plan/tests.rs",
+        "a_message_goes_to_so_many_destinations_at_most",
+    ),
+    (
+        "StepDefinition::MAX_DESTINATIONS",
+        "crates/domain/src/plan/tests.rs",
+        "a_message_goes_to_so_many_destinations_at_most",
+    ),
+    (
+        "ChannelEndpoint::MAX_REACHED",
+        "tests/operations/delivery/fan_out.rs",
+        "a_message_goes_to_so_many_endpoints_at_most",
+    ),
+    (
+        "UnsubscribeLinks::MAX_TOKEN",
+        "crates/domain/src/unsubscribe/tests.rs",
+        "a_token_has_a_longest_form",
     ),
     (
         "Workflow::MAX_SCHEMA_REFERENCES",
@@ -128,13 +165,19 @@ fn each_limit_is_accepted_and_one_more_is_refused() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// The list also names the limits of the engine, which the domain cannot link to.
+/// The list also names the limits of the engine and of the providers, which the domain cannot link
+/// to.
 #[test]
 fn the_list_names_the_limits_of_the_engine() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let list = fs::read_to_string(root.join("crates/domain/src/limits.rs")).unwrap();
-    for file in ["pipeline/delivery/inbound.rs"] {
-        let source = fs::read_to_string(root.join("crates/engine/src").join(file)).unwrap();
+    for file in [
+        "engine/src/pipeline/delivery/inbound.rs",
+        "providers/src/smtp.rs",
+        "providers/src/web_push.rs",
+        "providers/src/webhook/signature.rs",
+    ] {
+        let source = fs::read_to_string(root.join("crates").join(file)).unwrap();
         let constants = source.lines().filter_map(|line| line.trim().strip_prefix("pub const MAX"));
         let names: Vec<_> = constants.filter_map(|line| line.split_once(':')).collect();
         assert!(!names.is_empty(), "{file}");
@@ -142,6 +185,99 @@ fn the_list_names_the_limits_of_the_engine() {
             assert!(list.contains(&format!("::MAX{name}`")), "MAX{name} is not in the list");
         }
     }
+}
+
+/// Lengths of a text in one fixed form.
+const FIXED: [&str; 2] = [
+    "if text.len() != 22 {",
+    "let digits = address.strip_prefix(ERASED).filter(|digits| digits.len() == 64);",
+];
+
+/// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
+/// keeps, and of answers from servers.
+const OTHERS: [&str; 28] = [
+    "attempt.rs LONGEST_WAIT",
+    "error.rs MAX_LISTED",
+    "excerpt.rs MAX",
+    "excerpt.rs MAX_WORDS",
+    "expression.rs MAX_PATH",
+    "feed.rs LONGEST_SLEEP",
+    "filter.rs MAX",
+    "http.rs LONGEST_ANSWER",
+    "http.rs LONGEST_REASON",
+    "mail.rs LONGEST_HTML",
+    "outcome.rs LONGEST_REASON",
+    "path.rs MAX",
+    "payload.rs MAX_PROBLEM",
+    "plural.rs MAX_NUMBER",
+    "provider.rs LONGEST",
+    "references.rs MAX_COMPARED",
+    "references.rs MAX_UNKNOWN",
+    "roots.rs MAX_KEY",
+    "roots.rs MAX_NOTES",
+    "smtp.rs LONGEST",
+    "suggest.rs MAX_LEN",
+    "template.rs MAX_DEPTH",
+    "texts.rs MAX_LANGUAGES",
+    "texts.rs MAX_PREPARED",
+    "thread.rs LONGEST_SLEEP",
+    "tree.rs LONGEST",
+    "turn.rs MAX_EXTENSIONS",
+    "wire.rs LONGEST_ANSWER",
+];
+
+/// A size is compared with a constant of the list, and with no number in its place.
+#[test]
+fn no_limit_is_outside_of_the_list() {
+    let (mut literals, mut constants) = (Vec::new(), Vec::new());
+    for folder in ["domain", "engine", "providers"] {
+        for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(folder)) {
+            let source = fs::read_to_string(&file).unwrap();
+            let name = file.file_name().unwrap_or_default().display();
+            let code = source.split("#[cfg(test)]").next().unwrap_or_default().lines();
+            for line in code.filter(|line| !line.trim_start().starts_with("//")) {
+                if is_sized_by_a_number(line) {
+                    literals.push(line.trim().to_owned());
+                }
+                constants.extend(private_limit(line).map(|constant| format!("{name} {constant}")));
+            }
+        }
+    }
+    literals.sort();
+    assert_eq!(literals, FIXED);
+    constants.sort();
+    constants.dedup();
+    assert_eq!(constants, OTHERS);
+}
+
+// A length, a count or a refusal, beside a number of several digits.
+fn is_sized_by_a_number(line: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    let is_number = |word: &str| {
+        let digits = word.trim_matches('_');
+        digits.len() > 1 && digits.chars().all(|c| c.is_ascii_digit() || c == '_')
+    };
+    has(&["len()", "count()", "at_most", "max:", ".nth("])
+        && has(&["> ", "< ", ">= ", "<= ", "== ", "!= ", "..", "at_most", "max:", ".nth("])
+        && line.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_number)
+}
+
+// The name of a constant that is named as a limit, is not public, and is a number of its own.
+fn private_limit(line: &str) -> Option<&str> {
+    let (name, rest) = line.trim_start().strip_prefix("const ")?.split_once(": ")?;
+    let (_, value) = rest.split_once(" = ")?;
+    let is_limit = name.starts_with("MAX") || name.starts_with("LONGEST");
+    (is_limit && !value.contains("::MAX")).then_some(name)
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let each = entries.flat_map(|path| match path.file_name().and_then(|name| name.to_str()) {
+        Some("tests" | "tests.rs" | "laws.rs") => Vec::new(),
+        _ if path.is_dir() => sources(&path),
+        _ => vec![path],
+    });
+    each.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
 }
 
 /// The list has no limit without a test.
@@ -302,8 +438,16 @@ fn cron(length: usize) -> String {
 }
 
 fn rows() -> Vec<Row> {
-    [of_workflows(), of_templates(), of_conditions(), of_triggers(), of_people(), of_lists()]
-        .concat()
+    [
+        of_workflows(),
+        of_templates(),
+        of_conditions(),
+        of_triggers(),
+        of_names(),
+        of_people(),
+        of_lists(),
+    ]
+    .concat()
 }
 
 fn of_workflows() -> Vec<Row> {
@@ -396,6 +540,15 @@ fn of_templates() -> Vec<Row> {
         row("Template::MAX_BLOCKS", Template::MAX_BLOCKS, body, |n| {
             templated(format!("{}x{}", "{% if 1 %}".repeat(n), "{% endif %}".repeat(n)))
         }),
+        row("Template::MAX_INDEX", Template::MAX_INDEX, body, |n| {
+            templated(format!("{{{{ payload.list.{} }}}}", "0".repeat(n)))
+        }),
+        row("Template::MAX_FORMAT", Template::MAX_FORMAT, body, |n| {
+            templated(format!("{{{{ payload.at | date('{}') }}}}", text(n)))
+        }),
+        row("Template::MAX_NUMBER", Template::MAX_NUMBER.into(), body, |n| {
+            templated(format!("{{{{ payload.list | batch({n}) }}}}"))
+        }),
         row("Template::MAX_ELIFS", Template::MAX_ELIFS, body, |n| {
             templated(format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(n)))
         }),
@@ -459,10 +612,49 @@ fn of_triggers() -> Vec<Row> {
             event(json!({ "context": contexts(n) }))
         }),
         row(
+            "ContextPart::MAX_LEN",
+            ContextPart::MAX_LEN,
+            "id",
+            |n| json!(["contexts.create", { "type": "tenant", "id": text(n) }]),
+        ),
+        row(
             "Context::MAX_DATA",
             Context::MAX_DATA,
             "data",
             |n| json!(["contexts.create", { "type": "tenant", "id": "new", "data": sized(n) }]),
+        ),
+    ]
+}
+
+fn of_names() -> Vec<Row> {
+    vec![
+        row(
+            "EnvironmentName::MAX_LEN",
+            EnvironmentName::MAX_LEN,
+            "name",
+            |n| json!(["environments.create", { "name": text(n), "color": "fff" }]),
+        ),
+        row(
+            "ApiKeyName::MAX_LEN",
+            ApiKeyName::MAX_LEN,
+            "name",
+            |n| json!(["keys.create", { "name": text(n) }]),
+        ),
+        row("Email::MAX_LEN", Email::MAX_LEN, "email", |n| {
+            let domain = "@example.org";
+            subscriber(json!({ "email": format!("{}{domain}", text(n - domain.len())) }))
+        }),
+        row("PhoneNumber::MAX_DIGITS", PhoneNumber::MAX_DIGITS, "endpoint.phoneNumber", |n| {
+            json!(["channel_endpoints.create", {
+                "integrationIdentifier": "twilio", "subscriberId": "bob", "type": "phone",
+                "endpoint": { "phoneNumber": format!("+{}", "4".repeat(n)) },
+            }])
+        }),
+        row(
+            "SuppressedAddress::MAX_DIGITS",
+            SuppressedAddress::MAX_DIGITS,
+            "address",
+            |n| json!(["suppressions.add", { "channel": "sms", "address": "4".repeat(n) }]),
         ),
     ]
 }
@@ -504,6 +696,18 @@ fn of_people() -> Vec<Row> {
             Topic::MAX_NAME,
             "name",
             |n| json!(["topics.create", { "key": "new", "name": text(n) }]),
+        ),
+        row(
+            "TopicKey::MAX_LEN",
+            TopicKey::MAX_LEN,
+            "topicKey",
+            |n| json!(["topics.create", { "key": text(n) }]),
+        ),
+        row(
+            "SubscriptionIdentifier::MAX_LEN",
+            SubscriptionIdentifier::MAX_LEN,
+            "identifier",
+            |n| json!(["topics.find_subscription", "news", text(n)]),
         ),
         row("Subscribe::MAX", Subscribe::MAX, "subscriptions", |n| {
             let all = [names(n - 1), vec!["ada".into()]].concat();

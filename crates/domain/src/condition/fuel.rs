@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::number;
+use super::{Rule, number};
 
 /// Remaining steps of an evaluation.
 ///
@@ -16,11 +16,8 @@ pub(super) struct Fuel(usize);
 pub(super) struct Exhausted;
 
 impl Fuel {
-    /// Ten times the steps of the largest rule, used up within a few milliseconds.
-    pub(super) const FULL: Self = Self(50_000);
-
-    // Limit of the JSON reader: deeper data cannot arrive as text.
-    const MAX_DEPTH: usize = 128;
+    /// The steps of an evaluation.
+    pub(super) const FULL: Self = Self(Rule::MAX_WORK);
 
     // Bytes of text that cost one step.
     const TEXT: usize = 64;
@@ -38,7 +35,7 @@ impl Fuel {
 
     /// Copies `value` and subtracts the cost.
     pub(super) fn copy(&mut self, value: &Value) -> Result<Value, Exhausted> {
-        self.copy_within(Self::MAX_DEPTH, value)
+        self.copy_within(Rule::MAX_LEVELS, value)
     }
 
     fn copy_within(&mut self, depth: usize, value: &Value) -> Result<Value, Exhausted> {
@@ -67,7 +64,7 @@ impl Fuel {
 
     /// Appends `value` to `text`, formatted as in JavaScript, and subtracts the cost.
     pub(super) fn write(&mut self, text: &mut String, value: &Value) -> Result<(), Exhausted> {
-        self.write_within(Self::MAX_DEPTH, text, value)
+        self.write_within(Rule::MAX_LEVELS, text, value)
     }
 
     fn write_within(

@@ -542,6 +542,19 @@ fn bottomless_data_is_not_followed() {
 }
 
 #[test]
+fn an_evaluation_is_bounded() {
+    let text = rule(json!({ "cat": [{ "var": "" }] }));
+    let nested = |levels| (0..levels).fold(json!("x"), |inner, _| json!([inner]));
+    assert_eq!(text.evaluate(&nested(Rule::MAX_LEVELS)), json!("x"));
+    assert_eq!(text.evaluate(&nested(Rule::MAX_LEVELS + 1)), Value::Null);
+
+    // The list and each of its items cost a step, and so do the nodes of the rule.
+    let merged = rule(json!({ "merge": [{ "var": "" }] }));
+    let done = |items: usize| merged.evaluate(&Value::from(vec![1; items])) != Value::Null;
+    assert!(done(Rule::MAX_WORK / 4) && !done(Rule::MAX_WORK));
+}
+
+#[test]
 fn what_would_take_too_long_comes_to_nothing() {
     let last = json!({ "var": "accumulator" });
     let doubling = |logic| json!({ "reduce": [{ "var": "list" }, logic, "x"] });

@@ -104,6 +104,9 @@ impl ContextKey {
 }
 
 impl ContextPart {
+    /// Longest type and longest id of a context, in characters.
+    pub const MAX_LEN: usize = 100;
+
     /// Returns the text of the part.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -113,8 +116,8 @@ impl ContextPart {
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !(1..=100).contains(&raw.len()) || !raw.chars().all(plain) {
-            let expected = "1 to 100 letters, digits, `_` and `-`";
+        if !(1..=Self::MAX_LEN).contains(&raw.len()) || !raw.chars().all(plain) {
+            let expected = format!("1 to {} letters, digits, `_` and `-`", Self::MAX_LEN);
             return Err(Invalid::new("context", Reason::malformed(expected)));
         }
         Ok(Self(raw))

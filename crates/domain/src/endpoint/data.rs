@@ -217,11 +217,14 @@ impl<'d> Fields<'d> {
 }
 
 impl PhoneNumber {
+    /// Maximum number of digits behind the plus sign, as in E.164.
+    pub const MAX_DIGITS: usize = 15;
+
     /// Checks `raw` and returns it as a number.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();
         let is_number = |digits: &str| {
-            (2..=15).contains(&digits.len())
+            (2..=Self::MAX_DIGITS).contains(&digits.len())
                 && !digits.starts_with('0')
                 && digits.bytes().all(|byte| byte.is_ascii_digit())
         };

@@ -7,8 +7,8 @@ use crate::connection::ChannelConnection;
 use crate::endpoint::{ChannelEndpoint, Endpoint};
 use crate::integration::{self, Choice, Integration, Routed};
 use crate::job::{Destination, Detail, SendTarget};
+use crate::step::StepDefinition;
 use crate::vocabulary::Channel;
-use crate::workflow::Workflow;
 
 /// Endpoint of the subscriber, with the connection to its workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +33,6 @@ pub(super) enum Targets<'a> {
     /// The message has several, and each is sent to by a task of its own.
     Many(Vec<SendTarget>),
 }
-
-/// Largest number of integrations of a job. Each has a message of its own, and a place for it.
-pub const MOST_INTEGRATIONS: usize = (u8::MAX as usize + 1) / Workflow::MAX_STEPS;
-
-/// Largest number of destinations of a job.
-const MOST: usize = 500;
 
 impl<'a> RunStep<'a> {
     /// Returns the destinations of a message on `channel`: the one that the task names, or all.
@@ -80,7 +74,8 @@ impl<'a> RunStep<'a> {
         let sending =
             all.filter(|one| integration::objection(one, channel, named, &facts).is_none());
         let found = sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty());
-        found.take(MOST_INTEGRATIONS).flatten().take(MOST).collect()
+        let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
+        found.take(StepDefinition::MAX_DESTINATIONS).collect()
     }
 
     fn targets_at(&self, integration: &'a Integration) -> Vec<Target<'a>> {

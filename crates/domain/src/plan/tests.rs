@@ -192,6 +192,34 @@ fn every_channel_has_an_address() {
     }
 }
 
+/// The destinations behind the last one are left out.
+#[test]
+fn a_message_goes_to_so_many_destinations_at_most() {
+    let most = StepDefinition::MAX_INTEGRATIONS;
+    for (integrations, devices, expected) in
+        [(most + 1, 1, most), (6, 100, StepDefinition::MAX_DESTINATIONS)]
+    {
+        let mut world = World::on(Channel::Push);
+        let push = active(Channel::Push);
+        let settings = world.profile().channels.remove(1);
+        world.profile().channels.clear();
+        world.integrations.clear();
+        for number in 0..integrations {
+            let id = sample::id(1_000 + number as u128);
+            world.integrations.push(Integration { id, ..push.clone() }.into());
+            let mut settings = settings.clone();
+            settings.integration_id = id;
+            settings.credentials.device_tokens =
+                (0..devices).map(|device| format!("{number}-{device}")).collect();
+            world.profile().channels.push(settings);
+        }
+        let run = Run::of(&world.notification);
+        let attempt = attempt(&run, run.jobs[0], world.facts(), Content::New).unwrap();
+        let Attempt::FanOut(targets) = attempt else { panic!("sent to one") };
+        assert_eq!(targets.len(), expected);
+    }
+}
+
 /// One row per missing address: the message is skipped.
 #[test]
 fn what_has_no_address_is_skipped() {

@@ -4,6 +4,7 @@ use super::{StepDefinition, StepKind, Variant, run_if};
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::filter;
 use crate::ids::plain;
+use crate::workflow::Workflow;
 
 impl StepDefinition {
     /// Maximum number of variants of a step.
@@ -14,6 +15,12 @@ impl StepDefinition {
     pub const MAX_PATH: usize = 1024;
     /// Longest cron expression, in characters.
     pub const MAX_CRON: usize = 128;
+    /// Maximum number of integrations that a chat or push message goes to. Each has a message of its
+    /// own, and a place for it. The integrations behind them are left out.
+    pub const MAX_INTEGRATIONS: usize = (u8::MAX as usize + 1) / Workflow::MAX_STEPS;
+    /// Maximum number of devices and endpoints that a message goes to. Those behind them are left
+    /// out.
+    pub const MAX_DESTINATIONS: usize = 500;
     /// Longest delay and longest window of a digest or throttle, in days: ten years.
     pub const MAX_DAYS: u32 = 3_660;
 

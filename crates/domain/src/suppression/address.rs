@@ -38,6 +38,9 @@ struct Fields {
 shape! { SuppressedAddress { "channel": channel, "address": address } }
 
 impl SuppressedAddress {
+    /// Maximum number of digits of a telephone number, without separators.
+    pub const MAX_DIGITS: usize = 32;
+
     /// Returns an address of a channel.
     ///
     /// # Errors
@@ -107,7 +110,8 @@ fn number(text: &str) -> Result<String, Invalid> {
     let plain: String = text.chars().filter(|letter| !is_separator(letter)).collect();
     let plain = plain.strip_prefix("00").map_or(plain.clone(), |rest| format!("+{rest}"));
     let digits = plain.strip_prefix('+').unwrap_or(&plain);
-    let is_number = (1..=32).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_digit());
+    let is_short = (1..=SuppressedAddress::MAX_DIGITS).contains(&digits.len());
+    let is_number = is_short && digits.bytes().all(|c| c.is_ascii_digit());
     if is_number {
         Ok(plain)
     } else {

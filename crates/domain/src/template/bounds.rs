@@ -24,4 +24,19 @@ impl Template {
     /// A level of the expression counts 7, a statement around it 4, and an `elif` 1. One of these
     /// takes about 2.4 KiB of the stack without optimizations.
     pub const MAX_DEPTH: usize = 43;
+    /// Maximum number of digits of an index such as `payload.list.0`.
+    pub const MAX_INDEX: usize = 4;
+    /// Longest format of a date or a time, in bytes. One specifier makes at most 40 bytes.
+    pub const MAX_FORMAT: usize = 256;
+    /// Largest number for a filter, as a length or a count.
+    pub const MAX_NUMBER: u16 = 1000;
+    /// Maximum number of numbers of a `range`.
+    pub const MAX_RANGE: usize = 100_000;
+    /// Maximum number of steps of a rendering: some thousand placeholders. A rendering with more
+    /// steps, which take a few milliseconds, fails.
+    pub const MAX_WORK: u64 = 50_000;
+    /// Maximum weight of all values that a rendering makes or reads, in bytes: about 4 MiB of text.
+    pub const MAX_WEIGHT: usize = 4 * 1024 * 1024;
+    /// Deepest nesting of a value that a rendering makes or reads.
+    pub const MAX_LEVELS: usize = 72;
 }

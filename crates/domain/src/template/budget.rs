@@ -3,10 +3,8 @@
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-/// Maximum weight of all values of a rendering: about 4 MiB of text.
-pub(super) const LIMIT: usize = 4 * 1024 * 1024;
-/// Deepest nesting of a value.
-const MAX_DEPTH: usize = 72;
+use super::Template;
+
 /// Weight of a value without its text, in bytes.
 const NODE: usize = 64;
 
@@ -18,7 +16,7 @@ struct Left(usize);
 
 /// Returns the remaining weight.
 pub(super) fn left(state: &mut State<'_, '_>) -> usize {
-    state.get_or_insert_extension(Left(LIMIT)).0
+    state.get_or_insert_extension(Left(Template::MAX_WEIGHT)).0
 }
 
 /// Refuses `weight` if it exceeds the remaining weight.
@@ -29,14 +27,17 @@ pub(super) fn allow(state: &mut State<'_, '_>, weight: usize) -> Result<(), Erro
 /// Subtracts `weight` from the remaining weight.
 pub(super) fn spend(state: &mut State<'_, '_>, weight: usize) -> Result<(), Error> {
     allow(state, weight)?;
-    let left = state.get_or_insert_extension(Left(LIMIT));
+    let left = state.get_or_insert_extension(Left(Template::MAX_WEIGHT));
     left.0 = left.0.saturating_sub(weight);
     Ok(())
 }
 
 /// Subtracts the price of reading `values` with all nested values. Single numbers cost nothing.
 pub(super) fn read(state: &mut State<'_, '_>, values: &[Value]) -> Result<(), Error> {
-    let most = left(state).saturating_mul(READS).min(LIMIT).saturating_add(values.len() * NODE);
+    let most = left(state)
+        .saturating_mul(READS)
+        .min(Template::MAX_WEIGHT)
+        .saturating_add(values.len() * NODE);
     let weight = weigh(values, most)?;
     spend(state, weight.saturating_sub(values.len() * NODE) / READS)
 }
@@ -77,8 +78,11 @@ pub(super) fn weigh<'v>(
         if !map && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
             continue;
         }
-        if depth == MAX_DEPTH {
-            return Err(refusal(format!("a value is nested more than {MAX_DEPTH} levels deep")));
+        if depth == Template::MAX_LEVELS {
+            return Err(refusal(format!(
+                "a value is nested more than {} levels deep",
+                Template::MAX_LEVELS
+            )));
         }
         let most = (limit - weight) / NODE + 1;
         for item in value.try_iter()?.take(most) {

@@ -1,6 +1,6 @@
 //! Cursor over the tokens of a tag.
 
-use super::expression::MAX_INDEX;
+use super::Template;
 use super::lexer::{Kind, Tag, Token, unexpected};
 use super::problem::Problem;
 
@@ -73,7 +73,7 @@ impl<'t, 's> Cursor<'t, 's> {
         let Some([_, key, close]) = self.tag.tokens.get(self.next..self.next + 3) else {
             return false;
         };
-        let short = key.kind == Kind::Number && key.text.len() <= MAX_INDEX;
+        let short = key.kind == Kind::Number && key.text.len() <= Template::MAX_INDEX;
         close.text == "]" && (key.kind == Kind::Text || short)
     }
 

@@ -6,13 +6,10 @@ use std::sync::LazyLock;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
 
-use super::budget::{LIMIT, weigh};
+use super::budget::weigh;
 use super::{Format, Template, filters};
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
-
-/// Enough for some thousand placeholders. It is used up within a few milliseconds.
-pub(super) const FUEL: u64 = 50_000;
 
 const HTML: &str = "html";
 const PLAIN: &str = "plain";
@@ -42,7 +39,7 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
         check_weight(state, value)?;
         minijinja::escape_formatter(out, state, value)
     });
-    engine.set_fuel(Some(FUEL));
+    engine.set_fuel(Some(Template::MAX_WORK));
     filters::add_to(&mut engine);
     engine
 });
@@ -50,7 +47,9 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 // A text needs no conversion. Any other value becomes a text first.
 fn check_weight(_: &State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.kind() {
-        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => weigh([value], LIMIT).map(drop),
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {
+            weigh([value], Template::MAX_WEIGHT).map(drop)
+        }
         _ => Ok(()),
     }
 }

@@ -17,9 +17,6 @@ use path::Path;
 /// Maximum number of checked names in a path such as `payload.order.id`.
 const MAX_PATH: usize = 8;
 
-/// Maximum number of digits of an index such as `payload.list.0`.
-pub(super) const MAX_INDEX: usize = 4;
-
 const WORDS: [&str; 10] =
     ["and", "or", "not", "if", "else", "elif", "in", "is", "for", "recursive"];
 const COMPARISONS: [&str; 7] = ["==", "!=", "<", "<=", ">", ">=", "in"];

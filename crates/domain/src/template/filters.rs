@@ -5,7 +5,8 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, tests};
 
-use super::budget::{LIMIT, allow, keep, read, read_texts, refusal, weigh};
+use super::Template;
+use super::budget::{allow, keep, read, read_texts, refusal, weigh};
 use super::edit;
 use super::growth;
 use super::moments;
@@ -14,9 +15,7 @@ use super::roots;
 use super::signatures::{Kind, Parameter, either, may, named, needs, needs_either};
 use super::texts;
 
-/// Largest number for a filter, as a length or a count.
-const MAX_COUNT: usize = 1000;
-const MOST: i32 = 1000;
+const MOST: i32 = Template::MAX_NUMBER as i32;
 
 const SIZE: Kind = Kind::From(1, MOST);
 const CASE: Parameter = named("case_sensitive", Kind::Flag);
@@ -267,7 +266,7 @@ fn hidden_test() -> Error {
 fn items(value: &Value) -> usize {
     match value.kind() {
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::String => {
-            value.len().unwrap_or(LIMIT)
+            value.len().unwrap_or(Template::MAX_WEIGHT)
         }
         _ => 0,
     }
@@ -275,7 +274,7 @@ fn items(value: &Value) -> usize {
 
 // Returns the largest possible length of the arguments' texts, escaped.
 fn texts(others: &[Value]) -> Result<usize, Error> {
-    Ok(weigh(others, LIMIT)? * 6)
+    Ok(weigh(others, Template::MAX_WEIGHT)? * 6)
 }
 
 // Returns the largest number among the arguments.
@@ -293,8 +292,11 @@ fn largest_count(others: &[Value]) -> Result<usize, Error> {
         for number in numbers.iter().filter(|number| number.kind() == ValueKind::Number) {
             let count = i128::try_from(number.clone()).unwrap_or(i128::MAX).unsigned_abs();
             let count = usize::try_from(count).unwrap_or(usize::MAX);
-            if count > MAX_COUNT {
-                return Err(refusal(format!("a filter is given a number above {MAX_COUNT}")));
+            if count > usize::from(Template::MAX_NUMBER) {
+                return Err(refusal(format!(
+                    "a filter is given a number above {}",
+                    Template::MAX_NUMBER
+                )));
             }
             largest = largest.max(count);
         }

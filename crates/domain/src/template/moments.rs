@@ -8,17 +8,15 @@ use chrono_tz::Tz;
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, State};
 
+use super::Template;
 use super::budget::refusal;
-
-/// Longest format, in bytes. One specifier makes at most 40 bytes.
-const MAX_FORMAT: usize = 256;
 
 const DATE: &str = "%Y-%m-%d";
 const TIME: &str = "%H:%M";
 
 /// Returns `true` if `text` is a format of `strftime`.
 pub(super) fn is_format(text: &str) -> bool {
-    text.len() <= MAX_FORMAT && StrftimeItems::new(text).all(|item| item != Item::Error)
+    text.len() <= Template::MAX_FORMAT && StrftimeItems::new(text).all(|item| item != Item::Error)
 }
 
 /// Returns `true` if `text` is the name of a time zone.

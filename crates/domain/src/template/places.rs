@@ -3,10 +3,8 @@
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, State};
 
+use super::Template;
 use super::budget::{self, keep, refusal};
-
-/// Maximum length of a range.
-const MAX_RANGE: usize = 100_000;
 
 /// Arithmetic sequence of `len` numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +105,8 @@ pub(super) fn range(first: i64, second: Option<i64>, step: Option<i64>) -> Resul
         return Err(refusal("a range has a step of 0"));
     }
     let steps = Steps::new(first.into(), end.into(), step.into());
-    if steps.len > MAX_RANGE {
-        return Err(refusal(format!("a range has more than {MAX_RANGE} numbers")));
+    if steps.len > Template::MAX_RANGE {
+        return Err(refusal(format!("a range has more than {} numbers", Template::MAX_RANGE)));
     }
     Ok(Value::make_iterable(move || {
         (0..steps.len).map(move |place| i64::try_from(steps.at(place)).unwrap_or(i64::MAX))

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use minijinja::value::{Enumerator, Object, Value};
 use minijinja::{Error, State};
 
-use super::budget::{LIMIT, refusal};
+use super::budget::refusal;
 use super::edit::{TRANSLATOR, WATCH};
-use super::engine::FUEL;
 use super::texts::Translator;
-use super::{Format, MissingVariables, Variables};
+use super::{Format, MissingVariables, Template, Variables};
 
 /// Maximum number of notes about the texts of a message.
 const MAX_NOTES: usize = 20;
@@ -145,7 +144,7 @@ impl Notes {
         let mut noted = self.noted();
         noted.fuel = noted.fuel.saturating_add(fuel);
         noted.weight = noted.weight.saturating_add(weight);
-        if noted.fuel > FUEL || noted.weight > LIMIT {
+        if noted.fuel > Template::MAX_WORK || noted.weight > Template::MAX_WEIGHT {
             return Err(refusal("the texts of the translations are too large"));
         }
         Ok(())

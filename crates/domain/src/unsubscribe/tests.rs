@@ -1,5 +1,5 @@
 use super::*;
-use crate::context::ContextKey;
+use crate::context::{ContextKey, ContextPayload};
 use crate::ids::TopicKey;
 use crate::sample::{at, id};
 
@@ -75,6 +75,22 @@ fn foreign_text_is_malformed() {
         let read = Claims::verified(text, id(1), Some(&key("k")), at(0));
         assert_eq!(read, Err(TokenProblem::Malformed));
     }
+}
+
+#[test]
+fn a_token_has_a_longest_form() {
+    let token = |contexts: usize| {
+        let claims = claims(Claimed::Topic(TopicKey::new("x".repeat(TopicKey::MAX_LEN)).unwrap()));
+        let name = |number: usize| ContextKey::new(format!("{number:0>100}"), "x".repeat(100));
+        let context_keys = (0..contexts).map(|number| name(number).unwrap()).collect();
+        Claims { context_keys, ..claims }.token(&key("k"))
+    };
+    let read = |token: &str| Claims::verified(token, id(1), Some(&key("k")), at(0));
+    let longest = (1..100).take_while(|contexts| read(&token(*contexts)).is_ok()).last().unwrap();
+    assert!(longest >= ContextPayload::MAX, "the contexts of a notification do not fit");
+    assert!(token(longest).len() <= UnsubscribeLinks::MAX_TOKEN);
+    assert!(token(longest + 1).len() > UnsubscribeLinks::MAX_TOKEN);
+    assert_eq!(read(&token(longest + 1)), Err(TokenProblem::Malformed));
 }
 
 /// One row per URL of a host: whether it is taken, and where its token goes.

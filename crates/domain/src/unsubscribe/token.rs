@@ -16,7 +16,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
 
-use super::TokenProblem;
+use super::{TokenProblem, UnsubscribeLinks};
 use crate::context::ContextSet;
 use crate::ids::{EnvironmentId, InternalSubscriberId, TopicKey, WorkflowId};
 use crate::secret::Secret;
@@ -25,8 +25,6 @@ use crate::vocabulary::Channel;
 
 const VERSION: u8 = 1;
 const SIGNATURE: usize = 32;
-// A token has this size at most, in letters: a topic and the contexts of a notification fit.
-const LONGEST: usize = 8 * 1024;
 
 /// Preference that a token is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +125,7 @@ impl Claims {
 
 // The claims and the signature.
 fn parts(token: &str) -> Option<(Vec<u8>, Vec<u8>)> {
-    if token.len() > LONGEST {
+    if token.len() > UnsubscribeLinks::MAX_TOKEN {
         return None;
     }
     let mut bytes = Base64UrlUnpadded::decode_vec(token).ok()?;

@@ -108,9 +108,6 @@ impl RunFacts {
     }
 }
 
-// Largest number of endpoints of a subscriber at an integration that messages go to.
-const ENDPOINTS: usize = 100;
-
 impl RunFacts {
     /// Adds the endpoints of the subscriber at the integrations of a text, chat or push message,
     /// for the contexts of the notification.
@@ -137,7 +134,8 @@ impl RunFacts {
                 Some(subscriber),
                 Some(contexts),
             );
-            let endpoints = view.first(&list.range(), Order::Ascending, ENDPOINTS)?;
+            let endpoints =
+                view.first(&list.range(), Order::Ascending, ChannelEndpoint::MAX_REACHED)?;
             for endpoint in endpoints {
                 let connection = connection_of(view, &endpoint)?;
                 self.endpoints.push(Reach { endpoint, connection });

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidings::{Delivery, SendError};
 
+use super::Smtp;
+
 // Headers that the parts of the e-mail decide.
 const OWN_HEADERS: [&str; 15] = [
     "bcc",
@@ -141,8 +143,7 @@ impl TryFrom<String> for Link {
     type Error = &'static str;
 
     fn try_from(url: String) -> Result<Self, &'static str> {
-        // A line of a header has 998 characters at most.
-        let is_short = url.len() <= 900;
+        let is_short = url.len() <= Smtp::MAX_URL;
         let is_known = ["https://", "http://", "mailto:"].iter().any(|way| url.starts_with(way));
         let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>,".contains(&byte));
         if is_short && is_known && is_plain {
@@ -159,7 +160,8 @@ impl TryFrom<String> for Name {
     fn try_from(name: String) -> Result<Self, String> {
         let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         let is_own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
-        if name.is_empty() || name.len() > 76 || !name.bytes().all(is_token) || is_own {
+        let is_long = name.len() > Smtp::MAX_HEADER_NAME;
+        if name.is_empty() || is_long || !name.bytes().all(is_token) || is_own {
             return Err(format!("`{}` is no header to set", name.escape_debug()));
         }
         Ok(Self(name))

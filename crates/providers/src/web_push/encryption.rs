@@ -6,11 +6,10 @@ use hkdf::Hkdf;
 use p256::{PublicKey, SecretKey};
 use sha2::Sha256;
 
+use super::WebPush;
+
 // Size of the only record, which push services take (RFC 8291, section 4).
 const RECORD: u32 = 4096;
-
-/// Largest message, in bytes: the record without the header, the tag and the delimiter.
-pub(super) const LONGEST: usize = 4096 - 86 - 16 - 1;
 
 /// Keys of a browser.
 #[derive(Clone, Debug)]
@@ -44,7 +43,7 @@ pub(super) fn encrypt(
     receiver: &Receiver,
     draw: &Draw,
 ) -> Option<Vec<u8>> {
-    if message.len().saturating_add(padding) > LONGEST {
+    if message.len().saturating_add(padding) > WebPush::MAX_MESSAGE {
         return None;
     }
     let public = draw.key.public_key().to_sec1_bytes();
@@ -114,9 +113,9 @@ mod tests {
     fn a_record_is_never_larger_than_push_services_take() {
         let receiver = Receiver { key: Draw::new().unwrap().key.public_key(), secret: [7; 16] };
         let draw = Draw::new().unwrap();
-        let longest = encrypt(&vec![b'x'; LONGEST], 0, &receiver, &draw).unwrap();
+        let longest = encrypt(&vec![b'x'; WebPush::MAX_MESSAGE], 0, &receiver, &draw).unwrap();
         assert_eq!(longest.len(), 4096);
-        assert_eq!(encrypt(&vec![b'x'; LONGEST], 1, &receiver, &draw), None);
-        assert_eq!(encrypt(&vec![b'x'; LONGEST + 1], 0, &receiver, &draw), None);
+        assert_eq!(encrypt(&vec![b'x'; WebPush::MAX_MESSAGE], 1, &receiver, &draw), None);
+        assert_eq!(encrypt(&vec![b'x'; WebPush::MAX_MESSAGE + 1], 0, &receiver, &draw), None);
     }
 }

@@ -58,13 +58,18 @@ pub enum Unverified {
 }
 
 impl WebhookKeys {
+    /// Shortest key, in bytes.
+    pub const MIN_KEY: usize = 24;
+    /// Longest key, in bytes.
+    pub const MAX_KEY: usize = 64;
+
     /// Returns the keys in `text`, with spaces between them: each is `whsec_` and 24 to 64 bytes in
     /// base64. Returns `None` if there is no key, or one that is malformed.
     pub fn new(text: &str) -> Option<Self> {
         let key = |word: &str| {
             let word = word.strip_prefix("whsec_").unwrap_or(word).trim_end_matches('=');
             let key = Base64Unpadded::decode_vec(word).ok()?;
-            (24..=64).contains(&key.len()).then_some(key)
+            (Self::MIN_KEY..=Self::MAX_KEY).contains(&key.len()).then_some(key)
         };
         let keys: Option<Vec<_>> = text.split_whitespace().map(key).collect();
         keys.filter(|keys| !keys.is_empty()).map(Self)

@@ -1,7 +1,8 @@
 //! Paths: variables with the names behind them, items and slices.
 
 use super::{Call, Change, Choice, Expressions, Kind, LOOP_FIELDS, LOOP_METHODS, Problem, known};
-use super::{MAX_INDEX, MAX_PATH, Use};
+use super::{MAX_PATH, Use};
+use crate::template::Template;
 use crate::template::lexer::unexpected;
 use crate::template::names::TEXTS;
 
@@ -95,8 +96,8 @@ impl<'s> Expressions<'_, '_, 's> {
         match name.kind {
             Kind::Name => Ok(Some(name.text)),
             // The engine counts the characters of a text up to the index.
-            Kind::Number if name.text.len() > MAX_INDEX => {
-                let what = format!("an index has more than {MAX_INDEX} digits");
+            Kind::Number if name.text.len() > Template::MAX_INDEX => {
+                let what = format!("an index has more than {} digits", Template::MAX_INDEX);
                 Err(Problem::new(what, name.at))
             }
             Kind::Number => Ok(None),

@@ -3,7 +3,8 @@
 use minijinja::value::Kwargs;
 use minijinja::{Error, State};
 
-use super::super::budget::{LIMIT, weigh};
+use super::super::Template;
+use super::super::budget::weigh;
 use super::super::engine::{FILTERS, TESTS};
 use super::super::*;
 use super::*;
@@ -56,11 +57,14 @@ fn values() -> Vec<Value> {
 fn run(what: &str, args: &[Value], call: impl FnOnce(&mut State<'_, '_>) -> Result<Value, Error>) {
     let mut state = ENGINE.empty_state();
     // A value that is too deep is handed through, and refused when it is read.
-    let sound = weigh(args, LIMIT).is_ok();
+    let sound = weigh(args, Template::MAX_WEIGHT).is_ok();
     if let Ok(result) = call(&mut state)
         && sound
     {
-        assert!(weigh([&result], 2 * LIMIT).is_ok(), "{what} of {args:?} makes too much");
+        assert!(
+            weigh([&result], 2 * Template::MAX_WEIGHT).is_ok(),
+            "{what} of {args:?} makes too much"
+        );
     }
 }
 

@@ -168,3 +168,34 @@ fn an_expression_and_its_statements_share_a_depth() {
         assert!(nested(blocks + 2, brackets).is_err(), "{blocks} and {brackets}");
     }
 }
+
+#[test]
+fn a_rendering_is_bounded() {
+    let render = |template: &str, payload: serde_json::Value| {
+        let variables = Variables::new(json!({ "payload": payload }));
+        Template::unchecked(template.to_owned()).rendered(Format::Plain, &variables)
+    };
+    let nested = |levels| (0..levels).fold(json!([]), |inner, _| json!([inner]));
+    let deepest = nested(Template::MAX_LEVELS - 1);
+    assert_eq!(render("{{ payload | list }}", deepest.clone()), Ok(deepest.to_string()));
+    let error = render("{{ payload | list }}", nested(Template::MAX_LEVELS)).unwrap_err();
+    assert!(error.to_string().contains("more than 72 levels deep"), "{error}");
+
+    let counted = |numbers| render(&format!("{{{{ range({numbers}) | length }}}}"), json!(0));
+    assert_eq!(counted(Template::MAX_RANGE), Ok(Template::MAX_RANGE.to_string()));
+    let error = counted(Template::MAX_RANGE + 1).unwrap_err();
+    assert!(error.to_string().contains("more than 100000 numbers"), "{error}");
+
+    // A number of a loop takes some steps.
+    let looped =
+        |numbers| render(&format!("{{% for a in range({numbers}) %}}{{% endfor %}}"), json!(0));
+    assert_eq!(looped(Template::MAX_WORK / 10), Ok(String::new()));
+    assert!(looped(Template::MAX_WORK).unwrap_err().to_string().contains("fuel"));
+
+    // A value has a weight beside that of its text.
+    let joined =
+        |half: usize| render("{% if payload ~ payload %}{% endif %}", json!("x".repeat(half)));
+    assert_eq!(joined(Template::MAX_WEIGHT / 4), Ok(String::new()));
+    let error = joined(Template::MAX_WEIGHT).unwrap_err();
+    assert!(error.to_string().contains("too large"), "{error}");
+}
