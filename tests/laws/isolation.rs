@@ -33,15 +33,21 @@ fn of(scope: &Scope, world: &World) -> Vec<Entry> {
 /// Calls `request` in `Production` of a world in which `Development` has everything, and of one in
 /// which it has nothing, on each backend.
 fn check(entries: &[Entry], request: &Value) -> Answer {
-    let in_memory = check_in([Interposed::default(), Interposed::default()], entries, request);
+    let in_memory =
+        check_in([0, 1].map(|_| Interposed::default()), entries, request, World::production);
     let disks = [Disk::new(), Disk::new()];
     let stores = disks.each_ref().map(|disk| Interposed::new(disk.open()));
-    let on_disk = check_in(stores, entries, request);
+    let on_disk = check_in(stores, entries, request, World::production);
     assert_eq!(requests::text(&in_memory), requests::text(&on_disk));
     on_disk
 }
 
-fn check_in([full, empty]: [Interposed; 2], entries: &[Entry], request: &Value) -> Answer {
+fn check_in(
+    [full, empty]: [Interposed; 2],
+    entries: &[Entry],
+    request: &Value,
+    own: fn(&World) -> Scope,
+) -> Answer {
     let full = seeded::reopened(full, entries, 3);
     let emptied: Vec<_> =
         entries.iter().filter(|entry| !is_of(&full.env, entry)).cloned().collect();
@@ -49,7 +55,7 @@ fn check_in([full, empty]: [Interposed; 2], entries: &[Entry], request: &Value) 
     let neighbour = of(&full.env, &full);
     assert!(!neighbour.is_empty() && of(&empty.env, &empty).is_empty());
 
-    let (own, own_if_empty) = (full.production(), empty.production());
+    let (own, own_if_empty) = (own(&full), own(&empty));
     let answer = requests::call(&full.engine, &own, request);
     let expected = requests::call(&empty.engine, &own_if_empty, request);
 
@@ -82,14 +88,35 @@ fn every_operation_of_an_environment_is_the_same_whatever_another_one_has() {
     assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
 }
 
+/// The same of two organizations, also by the calls that an organization has.
+#[test]
+fn every_operation_of_an_organization_is_the_same_whatever_another_one_has() {
+    let entries = seeded::strangers();
+    let is_of_one = |request: &&Value| {
+        let name = request[0].as_str().unwrap_or_default();
+        !["delivery.", "engine."].iter().any(|all| name.starts_with(all))
+    };
+    let (mut done, mut refused) = (0, 0);
+    for request in requests::sound().iter().filter(is_of_one) {
+        let stores = [0, 1].map(|_| Interposed::default());
+        match check_in(stores, entries, request, World::elsewhere) {
+            Ok(_) => done += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    println!("{done} requests are done beside another organization, and {refused} refused");
+    assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
+}
+
 #[test]
 fn on_a_server_an_operation_is_the_same_whatever_another_environment_has() {
     let Some(server) = Server::wanted() else { return };
     let entries = seeded::neighbours();
     for request in requests::sound().iter().filter(|request| is_of_one(request)).step_by(11) {
         let stores = [0, 1].map(|_| Interposed::new(server.place().open()));
-        let on_a_server = check_in(stores, entries, request);
-        let in_memory = check_in([0, 1].map(|_| Interposed::default()), entries, request);
+        let on_a_server = check_in(stores, entries, request, World::production);
+        let stores = [0, 1].map(|_| Interposed::default());
+        let in_memory = check_in(stores, entries, request, World::production);
         assert_eq!(requests::text(&on_a_server), requests::text(&in_memory));
     }
 }

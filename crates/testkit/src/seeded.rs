@@ -37,13 +37,21 @@ pub fn world() -> &'static World {
 
 /// Every entry of the world, with another environment that uses the same names.
 pub fn neighbours() -> &'static [Entry] {
-    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let mut world = copy();
-        world.env = world.production();
-        settle_in(&world);
-        dump(&world.store)
-    });
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| with_another(World::production));
     &ENTRIES
+}
+
+/// Every entry of the world, with an environment of another organization that uses the same names.
+pub fn strangers() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| with_another(World::elsewhere));
+    &ENTRIES
+}
+
+fn with_another(environment: fn(&World) -> Scope) -> Vec<Entry> {
+    let mut world = copy();
+    world.env = environment(&world);
+    settle_in(&world);
+    dump(&world.store)
 }
 
 // What an environment has without the work of its delivery, which is done for all of them.
