@@ -1,16 +1,18 @@
-//! Environments do not see each other: every operation of one environment, with the identifiers of
+//! Environments and organizations do not see each other: every operation of one, with the identifiers of
 //! another one, does what it does if that one is empty.
 
 use serde_json::{Value, json};
 use testkit::disk::Disk;
+use testkit::facade::restarted;
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
 use testkit::requests::{self, Answer};
-use testkit::seeded;
-use testkit::tables::Entry;
+use testkit::tables::{Entry, dump};
 use testkit::world::World;
+use testkit::{parsed, seeded};
 use tidings::Scope;
 use tidings::store::Table;
+use uuid::Uuid;
 
 // Records of environments themselves, which stay where an environment is emptied.
 const OF_ENVIRONMENTS: [Table; 4] =
@@ -20,12 +22,12 @@ const OF_ENVIRONMENTS: [Table; 4] =
 const OF_ALL: [&str; 4] = ["delivery.", "engine.", "environments.list", "environments.create"];
 
 fn is_of(scope: &Scope, (table, key, _): &Entry) -> bool {
-    let id = uuid::Uuid::from(scope.environment_id()).into_bytes();
+    let id = Uuid::from(scope.environment_id()).into_bytes();
     !OF_ENVIRONMENTS.contains(table) && key.windows(id.len()).any(|part| part == id)
 }
 
 fn of(scope: &Scope, world: &World) -> Vec<Entry> {
-    let mut entries = testkit::tables::dump(&world.store);
+    let mut entries = dump(&world.store);
     entries.retain(|entry| is_of(scope, entry));
     entries
 }
@@ -33,21 +35,15 @@ fn of(scope: &Scope, world: &World) -> Vec<Entry> {
 /// Calls `request` in `Production` of a world in which `Development` has everything, and of one in
 /// which it has nothing, on each backend.
 fn check(entries: &[Entry], request: &Value) -> Answer {
-    let in_memory =
-        check_in([0, 1].map(|_| Interposed::default()), entries, request, World::production);
+    let in_memory = check_in([0, 1].map(|_| Interposed::default()), entries, request);
     let disks = [Disk::new(), Disk::new()];
     let stores = disks.each_ref().map(|disk| Interposed::new(disk.open()));
-    let on_disk = check_in(stores, entries, request, World::production);
+    let on_disk = check_in(stores, entries, request);
     assert_eq!(requests::text(&in_memory), requests::text(&on_disk));
     on_disk
 }
 
-fn check_in(
-    [full, empty]: [Interposed; 2],
-    entries: &[Entry],
-    request: &Value,
-    own: fn(&World) -> Scope,
-) -> Answer {
+fn check_in([full, empty]: [Interposed; 2], entries: &[Entry], request: &Value) -> Answer {
     let full = seeded::reopened(full, entries, 3);
     let emptied: Vec<_> =
         entries.iter().filter(|entry| !is_of(&full.env, entry)).cloned().collect();
@@ -55,7 +51,7 @@ fn check_in(
     let neighbour = of(&full.env, &full);
     assert!(!neighbour.is_empty() && of(&empty.env, &empty).is_empty());
 
-    let (own, own_if_empty) = (own(&full), own(&empty));
+    let (own, own_if_empty) = (full.production(), empty.production());
     let answer = requests::call(&full.engine, &own, request);
     let expected = requests::call(&empty.engine, &own_if_empty, request);
 
@@ -76,7 +72,7 @@ fn is_of_one(request: &Value) -> bool {
 /// other one.
 #[test]
 fn every_operation_of_an_environment_is_the_same_whatever_another_one_has() {
-    let entries = seeded::neighbours();
+    let entries = seeded::with_second_environment();
     let (mut done, mut refused) = (0, 0);
     for request in requests::sound().iter().filter(|request| is_of_one(request)) {
         match check(entries, request) {
@@ -88,35 +84,68 @@ fn every_operation_of_an_environment_is_the_same_whatever_another_one_has() {
     assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
 }
 
-/// The same of two organizations, also by the calls that an organization has.
+/// The same of two organizations, with the environments and keys of the other one.
 #[test]
 fn every_operation_of_an_organization_is_the_same_whatever_another_one_has() {
-    let entries = seeded::strangers();
-    let is_of_one = |request: &&Value| {
-        let name = request[0].as_str().unwrap_or_default();
-        !["delivery.", "engine."].iter().any(|all| name.starts_with(all))
+    let theirs = seeded::world().organization.environments().list().unwrap();
+    let ids: Vec<_> = theirs.iter().map(|one| Uuid::from(one.id).into_bytes()).collect();
+    let has = |bytes: &[u8]| ids.iter().any(|id| bytes.windows(id.len()).any(|part| part == id));
+    let is_theirs = |(_, key, value): &Entry| has(key) || has(value);
+    let of_them = |world: &World| {
+        let mut entries = dump(&world.store);
+        entries.retain(is_theirs);
+        entries
     };
+    let entries = seeded::with_second_organization();
+    let emptied: Vec<_> = entries.iter().filter(|entry| !is_theirs(entry)).cloned().collect();
+    // Both draw the same ids, whatever their worlds have drawn.
+    let engine_of = |world: &World| world.engine_with(restarted(5));
+    let name_of = |request: &Value| request[0].as_str().unwrap_or_default().to_owned();
+    let of_all = |name: &str| name.starts_with("delivery.") || name.starts_with("engine.");
     let (mut done, mut refused) = (0, 0);
-    for request in requests::sound().iter().filter(is_of_one) {
-        let stores = [0, 1].map(|_| Interposed::default());
-        match check_in(stores, entries, request, World::elsewhere) {
+    for request in requests::sound().iter().filter(|request| !of_all(&name_of(request))) {
+        let (full, empty) = (seeded::copy_of(entries), seeded::copy_of(&emptied));
+        let before = of_them(&full);
+        assert_eq!((before.len() > 500, of_them(&empty).len()), (true, 0), "{}", before.len());
+        let call = |world: &World| {
+            let engine = engine_of(world);
+            let own = engine.organization("other").unwrap().development().unwrap();
+            requests::call(&engine, &own, request)
+        };
+        let (answer, expected) = (call(&full), call(&empty));
+        assert_eq!(requests::text(&answer), requests::text(&expected), "{request} shows another");
+        assert!(of_them(&full) == before, "{request} changes another");
+        match answer {
             Ok(_) => done += 1,
             Err(_) => refused += 1,
         }
     }
     println!("{done} requests are done beside another organization, and {refused} refused");
     assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
+
+    let (full, empty) = (seeded::copy_of(entries), seeded::copy_of(&emptied));
+    let before = of_them(&full);
+    let by_the_host = |world: &World| {
+        let organization = engine_of(world).organization("other").unwrap();
+        let environments = organization.environments();
+        let update = parsed(json!({ "name": "New" }));
+        let get = |id| format!("{:?} {:?}", environments.get(id), environments.update(id, &update));
+        let foreign: Vec<_> = theirs.iter().map(|one| get(one.id)).collect();
+        (format!("{:?}", environments.list()), foreign)
+    };
+    assert_eq!(by_the_host(&full), by_the_host(&empty));
+    assert!(of_them(&full) == before);
 }
 
 #[test]
 fn on_a_server_an_operation_is_the_same_whatever_another_environment_has() {
     let Some(server) = Server::wanted() else { return };
-    let entries = seeded::neighbours();
+    let entries = seeded::with_second_environment();
     for request in requests::sound().iter().filter(|request| is_of_one(request)).step_by(11) {
         let stores = [0, 1].map(|_| Interposed::new(server.place().open()));
-        let on_a_server = check_in(stores, entries, request, World::production);
+        let on_a_server = check_in(stores, entries, request);
         let stores = [0, 1].map(|_| Interposed::default());
-        let in_memory = check_in(stores, entries, request, World::production);
+        let in_memory = check_in(stores, entries, request);
         assert_eq!(requests::text(&on_a_server), requests::text(&in_memory));
     }
 }
@@ -132,9 +161,9 @@ fn an_idempotency_key_belongs_to_its_environment() {
         let mut once = vec![json!("idempotent"), json!("the same")];
         once.extend(parts.iter().cloned());
         let once = Value::Array(once);
-        let called = seeded::reopened(Interposed::default(), seeded::neighbours(), 2);
+        let called = seeded::reopened(Interposed::default(), seeded::with_second_environment(), 2);
         let _ = requests::call(&called.engine, &called.env, &once);
-        let _ = check(&testkit::tables::dump(&called.store), &once);
+        let _ = check(&dump(&called.store), &once);
     }
 }
 
@@ -172,7 +201,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 /// another subscriber and of another topic.
 #[test]
 fn a_cursor_is_accepted_by_its_own_list_only() {
-    let world = seeded::copy_of(seeded::neighbours());
+    let world = seeded::copy_of(seeded::with_second_environment());
     let own = listings(&world, &world.env);
     let kinds = own.iter().map(|one| one.request[0].to_string());
     assert!(kinds.collect::<std::collections::BTreeSet<_>>().len() >= 10);

@@ -164,7 +164,7 @@ fn no_two_records_of_a_table_can_be_swapped() {
 
 /// A world with two environments, and two records in each table of them.
 fn with_two_of_each() -> Vec<Entry> {
-    let world = seeded::copy_of(seeded::neighbours());
+    let world = seeded::copy_of(seeded::with_second_environment());
     in_production::<CanceledTrigger>(&world);
     in_production::<FanOut>(&world);
     in_production::<FanOutState>(&world);

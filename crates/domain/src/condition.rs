@@ -67,14 +67,13 @@ impl Rule {
     /// Maximum size of a rule as JSON text, in bytes.
     pub const MAX_SIZE: usize = 32 * 1024;
 
-    /// Maximum number of steps of an evaluation: ten times those of the largest rule, which take a
-    /// few milliseconds. An evaluation with more steps has no result. A step is one node of the rule,
-    /// one value of the data, or 64 bytes of text.
+    /// Maximum number of steps of an evaluation. One with more steps has no result. A step is one
+    /// node of the rule, one value of the data, or 64 bytes of text.
     pub const MAX_WORK: usize = 50_000;
 
-    /// Deepest nesting of data that an evaluation copies or writes as text: that of a JSON text. An
-    /// evaluation of deeper data has no result.
-    pub const MAX_LEVELS: usize = 128;
+    /// Deepest nesting of data that an evaluation copies or writes as text: the limit of
+    /// `serde_json` for texts. An evaluation of deeper data has no result.
+    pub const MAX_DATA_DEPTH: usize = 128;
 
     /// Compiles `source`: an object with one member, the operator and its arguments.
     ///

@@ -130,7 +130,7 @@ dated! { ChannelEndpoint }
 impl ChannelEndpoint {
     /// Maximum number of endpoints of a subscriber at an integration that a message goes to. Those
     /// behind them are left out.
-    pub const MAX_REACHED: usize = 100;
+    pub const MAX_PER_INTEGRATION: usize = 100;
 
     /// Returns a new endpoint.
     #[doc(hidden)]

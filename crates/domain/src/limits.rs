@@ -11,9 +11,9 @@
 //! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS), [`MAX_PAYLOAD_SCHEMA`](Workflow::MAX_PAYLOAD_SCHEMA), [`MAX_SCHEMA_REFERENCES`](Workflow::MAX_SCHEMA_REFERENCES), [`WorkflowSync::MAX`] |
 //! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`MAX_DAYS`](StepDefinition::MAX_DAYS), [`MAX_PATH`](StepDefinition::MAX_PATH), [`MAX_CRON`](StepDefinition::MAX_CRON), [`MAX_INTEGRATIONS`](StepDefinition::MAX_INTEGRATIONS), [`MAX_DESTINATIONS`](StepDefinition::MAX_DESTINATIONS), [`ThrottleMetadata::MAX_THRESHOLD`] |
 //! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH), [`MAX_INDEX`](Template::MAX_INDEX), [`MAX_FORMAT`](Template::MAX_FORMAT), [`MAX_NUMBER`](Template::MAX_NUMBER), [`MAX_RANGE`](Template::MAX_RANGE) |
-//! | a rendering | [`Template::MAX_WORK`], [`MAX_WEIGHT`](Template::MAX_WEIGHT), [`MAX_LEVELS`](Template::MAX_LEVELS) |
+//! | a rendering | [`Template::MAX_WORK`], [`MAX_WEIGHT`](Template::MAX_WEIGHT), [`MAX_VALUE_DEPTH`](Template::MAX_VALUE_DEPTH) |
 //! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_FIELD`], [`MAX_VALUE`](FieldFilterPart::MAX_VALUE), [`MAX_PATTERN`](FieldFilterPart::MAX_PATTERN) |
-//! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE), [`MAX_WORK`](Rule::MAX_WORK), [`MAX_LEVELS`](Rule::MAX_LEVELS) |
+//! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE), [`MAX_WORK`](Rule::MAX_WORK), [`MAX_DATA_DEPTH`](Rule::MAX_DATA_DEPTH) |
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_AT_ONCE`](Trigger::MAX_AT_ONCE), [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
 //! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`], [`ContextPart::MAX_LEN`] |
 //! | subscribers | [`Profile::MAX_DEVICE_TOKENS`], [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN) |
@@ -25,7 +25,7 @@
 //! | reports of providers, with receipts in them | `tidings::InboundReport::MAX_BODY`, `InboundReport::MAX_RECEIPTS` |
 //! | events that a job of a digest shows | [`JobDigest::MAX_EVENTS`] |
 //! | integrations | [`Integration::MAX_NAME`], [`Credentials::MAX_SIZE`] |
-//! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`], [`ChannelEndpoint::MAX_REACHED`] |
+//! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`], [`ChannelEndpoint::MAX_PER_INTEGRATION`] |
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
 //! | messages marked at once | [`Message::MAX_MARKED`] |
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |

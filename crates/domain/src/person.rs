@@ -23,7 +23,7 @@ const SHARED: usize = 10;
 
 /// Minimum size of an address that is looked for within longer texts, in bytes. The phone number of a
 /// subscriber may be any text, such as one digit.
-const TELLING: usize = 5;
+const MIN_SEARCHED: usize = 5;
 
 /// Everything that an environment has about a subscriber, as of one moment. Its JSON is for the
 /// person, or for another service.
@@ -165,18 +165,18 @@ impl Traces {
     }
 
     /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces or the
-    /// name of a subscription in it. An address that is a part of a longer one does not count.
+    /// identifier of a subscription in it. An address within a longer word does not count.
     pub fn are_in(&self, json: &Value) -> bool {
         let subscription = Subscription::part_of_subscriber(&self.id);
-        let parts = || self.parts.iter().chain([&subscription]);
+        let is_found = |text: &str| {
+            text == self.id.as_str()
+                || has_subscription(text, &subscription)
+                || self.parts.iter().any(|part| has_word(text, part))
+        };
         let mut open = vec![json];
         while let Some(value) = open.pop() {
             match value {
-                Value::String(text)
-                    if text == self.id.as_str() || parts().any(|part| has_whole(text, part)) =>
-                {
-                    return true;
-                }
+                Value::String(text) if is_found(text) => return true,
                 Value::Array(items) => open.extend(items),
                 Value::Object(members) => open.extend(members.values()),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -189,27 +189,29 @@ impl Traces {
     /// a record that cannot be read have no known bounds. The id that the host has given may be any
     /// word, and does not count.
     pub fn are_in_text(&self, text: &str) -> bool {
-        let mut telling = self.parts.iter().filter(|part| part.len() >= TELLING);
+        let mut telling = self.parts.iter().filter(|part| part.len() >= MIN_SEARCHED);
         telling.any(|part| text.contains(part.as_str()))
     }
 }
 
-// Returns `true` if `text` is `part`, or has it in it, and not within a longer address or id.
-fn has_whole(text: &str, part: &str) -> bool {
-    if part.len() < TELLING {
+// Returns `true` if `text` is `part`, or has it in it, and no letter or digit before or behind it.
+fn has_word(text: &str, part: &str) -> bool {
+    if part.len() < MIN_SEARCHED {
         return text == part;
     }
-    let joins = |letter: char| letter.is_alphanumeric() || "-_+@".contains(letter);
     text.match_indices(part).any(|(at, _)| {
-        let (before, rest) = text.split_at(at);
-        let mut behind = rest.strip_prefix(part).unwrap_or_default().chars();
-        let is_longer_in_front = part.starts_with(char::is_alphanumeric)
-            && before.ends_with(|letter| joins(letter) || letter == '.');
-        let is_longer_behind = match behind.next() {
-            Some('.') => behind.next().is_some_and(joins),
-            next => next.is_some_and(joins),
-        };
-        !is_longer_in_front && !is_longer_behind
+        let (before, found) = text.split_at(at);
+        let behind = found.strip_prefix(part).unwrap_or_default();
+        !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric)
+    })
+}
+
+// Returns `true` if `text` has the identifier of a subscription that ends with `part`, or with `part`
+// and its contexts. An id may be the beginning of another one.
+fn has_subscription(text: &str, part: &str) -> bool {
+    let mut behind = text.split(part).skip(1);
+    behind.any(|behind| {
+        behind.is_empty() || behind.starts_with(['`', '"']) || behind.starts_with(":ctx_")
     })
 }
 
@@ -273,17 +275,17 @@ impl FanOut {
             Recipient::Subscriber(subscriber) => !names(subscriber),
             Recipient::Topic(_) => true,
         };
-        let not_excluding = |mut recipient: Recipient| {
+        let without_exclusion = |mut recipient: Recipient| {
             if let Recipient::Topic(topic) = &mut recipient {
                 topic.exclude.retain(|excluded| excluded != id);
             }
             recipient
         };
         rest.trigger.to = match rest.trigger.to {
-            Recipients::One(one) if is_other(&one) => Recipients::One(not_excluding(one)),
+            Recipients::One(one) if is_other(&one) => Recipients::One(without_exclusion(one)),
             Recipients::One(_) => Recipients::Many(Vec::new()),
             Recipients::Many(many) => {
-                Recipients::Many(many.into_iter().filter(is_other).map(not_excluding).collect())
+                Recipients::Many(many.into_iter().filter(is_other).map(without_exclusion).collect())
             }
         };
         rest.trigger.actor = rest.trigger.actor.filter(|actor| !names(actor));

@@ -190,7 +190,7 @@ pub struct LinkTo<'a> {
 impl UnsubscribeLinks {
     /// Longest URL, in bytes: a line of an e-mail's head has room for it and for a token.
     pub const MAX_URL: usize = 500;
-    /// Longest token, in letters: the longest key of a topic and the contexts of a notification fit.
+    /// Longest token, in bytes: the longest key of a topic and the contexts of a notification fit.
     /// A longer text is refused before it is decoded.
     pub const MAX_TOKEN: usize = 8 * 1024;
     /// Lifetime of a link in days, unless the host sets another one.

@@ -112,7 +112,7 @@ type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Run<'_> {
     fn all_tables(&mut self) -> Result<ControlFlow<()>> {
-        for table in others() {
+        for table in tables_but_environments() {
             if self.table(table)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -129,7 +129,7 @@ impl Run<'_> {
             let entries = batch(self.snapshot, table, &(start.clone(), Bound::Unbounded))?;
             let end = entries.last().map(|(key, _)| key.clone());
             let range = (start, end.clone().map_or(Bound::Unbounded, Bound::Included));
-            write(self.to, table, &range, &entries)?;
+            self.to.write(&mut |transaction| replace(transaction, table, &range, &entries))?;
             sum.add(&entries);
             if self.tell(table, false, &entries).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -146,7 +146,7 @@ impl Run<'_> {
         let copied = self.copied.clone();
         (self.copied.entries, self.copied.bytes) = (0, 0);
         let expected: BTreeMap<_, _> = copied.tables.iter().map(|it| (it.table, it)).collect();
-        for table in others() {
+        for table in tables_but_environments() {
             let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
             loop {
                 let range = (start, Bound::Unbounded);
@@ -173,10 +173,11 @@ impl Run<'_> {
         if self.tell(table, false, &entries).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        write(self.to, table, &EVERYTHING, &entries)?;
-        if records::read(self.to, |target| all(target, table))? != entries {
-            return Err(Error::CopyDiffers { table: table.name() });
-        }
+        self.to.write(&mut |transaction| {
+            let decision = replace(transaction, table, &EVERYTHING, &entries)?;
+            let is_as_in_origin = all(&*transaction, table)? == entries;
+            is_as_in_origin.then_some(decision).ok_or(Error::CopyDiffers { table: table.name() })
+        })?;
         self.copied.tables.extend(sum.ended(table));
         Ok(ControlFlow::Continue(()))
     }
@@ -213,7 +214,7 @@ impl Sum {
 }
 
 /// All tables but the environments.
-fn others() -> impl Iterator<Item = Table> {
+fn tables_but_environments() -> impl Iterator<Item = Table> {
     Table::ALL.into_iter().filter(|table| *table != Table::Environments)
 }
 
@@ -238,24 +239,18 @@ fn batch(snapshot: &dyn Snapshot, table: Table, range: &KeyRange) -> Result<Entr
     Ok(entries)
 }
 
-/// Makes the entries of `to` within `range` those of `entries`.
-fn write(to: &dyn Store, table: Table, range: &KeyRange, entries: &Entries) -> Result<()> {
-    to.write(&mut |transaction| {
-        let mut others = BTreeMap::new();
-        transaction.scan(table, range, Order::Ascending, None, &mut |key, value| {
-            others.insert(key.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
-        })?;
-        put(transaction, table, entries, &mut others)
-    })
-}
-
-fn put(
+/// Makes the entries within `range` those of `entries`.
+fn replace(
     transaction: &mut dyn Transaction,
     table: Table,
+    range: &KeyRange,
     entries: &Entries,
-    others: &mut BTreeMap<Vec<u8>, Vec<u8>>,
 ) -> Result<Decision> {
+    let mut others = BTreeMap::new();
+    transaction.scan(table, range, Order::Ascending, None, &mut |key, value| {
+        others.insert(key.to_vec(), value.to_vec());
+        ControlFlow::Continue(())
+    })?;
     let mut decision = Decision::Abort;
     for (key, value) in entries {
         if others.remove(key).as_ref() != Some(value) {

@@ -184,7 +184,7 @@ struct Image {
 static IMAGE: LazyLock<Image> = LazyLock::new(|| {
     let disk = Disk::new();
     let store = disk.open_with(&options()).expect("the disk is sound");
-    load(&store, seeded::neighbours());
+    load(&store, seeded::with_second_environment());
     let store = Arc::new(store);
     let engine = engine(&store);
     store.checkpoint().expect("the disk is sound");

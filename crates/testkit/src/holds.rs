@@ -60,15 +60,15 @@ impl Store for Noted {
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         let (mut begun, mut done) = (Instant::now(), Hold::default());
-        self.below.write(&mut |transaction| {
+        let written = self.below.write(&mut |transaction| {
             begun = Instant::now();
             let mut counting = Counting { below: transaction, hold: Mutex::default() };
             let decision = body(&mut counting);
             done = *counting.hold();
             decision
-        })?;
+        });
         self.note(Hold { span: begun.elapsed(), ..done });
-        Ok(())
+        written
     }
 
     fn listen(&self, listener: Listener) {

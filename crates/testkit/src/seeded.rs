@@ -36,13 +36,13 @@ pub fn world() -> &'static World {
 }
 
 /// Every entry of the world, with another environment that uses the same names.
-pub fn neighbours() -> &'static [Entry] {
+pub fn with_second_environment() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| with_another(World::production));
     &ENTRIES
 }
 
 /// Every entry of the world, with an environment of another organization that uses the same names.
-pub fn strangers() -> &'static [Entry] {
+pub fn with_second_organization() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| with_another(World::elsewhere));
     &ENTRIES
 }

@@ -21,7 +21,8 @@ fn a_sealed_file_and_its_log_hold_no_secret() {
 }
 
 // Whether a canary, a created key and the first key of the environment are in the file or its log,
-// while the engine is open and afterwards, or in a backup, which is opened with the same keys.
+// while the engine is open, in the file afterwards, when there is no log, or in a backup, which is
+// opened with the same keys.
 fn found(configure: impl Fn(Builder) -> Builder) -> [bool; 3] {
     let folder = tempdir().unwrap();
     let path = folder.path().join("shop.redb");
@@ -62,6 +63,7 @@ fn found(configure: impl Fn(Builder) -> Builder) -> [bool; 3] {
     let copy = folder.path().join("copy.redb");
     assert!(engine.backup(&copy).unwrap().is_finished);
     drop((env, engine));
+    assert!(!log.exists());
     let closed = [holds(&path), holds(&copy)];
     let again = configure(Engine::builder()).open(&copy).unwrap();
     assert_eq!(again.check().unwrap().findings, []);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::requests::sound;
@@ -95,6 +95,9 @@ fn no_span_and_no_event_holds_a_secret() {
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said:.4000}");
+    // A name without a test is no failure.
+    let summary = String::from_utf8_lossy(&output.stdout);
+    assert!(summary.contains(" 1 passed;"), "the child is not one test: {summary:.4000}");
 }
 
 /// Not a test, but what the other process does.
@@ -128,7 +131,10 @@ fn child() {
             json!({ "name": "all", "to": ["ada", "eve"], "transactionId": format!("{number}") });
         call(&answers, &engine, &env, &json!(["events.trigger", event])).unwrap();
     }
+    let deadline = Instant::now() + Duration::from_secs(60);
     while provider.0.load(Relaxed) < 12 {
+        let calls = provider.0.load(Relaxed);
+        assert!(Instant::now() < deadline, "only {calls} of 12 calls in 60 seconds");
         thread::sleep(Duration::from_millis(1));
     }
     let _ = worker.stop(Duration::from_secs(60));

@@ -119,7 +119,7 @@ pub(super) static IMAGE: LazyLock<Image> = LazyLock::new(|| {
 /// A store with two environments, each of which has been filled.
 fn settled(disk: &Disk, records: u64) -> (Arc<RedbStore>, [Scope; 2]) {
     let store = disk.open_with(&options(false)).unwrap();
-    load(&store, seeded::neighbours());
+    load(&store, seeded::with_second_environment());
     let store = Arc::new(store);
     let engine = engine(&store);
     let ours = engine.environment(seeded::world().env.environment_id()).unwrap();

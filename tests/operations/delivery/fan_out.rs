@@ -309,13 +309,13 @@ fn a_message_goes_to_so_many_endpoints_at_most() {
     let world = World::in_memory();
     world.active_integration("chat", "slack");
     world.subscriber(json!({ "subscriberId": "ada" }));
-    for number in 0..=ChannelEndpoint::MAX_REACHED {
+    for number in 0..=ChannelEndpoint::MAX_PER_INTEGRATION {
         let phone = json!({ "phoneNumber": format!("+49{number:03}") });
         endpoint(&world, &format!("n{number}"), json!({ "type": "phone", "endpoint": phone }));
     }
     world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
     world.notify("chat", "ada");
-    let sent = ChannelEndpoint::MAX_REACHED;
+    let sent = ChannelEndpoint::MAX_PER_INTEGRATION;
     assert_eq!(world.run_due(), Counts { sent, ..Counts::default() });
 }
 

@@ -99,13 +99,13 @@ fn a_process_that_was_suspended_sends_nothing_that_another_has() {
     for calls in 0.. {
         let world = World::in_memory();
         queued_email(&world);
-        let (begin, begun) = mpsc::channel();
-        let (go_on, goes_on) = mpsc::channel::<()>();
-        let goes_on = Mutex::new(goes_on);
+        let (sending, is_sending) = mpsc::channel();
+        let (answer, answers) = mpsc::channel::<()>();
+        let answers = Mutex::new(answers);
         let other = world.engine_with(|builder| {
             builder.default_provider(Told(move |_: &Delivery| {
-                begin.send(()).unwrap();
-                goes_on.lock().unwrap().recv().unwrap();
+                sending.send(()).unwrap();
+                answers.lock().unwrap().recv().unwrap();
                 Ok(ProviderReceipt::default())
             }))
         });
@@ -116,7 +116,7 @@ fn a_process_that_was_suspended_sends_nothing_that_another_has() {
             if is_in_time {
                 clock.advance(LEASE);
                 let thread = thread::spawn(move || run_due(&other));
-                begun.recv().unwrap();
+                is_sending.recv().unwrap();
                 tell.send(thread).unwrap();
             }
         });
@@ -125,7 +125,7 @@ fn a_process_that_was_suspended_sends_nothing_that_another_has() {
 
         let Ok(thread) = told.try_recv() else { break };
         assert_eq!(world.outbox.sent().len(), 0, "suspended before call {calls}");
-        go_on.send(()).unwrap();
+        answer.send(()).unwrap();
         assert_eq!(thread.join().unwrap(), SENT);
         superseded += counts.superseded;
     }

@@ -79,12 +79,12 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "a_rendering_is_bounded",
     ),
     (
-        "Template::MAX_LEVELS",
+        "Template::MAX_VALUE_DEPTH",
         "crates/domain/src/template/tests/limits.rs",
         "a_rendering_is_bounded",
     ),
     ("Rule::MAX_WORK", "crates/domain/src/condition/tests.rs", "an_evaluation_is_bounded"),
-    ("Rule::MAX_LEVELS", "crates/domain/src/condition/tests.rs", "an_evaluation_is_bounded"),
+    ("Rule::MAX_DATA_DEPTH", "crates/domain/src/condition/tests.rs", "an_evaluation_is_bounded"),
     (
         "StepDefinition::MAX_INTEGRATIONS",
         "crates/domain/src/plan/tests.rs",
@@ -96,7 +96,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "a_message_goes_to_so_many_destinations_at_most",
     ),
     (
-        "ChannelEndpoint::MAX_REACHED",
+        "ChannelEndpoint::MAX_PER_INTEGRATION",
         "tests/operations/delivery/fan_out.rs",
         "a_message_goes_to_so_many_endpoints_at_most",
     ),

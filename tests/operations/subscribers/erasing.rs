@@ -446,7 +446,7 @@ fn an_erasure_leaves_what_has_longer_addresses_and_ids() {
         let own = json!({ "subscriberId": "eve", "email": "eve@canary.example", "phone": "1" });
         world.subscriber(own);
         for (id, email, phone) in
-            [("steve", "steve@canary.example", "11"), ("eve-2", "eve@canary.example.org", "+1")]
+            [("steve", "steve@canary.example", "11"), ("eve:2", "eve@canary.examples", "+1")]
         {
             let once = world.env.idempotent(id).unwrap();
             let other = json!({ "subscriberId": id, "email": email, "phone": phone });

@@ -35,7 +35,7 @@ impl Fuel {
 
     /// Copies `value` and subtracts the cost.
     pub(super) fn copy(&mut self, value: &Value) -> Result<Value, Exhausted> {
-        self.copy_within(Rule::MAX_LEVELS, value)
+        self.copy_within(Rule::MAX_DATA_DEPTH, value)
     }
 
     fn copy_within(&mut self, depth: usize, value: &Value) -> Result<Value, Exhausted> {
@@ -64,7 +64,7 @@ impl Fuel {
 
     /// Appends `value` to `text`, formatted as in JavaScript, and subtracts the cost.
     pub(super) fn write(&mut self, text: &mut String, value: &Value) -> Result<(), Exhausted> {
-        self.write_within(Rule::MAX_LEVELS, text, value)
+        self.write_within(Rule::MAX_DATA_DEPTH, text, value)
     }
 
     fn write_within(

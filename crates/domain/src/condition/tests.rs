@@ -545,8 +545,8 @@ fn bottomless_data_is_not_followed() {
 fn an_evaluation_is_bounded() {
     let text = rule(json!({ "cat": [{ "var": "" }] }));
     let nested = |levels| (0..levels).fold(json!("x"), |inner, _| json!([inner]));
-    assert_eq!(text.evaluate(&nested(Rule::MAX_LEVELS)), json!("x"));
-    assert_eq!(text.evaluate(&nested(Rule::MAX_LEVELS + 1)), Value::Null);
+    assert_eq!(text.evaluate(&nested(Rule::MAX_DATA_DEPTH)), json!("x"));
+    assert_eq!(text.evaluate(&nested(Rule::MAX_DATA_DEPTH + 1)), Value::Null);
 
     // The list and each of its items cost a step, and so do the nodes of the rule.
     let merged = rule(json!({ "merge": [{ "var": "" }] }));

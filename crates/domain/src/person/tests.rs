@@ -27,7 +27,11 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         (json!([format!("`tk_news:si_{name}` is not there")]), true),
         (json!(format!("tk_news:si_{name}:ctx_tenant:acme")), true),
         (json!(format!("tk_news:si_{name}-2")), false),
-        (json!(["bada@example.org", "x.ada@example.org", "ada@example.org.uk"]), false),
+        (json!(format!("tk_news:si_{name}:2 and tk_news:si_{name}|x")), false),
+        (json!(["bada@example.org", "ada@example.organic"]), false),
+        // As in the transaction id of a host.
+        (json!("welcome-ada@example.org-1"), true),
+        (json!(format!("order_{id}_2")), true),
         (json!("bada@example.org and ada@example.org"), true),
         (json!({ "phone": "+44201" }), false),
         (json!({ name.clone(): 1 }), false),

@@ -15,8 +15,9 @@ impl StepDefinition {
     pub const MAX_PATH: usize = 1024;
     /// Longest cron expression, in characters.
     pub const MAX_CRON: usize = 128;
-    /// Maximum number of integrations that a chat or push message goes to. Each has a message of its
-    /// own, and a place for it. The integrations behind them are left out.
+    /// Maximum number of integrations that a chat or push message goes to. The integrations behind
+    /// them are left out. Each has a message of its own, and the messages of all steps of a
+    /// notification are numbered in one byte.
     pub const MAX_INTEGRATIONS: usize = (u8::MAX as usize + 1) / Workflow::MAX_STEPS;
     /// Maximum number of devices and endpoints that a message goes to. Those behind them are left
     /// out.

@@ -33,10 +33,10 @@ impl Template {
     /// Maximum number of numbers of a `range`.
     pub const MAX_RANGE: usize = 100_000;
     /// Maximum number of steps of a rendering: some thousand placeholders. A rendering with more
-    /// steps, which take a few milliseconds, fails.
+    /// steps fails.
     pub const MAX_WORK: u64 = 50_000;
     /// Maximum weight of all values that a rendering makes or reads, in bytes: about 4 MiB of text.
     pub const MAX_WEIGHT: usize = 4 * 1024 * 1024;
     /// Deepest nesting of a value that a rendering makes or reads.
-    pub const MAX_LEVELS: usize = 72;
+    pub const MAX_VALUE_DEPTH: usize = 72;
 }

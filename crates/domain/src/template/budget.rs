@@ -78,10 +78,10 @@ pub(super) fn weigh<'v>(
         if !map && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
             continue;
         }
-        if depth == Template::MAX_LEVELS {
+        if depth == Template::MAX_VALUE_DEPTH {
             return Err(refusal(format!(
                 "a value is nested more than {} levels deep",
-                Template::MAX_LEVELS
+                Template::MAX_VALUE_DEPTH
             )));
         }
         let most = (limit - weight) / NODE + 1;

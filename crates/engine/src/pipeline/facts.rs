@@ -135,7 +135,7 @@ impl RunFacts {
                 Some(contexts),
             );
             let endpoints =
-                view.first(&list.range(), Order::Ascending, ChannelEndpoint::MAX_REACHED)?;
+                view.first(&list.range(), Order::Ascending, ChannelEndpoint::MAX_PER_INTEGRATION)?;
             for endpoint in endpoints {
                 let connection = connection_of(view, &endpoint)?;
                 self.endpoints.push(Reach { endpoint, connection });

@@ -176,9 +176,9 @@ fn a_rendering_is_bounded() {
         Template::unchecked(template.to_owned()).rendered(Format::Plain, &variables)
     };
     let nested = |levels| (0..levels).fold(json!([]), |inner, _| json!([inner]));
-    let deepest = nested(Template::MAX_LEVELS - 1);
+    let deepest = nested(Template::MAX_VALUE_DEPTH - 1);
     assert_eq!(render("{{ payload | list }}", deepest.clone()), Ok(deepest.to_string()));
-    let error = render("{{ payload | list }}", nested(Template::MAX_LEVELS)).unwrap_err();
+    let error = render("{{ payload | list }}", nested(Template::MAX_VALUE_DEPTH)).unwrap_err();
     assert!(error.to_string().contains("more than 72 levels deep"), "{error}");
 
     let counted = |numbers| render(&format!("{{{{ range({numbers}) | length }}}}"), json!(0));

@@ -1,6 +1,5 @@
 //! Batches: tasks that were claimed together, and are done one after the other within one lease.
 
-use std::slice;
 use std::time::Duration;
 use std::vec::IntoIter;
 
@@ -60,11 +59,6 @@ impl DeliveryQueue<'_> {
                     return Err(error);
                 }
             };
-            if matches!(done, Done::Unused) {
-                self.settle(unsettled, report)?;
-                let late = settle::give_back(self.engine, slice::from_ref(&leased), report)?;
-                return Ok(late + settle::give_back(self.engine, waiting.as_slice(), report)?);
-            }
             let end = self.engine.now();
             slowest = slowest.max(end.since(start));
             size += done.size();
@@ -122,7 +116,7 @@ impl DeliveryQueue<'_> {
             Work::Send { notification_id, job_id, message, .. } => {
                 let job = (*notification_id, *job_id);
                 Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
-                    Attempt::Send(_) if self.is_too_late(leased) => Done::Unused,
+                    Attempt::Send(_) if leased.has_ended(self.engine.now()) => Done::Superseded,
                     Attempt::Send(delivery) => self.ask(leased, delivery)?,
                     Attempt::FanOut(targets) => Done::FannedOut(targets),
                     Attempt::Refuse(refusal) => Done::Refused(refusal),
@@ -137,7 +131,9 @@ impl DeliveryQueue<'_> {
             Work::Call { notification_id, job_id } => {
                 let job = (*notification_id, *job_id);
                 Ok(match call::prepare(self.engine, leased, job)? {
-                    call::Prepared::Call(_) if self.is_too_late(leased) => Done::Unused,
+                    call::Prepared::Call(_) if leased.has_ended(self.engine.now()) => {
+                        Done::Superseded
+                    }
                     call::Prepared::Call(call) => Done::Called(call::call(self.engine, &call)),
                     call::Prepared::Refuse(refusal) => Done::Refused(refusal),
                     call::Prepared::Hold(hold) => Done::Paused(hold),
@@ -154,12 +150,6 @@ impl DeliveryQueue<'_> {
         let step = || chunk::step(self.engine, &leased.task, id);
         let created = healed(self.engine, leased.task.environment_id, step)?;
         Ok(created.map_or_else(Done::Paused, Done::Created))
-    }
-
-    // Returns `true` if another worker may have the task. The store may have taken long, or the process
-    // was suspended.
-    fn is_too_late(&self, leased: &Leased) -> bool {
-        !leased.fits(self.engine.now(), Duration::ZERO)
     }
 
     // Hands a message to its provider, unless the provider or the integration takes none now.
@@ -193,5 +183,11 @@ impl Leased {
     fn fits(&self, now: Timestamp, span: Duration) -> bool {
         let left = self.until.since(now);
         self.until == Timestamp::MAX || (!left.is_zero() && left >= span)
+    }
+
+    // Returns `true` if another worker may have the task: the store has taken long, or the process was
+    // suspended. The attempt counts, so that this ends.
+    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+        !self.fits(now, Duration::ZERO)
     }
 }
