@@ -358,8 +358,8 @@ impl Storm<'_> {
                 let event = parsed(json!({ "name": "both", "to": "ada" }));
                 _ = scope.events().explain(&event, self.host.clock.now());
             }
-            20..25 => self.charge(scope),
-            25..30 => self.report(scope),
+            20..25 => Self::charge(scope),
+            25..30 => Self::report(scope),
             _ => {}
         }
     }
@@ -375,7 +375,7 @@ impl Storm<'_> {
     }
 
     // A message that is sent and a step that the handler does, whatever was deleted before.
-    fn charge(&self, scope: &Scope) {
+    fn charge(scope: &Scope) {
         let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
         _ = scope.subscribers().upsert(&parsed(ada));
         _ = Self::reporting(scope);
@@ -386,7 +386,7 @@ impl Storm<'_> {
     }
 
     // A report of a service, and a test of its integration.
-    fn report(&self, scope: &Scope) {
+    fn report(scope: &Scope) {
         if let Ok(integration) = Self::reporting(scope) {
             _ = scope.integrations().ingest_inbound(integration.id, &InboundReport::new("[]"));
             _ = scope.integrations().test(integration.id);
