@@ -18,7 +18,7 @@ use tidings::time::Timestamp;
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 
 /// The largest payload of an event with 100 recipients, in bytes.
-const LARGEST_FOR_MANY: usize = 80 * 1024;
+const LARGEST_FOR_MANY: usize = 40 * 1024;
 
 /// A provider that refuses every message for good.
 #[derive(Debug)]

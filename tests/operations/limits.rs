@@ -123,17 +123,17 @@ fn the_content_of_an_event_is_limited() {
 }
 
 #[test]
-fn an_event_has_16_mib_of_content_by_default() {
+fn an_event_has_8_mib_of_content_by_default() {
     on_both(|world| {
         world.in_app_workflow("hello");
         let event = |count: usize| {
             let names: Vec<_> = (0..count).map(|at| format!("s{at}")).collect();
             parsed(json!({ "name": "hello", "to": names, "payload": sized(128 * 1024) }))
         };
-        world.env.events().trigger(&event(63)).unwrap();
-        let refusal = "422 `payload` leads to more than 16777216 bytes of payloads, overrides and \
+        world.env.events().trigger(&event(31)).unwrap();
+        let refusal = "422 `payload` leads to more than 8388608 bytes of payloads, overrides and \
                        messages in one event";
-        world.refuses(refusal, || world.env.events().trigger(&event(64)));
+        world.refuses(refusal, || world.env.events().trigger(&event(32)));
     });
 }
 

@@ -96,7 +96,7 @@ pub struct Limits {
     pub payload: usize,
     /// Largest overrides of a trigger, in bytes of JSON text: 64 KiB by default.
     pub overrides: usize,
-    /// Largest content of the notifications that one event creates at once, in bytes: 16 MiB by
+    /// Largest content of the notifications that one event creates at once, in bytes: 8 MiB by
     /// default. Payload and overrides count once for each notification and each message in an inbox,
     /// and the text of such a message counts as well. An event with more is refused. Other writers
     /// wait while the content is written. In an explanation, the messages of every channel count.
@@ -112,7 +112,7 @@ impl Default for Limits {
             data: 64 * 1024,
             payload: 256 * 1024,
             overrides: 64 * 1024,
-            content: 16 * 1024 * 1024,
+            content: 8 * 1024 * 1024,
         }
     }
 }
