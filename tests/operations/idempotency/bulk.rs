@@ -205,7 +205,7 @@ fn a_bulk_without_a_key_fails_between_two_events() {
 fn a_transaction_of_a_bulk_ends_with_its_content() {
     on_both(|world| {
         begin(&world);
-        let payload = json!({ "text": "x".repeat(60 * 1_024) });
+        let payload = json!({ "text": "x".repeat(40 * 1_000) });
         let events: Vec<_> = (0..3).map(|_| event(json!({ "payload": payload }))).collect();
 
         let error = world.interrupted(1, || trigger(&world.env, &events)).unwrap_err();
