@@ -201,7 +201,7 @@ fn no_reading_of_a_request_repeats_a_text() {
     let (mut read, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for file in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
-        let of_queries = |kind: &&Kind| (kind.queried)(&text).is_ok();
+        let of_queries = |kind: &&Kind| (kind.from_query)(&text).is_ok();
         let of_json = |kind: &&Kind| (kind.strict)(text.as_bytes()).is_ok();
         let queried: Vec<_> = KINDS.iter().filter(of_queries).collect();
         let kinds: Vec<_> = KINDS.iter().filter(of_json).collect();
@@ -239,7 +239,7 @@ fn no_reading_of_a_request_repeats_a_text() {
                 format!("{name}=%FF{long}"),
             ] {
                 for kind in &queried {
-                    let Some((error, debug)) = shown((kind.queried)(&query)) else { continue };
+                    let Some((error, debug)) = shown((kind.from_query)(&query)) else { continue };
                     let of = format!("{} of {query:.40}", (kind.name)());
                     bounded(&error, &debug, SHORTER, &of);
                 }

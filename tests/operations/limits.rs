@@ -1,6 +1,7 @@
 //! What is too large, or cannot be a name, is refused with the limit and the field.
 
 mod listed;
+mod literals;
 
 use std::time::Duration;
 

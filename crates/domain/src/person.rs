@@ -137,8 +137,10 @@ pub struct Erasure {
 #[derive(Clone, Debug)]
 pub struct Traces {
     id: SubscriberId,
-    // The ids given by the engine and the addresses, each as it was given and as suppressions name it.
-    parts: Vec<String>,
+    // The ids given by the engine, as texts and as the quarantine shows bytes.
+    ids: Vec<String>,
+    // The addresses, each as it was given and as suppressions name it.
+    addresses: Vec<String>,
 }
 
 impl Traces {
@@ -148,9 +150,9 @@ impl Traces {
         own: impl IntoIterator<Item = InternalSubscriberId>,
         addresses: impl IntoIterator<Item = (Channel, String)>,
     ) -> Self {
-        let own = own.into_iter().flat_map(forms_of_id);
-        let parts = own.chain(addresses.into_iter().flat_map(forms)).collect();
-        Self { id: id.clone(), parts }
+        let ids = own.into_iter().flat_map(forms_of_id).collect();
+        let addresses = addresses.into_iter().flat_map(forms).collect();
+        Self { id: id.clone(), ids, addresses }
     }
 
     /// Adds the traces of a subscriber.
@@ -159,19 +161,21 @@ impl Traces {
         let Some(Subscriber { id, profile, .. }) = subscriber else { return self };
         let email = profile.email.as_ref().map(|email| (Channel::Email, email.to_string()));
         let phone = profile.phone.clone().map(|phone| (Channel::Sms, phone));
-        self.parts.extend(forms_of_id(*id));
-        self.parts.extend(email.into_iter().chain(phone).flat_map(forms));
+        self.ids.extend(forms_of_id(*id));
+        self.addresses.extend(email.into_iter().chain(phone).flat_map(forms));
         self
     }
 
-    /// Returns `true` if a text in `json` is the id of the subscriber, or has one of the traces or the
-    /// identifier of a subscription in it. An address within a longer word does not count.
+    /// Returns `true` if a text in `json` is the id of the subscriber, or has an id that the engine has
+    /// given, the identifier of a subscription or an address in it. An address within a longer word does
+    /// not count.
     pub fn are_in(&self, json: &Value) -> bool {
         let subscription = Subscription::part_of_subscriber(&self.id);
         let is_found = |text: &str| {
             text == self.id.as_str()
                 || has_subscription(text, &subscription)
-                || self.parts.iter().any(|part| has_word(text, part))
+                || self.ids.iter().any(|id| text.contains(id.as_str()))
+                || self.addresses.iter().any(|address| has_word(text, address))
         };
         let mut open = vec![json];
         while let Some(value) = open.pop() {
@@ -189,25 +193,27 @@ impl Traces {
     /// a record that cannot be read have no known bounds. The id that the host has given may be any
     /// word, and does not count.
     pub fn are_in_text(&self, text: &str) -> bool {
-        let mut telling = self.parts.iter().filter(|part| part.len() >= MIN_SEARCHED);
-        telling.any(|part| text.contains(part.as_str()))
+        let parts = self.ids.iter().chain(&self.addresses);
+        let mut searched = parts.filter(|part| part.len() >= MIN_SEARCHED);
+        searched.any(|part| text.contains(part.as_str()))
     }
 }
 
-// Returns `true` if `text` is `part`, or has it in it, and no letter or digit before or behind it.
-fn has_word(text: &str, part: &str) -> bool {
-    if part.len() < MIN_SEARCHED {
-        return text == part;
+// Returns `true` if `address` is in `text` without a letter or a digit before or behind it. A short
+// address has to be the whole text.
+fn has_word(text: &str, address: &str) -> bool {
+    if address.len() < MIN_SEARCHED {
+        return text == address;
     }
-    text.match_indices(part).any(|(at, _)| {
+    text.match_indices(address).any(|(at, _)| {
         let (before, found) = text.split_at(at);
-        let behind = found.strip_prefix(part).unwrap_or_default();
+        let behind = found.strip_prefix(address).unwrap_or_default();
         !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric)
     })
 }
 
-// Returns `true` if `text` has the identifier of a subscription that ends with `part`, or with `part`
-// and its contexts. An id may be the beginning of another one.
+// Returns `true` if `text` has the identifier of a subscription in which `part` names the subscriber. What
+// follows is the end, a quotation mark or the contexts: an id may be the beginning of another one.
 fn has_subscription(text: &str, part: &str) -> bool {
     let mut behind = text.split(part).skip(1);
     behind.any(|behind| {

@@ -44,7 +44,7 @@ pub struct Kind {
     /// Reads a request as `strict` does, but ignores unknown members.
     pub lenient: fn(&[u8]) -> Result<Value, Invalid>,
     /// Reads a request from a query and returns it as JSON.
-    pub queried: fn(&str) -> Result<Value, Invalid>,
+    pub from_query: fn(&str) -> Result<Value, Invalid>,
     /// Reads bytes as a request from JSON and as a query.
     check: fn(&[u8]),
 }
@@ -109,7 +109,7 @@ const fn kind<T: Shaped + Serialize + PartialEq + Debug>() -> Kind {
         name: type_name::<T>,
         strict: |bytes| json::read::<T>(bytes).map(|request| written(&request)),
         lenient: |bytes| json::read_lenient::<T>(bytes).map(|request| written(&request)),
-        queried: |text| query::read::<T>(text).map(|request| written(&request)),
+        from_query: |text| query::read::<T>(text).map(|request| written(&request)),
         check: |bytes| {
             check(json::read::<T>(bytes), json::read_lenient(bytes));
             if let Ok(text) = std::str::from_utf8(bytes) {
@@ -123,8 +123,8 @@ const fn kind<T: Shaped + Serialize + PartialEq + Debug>() -> Kind {
 ///
 /// # Panics
 ///
-/// If what is read strictly is read otherwise where unknown names are passed over, or after it was
-/// written, or a refusal names nothing.
+/// If a strict and a lenient reading differ, if a request is read otherwise after it was written, or if
+/// a refusal has no text.
 pub fn run(bytes: &[u8], effort: Effort) {
     effort.some_of(KINDS, 16).for_each(|kind| (kind.check)(bytes));
 }

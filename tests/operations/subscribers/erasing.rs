@@ -1,5 +1,8 @@
 //! A person's data: its export, and its erasure.
 
+mod answers;
+mod meanwhile;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +16,13 @@ use store::redb::RedbStore;
 use testkit::interposed::Interposed;
 use testkit::sealed::is_wanted;
 use testkit::tables;
+use tidings::SendError;
 use tidings::ids::NotificationId;
 use tidings::person::Erasure;
 use tidings::store::Table;
-use tidings::{Error, SendError};
 use uuid::Uuid;
 
-use crate::world::{World, email, in_app, on_both, only, parsed, wire};
+use crate::world::{World, in_app, on_both, parsed, wire};
 
 const CANARIES: [&str; 6] =
     ["Canaria", "canary@example.org", "+4299887766", "canary-id", "payload-canary", "canary-token"];
@@ -382,91 +385,6 @@ fn an_interrupted_erasure_goes_on() {
     });
 }
 
-/// A stored answer about a suppression names nothing but the address, in the form of suppressions: of the
-/// subscriber, of a recipient of an event, and of a message to a former address.
-#[test]
-fn an_erasure_reaches_answers_that_name_an_address_only() {
-    on_both(|world| {
-        world.active_integration("email", "mail");
-        world.workflow_of("mail", &[email()]);
-        world.in_app_workflow("news");
-        let canary = json!({ "subscriberId": "canary-id", "email": "Former-Canary@Example.org" });
-        world.subscriber(canary);
-        world.notify("mail", "canary-id");
-        assert_eq!(world.run_due().sent, 1);
-        let canary = json!({ "subscriberId": "canary-id", "email": "Event-Canary@Example.org" });
-        world.trigger(json!({ "name": "news", "to": canary }));
-        let present = json!({ "email": "Canary@Example.org", "phone": "+42 (99) 887766" });
-        world.env.subscribers().update("canary-id", &parsed(present)).unwrap();
-        let addresses = [
-            ("email", "Former-Canary@Example.org"),
-            ("email", "Event-Canary@Example.org"),
-            ("email", "Canary@Example.org"),
-            ("sms", "+42 (99) 887766"),
-        ];
-        for (channel, address) in addresses {
-            let add = json!({ "channel": channel, "address": address });
-            let once = world.env.idempotent(address).unwrap();
-            once.suppressions().add(&parsed(add)).unwrap();
-        }
-
-        let erased = world.env.subscribers().erase("canary-id").unwrap();
-
-        assert_eq!((erased.answers, erased.suppressions), (4, 4), "{erased:?}");
-        assert_eq!(world.records::<StoredAnswer>(), []);
-    });
-}
-
-/// The engine puts the id of a subscriber into the identifiers of subscriptions.
-#[test]
-fn an_erasure_reaches_answers_that_name_a_subscription_only() {
-    on_both(|world| {
-        world.bare_subscriber("canary-id");
-        let once = |key: &str| world.env.idempotent(key).unwrap();
-        let identifier = "tk_news:si_canary-id";
-        world.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
-        let name = parsed(json!({ "name": "News" }));
-        let updated = once("update").topics().update_subscription("news", identifier, &name);
-        assert_eq!(updated.unwrap_err().status(), 404);
-        let items = parsed(json!({ "subscriptions": [{ "identifier": identifier }] }));
-        let left = once("leave").topics().unsubscribe("news", &items);
-        assert!(matches!(left, Err(Error::Rejected(_))), "{left:?}");
-
-        assert_eq!(world.env.subscribers().erase("canary-id").unwrap().answers, 2);
-
-        nothing_is_left(&world.store);
-    });
-}
-
-/// Otherwise a call of theirs that is repeated happens again, and their messages that were put aside are
-/// never sent.
-#[test]
-fn an_erasure_leaves_what_has_longer_addresses_and_ids() {
-    on_both(|world| {
-        world.active_integration("email", "mail");
-        world.workflow_of("mail", &[email()]);
-        let own = json!({ "subscriberId": "eve", "email": "eve@canary.example", "phone": "1" });
-        world.subscriber(own);
-        for (id, email, phone) in
-            [("steve", "steve@canary.example", "11"), ("eve:2", "eve@canary.examples", "+1")]
-        {
-            let once = world.env.idempotent(id).unwrap();
-            let other = json!({ "subscriberId": id, "email": email, "phone": phone });
-            once.subscribers().create(&parsed(other)).unwrap();
-        }
-        put_aside_one(&world, "steve", (Table::Workflows, true));
-        let entry = only(world.engine.delivery().quarantined(10).unwrap());
-        let before = world.records::<StoredAnswer>();
-
-        let erased = world.env.subscribers().erase("eve").unwrap();
-
-        assert_eq!((erased.answers, erased.quarantined), (0, 0), "{erased:?}");
-        assert_eq!(world.records::<StoredAnswer>(), before);
-        assert!(world.engine.delivery().requeue(entry.id).unwrap());
-        assert_eq!(world.run_due().sent, 1);
-    });
-}
-
 /// Who wants no messages gets none, also as a subscriber who is created later.
 #[test]
 fn an_erased_address_stays_suppressed() {
@@ -505,131 +423,6 @@ fn an_erased_address_stays_suppressed() {
         // The host may remove it by the address.
         world.env.suppressions().remove(parsed(json!("email")), "canary@example.org").unwrap();
         assert!(find().is_none());
-        tables::check_indexes(&world.store);
-    });
-}
-
-/// A notification that is triggered between two transactions goes, too.
-#[test]
-fn an_erasure_tells_how_far_it_is_and_misses_nothing() {
-    on_both(|world| {
-        world.workflow_of("news", &[in_app()]);
-        for id in ["canary-id", "bob"] {
-            world.bare_subscriber(id);
-        }
-        for _ in 0..150 {
-            world.notify("news", "canary-id");
-        }
-        let mut seen: Vec<u64> = Vec::new();
-
-        let erased = world.env.subscribers().erase_with("canary-id", |so_far| {
-            seen.push(so_far.notifications);
-            world.notify("news", "canary-id");
-            world.notify("news", "bob");
-        });
-
-        assert_eq!(seen[..2], [64, 128]);
-        assert!(seen.is_sorted());
-        assert_eq!(erased.unwrap().notifications, 150 + seen.len() as u64);
-        assert_eq!(world.notifications(json!({ "subscriberIds": ["bob"] })).len(), seen.len());
-        nothing_is_left(&world.store);
-        tables::check_indexes(&world.store);
-    });
-}
-
-/// What such a notification has left in other tables goes as well, whenever it was triggered.
-#[test]
-fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
-    on_both(|world| {
-        fill(&world);
-        world.workflow_of("news", &[in_app()]);
-        (0..60).for_each(|_| _ = world.notify("news", "canary-id"));
-        let others: Vec<_> = (0..100).map(|number| format!("s{number}")).collect();
-        let mut calls = 0;
-
-        let erased = world.env.subscribers().erase_with("canary-id", |_| {
-            calls += 1;
-            // The erasure looks at them in two transactions.
-            let events = if calls == 1 { 6 } else { 0 };
-            (0..events).for_each(|_| _ = world.trigger(json!({ "name": "news", "to": others })));
-            let once = world.env.idempotent(format!("call {calls}")).unwrap();
-            let own = json!({
-                "name": "digest", "to": "canary-id", "payload": { "text": "payload-canary" },
-            });
-            once.events().trigger(&parsed(own)).unwrap();
-        });
-
-        assert_eq!(erased.unwrap().notifications, 71 + calls);
-        assert_eq!(calls, 2);
-        nothing_is_left(&world.store);
-        tables::check_indexes(&world.store);
-    });
-}
-
-/// What calls about the person have answered meanwhile goes as well.
-#[test]
-fn an_erasure_leaves_no_answers_of_calls_that_are_made_meanwhile() {
-    answers_meanwhile(|world| _ = world.tick());
-}
-
-/// The time of an answer is that of its call.
-#[test]
-fn an_erasure_leaves_no_answers_of_calls_that_are_made_under_an_earlier_clock() {
-    answers_meanwhile(|world| world.clock.set(world.now().before(Duration::from_secs(3_600))));
-}
-
-/// Erases a person about whom calls are made meanwhile, each behind a `change` of the clock.
-fn answers_meanwhile(change: impl Fn(&World)) {
-    on_both(|world| {
-        let upsert = |key: String, profile: Value| {
-            let once = world.env.idempotent(key).unwrap();
-            once.subscribers().upsert(&parsed(profile)).unwrap();
-        };
-        world.bare_subscriber("canary-id");
-        // More than a transaction looks at.
-        for call in 0..600 {
-            upsert(format!("call {call}"), json!({ "subscriberId": "bob" }));
-        }
-        let mut calls = 0;
-
-        let erased = world.env.subscribers().erase_with("canary-id", |_| {
-            calls += 1;
-            assert!(calls < 100, "it has no end");
-            change(&world);
-            // In front of the answers that were looked at.
-            let name = format!("name-canary {calls}");
-            let profile = json!({ "subscriberId": "canary-id", "firstName": name });
-            upsert(format!("a call {calls}"), profile);
-        });
-
-        assert_eq!(erased.unwrap().answers, calls);
-        assert!(calls > 0);
-        nothing_is_left(&world.store);
-        tables::check_indexes(&world.store);
-    });
-}
-
-/// A host that triggers events for the person all the time does not keep an erasure from its end.
-#[test]
-fn an_erasure_among_endless_events_ends() {
-    on_both(|world| {
-        world.workflow_of("news", &[in_app()]);
-        world.bare_subscriber("canary-id");
-        // More stored answers than a transaction looks at.
-        for call in 0..600 {
-            let once = world.env.idempotent(format!("call {call}")).unwrap();
-            once.subscribers().upsert(&parsed(json!({ "subscriberId": "bob" }))).unwrap();
-        }
-        let mut calls = 0;
-
-        let erased = world.env.subscribers().erase_with("canary-id", |_| {
-            calls += 1;
-            assert!(calls < 100, "it has no end");
-            world.notify("news", "canary-id");
-        });
-
-        assert_eq!(erased.unwrap().notifications, calls);
-        assert!(world.env.subscribers().find("canary-id").unwrap().is_none());
         tables::check_indexes(&world.store);
     });
 }

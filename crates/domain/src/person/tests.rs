@@ -31,7 +31,7 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         (json!(["bada@example.org", "ada@example.organic"]), false),
         // As in the transaction id of a host.
         (json!("welcome-ada@example.org-1"), true),
-        (json!(format!("order_{id}_2")), true),
+        (json!(format!("order{id}of2")), true),
         (json!("bada@example.org and ada@example.org"), true),
         (json!({ "phone": "+44201" }), false),
         (json!({ name.clone(): 1 }), false),

@@ -185,9 +185,9 @@ impl Leased {
         self.until == Timestamp::MAX || (!left.is_zero() && left >= span)
     }
 
-    // Returns `true` if another worker may have the task: the store has taken long, or the process was
-    // suspended. The attempt counts, so that this ends.
-    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+    // Returns `true` if another worker may have the task, because the store has taken long or the process
+    // was suspended. The attempt counts: the retry policy ends a task whose store is always too slow.
+    fn has_ended(&self, now: Timestamp) -> bool {
         !self.fits(now, Duration::ZERO)
     }
 }

@@ -175,7 +175,7 @@ fn link(
 }
 
 /// Stores that a message is about to be handed to its provider, if the integration wants that known
-/// after a crash. Returns `false` if another worker has the task, or may have it.
+/// after a crash. Returns `false` if another worker has the task.
 pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
     let integration = &delivery.integration;
     let tries = leased.task.tries();
@@ -186,8 +186,7 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
     let home = leased.task.home();
     engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
-        let is_own = |task: &Task| task.state.is_attempt(leased.attempt);
-        let Some(task) = found.filter(is_own).filter(|_| !leased.has_ended(tx.now())) else {
+        let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt)) else {
             return Ok(false);
         };
         tx.draft.writer.replace(&task, &task.clone().having(calling.clone()))?;

@@ -1,0 +1,134 @@
+//! What a host does while an erasure runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::tables;
+
+use super::{fill, nothing_is_left};
+use crate::world::{World, in_app, on_both, parsed};
+
+/// A notification that is triggered between two transactions goes, too.
+#[test]
+fn an_erasure_tells_how_far_it_is_and_misses_nothing() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        for id in ["canary-id", "bob"] {
+            world.bare_subscriber(id);
+        }
+        for _ in 0..150 {
+            world.notify("news", "canary-id");
+        }
+        let mut seen: Vec<u64> = Vec::new();
+
+        let erased = world.env.subscribers().erase_with("canary-id", |so_far| {
+            seen.push(so_far.notifications);
+            world.notify("news", "canary-id");
+            world.notify("news", "bob");
+        });
+
+        assert_eq!(seen[..2], [64, 128]);
+        assert!(seen.is_sorted());
+        assert_eq!(erased.unwrap().notifications, 150 + seen.len() as u64);
+        assert_eq!(world.notifications(json!({ "subscriberIds": ["bob"] })).len(), seen.len());
+        nothing_is_left(&world.store);
+        tables::check_indexes(&world.store);
+    });
+}
+
+/// What such a notification has left in other tables goes as well, whenever it was triggered.
+#[test]
+fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
+    on_both(|world| {
+        fill(&world);
+        world.workflow_of("news", &[in_app()]);
+        (0..60).for_each(|_| _ = world.notify("news", "canary-id"));
+        let others: Vec<_> = (0..100).map(|number| format!("s{number}")).collect();
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            // The erasure looks at them in two transactions.
+            let events = if calls == 1 { 6 } else { 0 };
+            (0..events).for_each(|_| _ = world.trigger(json!({ "name": "news", "to": others })));
+            let once = world.env.idempotent(format!("call {calls}")).unwrap();
+            let own = json!({
+                "name": "digest", "to": "canary-id", "payload": { "text": "payload-canary" },
+            });
+            once.events().trigger(&parsed(own)).unwrap();
+        });
+
+        assert_eq!(erased.unwrap().notifications, 71 + calls);
+        assert_eq!(calls, 2);
+        nothing_is_left(&world.store);
+        tables::check_indexes(&world.store);
+    });
+}
+
+/// What calls about the person have answered meanwhile goes as well.
+#[test]
+fn an_erasure_leaves_no_answers_of_calls_that_are_made_meanwhile() {
+    answers_meanwhile(|world| _ = world.tick());
+}
+
+/// The time of an answer is that of its call.
+#[test]
+fn an_erasure_leaves_no_answers_of_calls_that_are_made_under_an_earlier_clock() {
+    answers_meanwhile(|world| world.clock.set(world.now().before(Duration::from_secs(3_600))));
+}
+
+/// Erases a person about whom calls are made meanwhile, each behind a `change` of the clock.
+fn answers_meanwhile(change: impl Fn(&World)) {
+    on_both(|world| {
+        let upsert = |key: String, profile: Value| {
+            let once = world.env.idempotent(key).unwrap();
+            once.subscribers().upsert(&parsed(profile)).unwrap();
+        };
+        world.bare_subscriber("canary-id");
+        // More than a transaction looks at.
+        for call in 0..600 {
+            upsert(format!("call {call}"), json!({ "subscriberId": "bob" }));
+        }
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            assert!(calls < 100, "it has no end");
+            change(&world);
+            // In front of the answers that were looked at.
+            let name = format!("name-canary {calls}");
+            let profile = json!({ "subscriberId": "canary-id", "firstName": name });
+            upsert(format!("a call {calls}"), profile);
+        });
+
+        assert_eq!(erased.unwrap().answers, calls);
+        assert!(calls > 0);
+        nothing_is_left(&world.store);
+        tables::check_indexes(&world.store);
+    });
+}
+
+/// A host that triggers events for the person all the time does not keep an erasure from its end.
+#[test]
+fn an_erasure_among_endless_events_ends() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        world.bare_subscriber("canary-id");
+        // More stored answers than a transaction looks at.
+        for call in 0..600 {
+            let once = world.env.idempotent(format!("call {call}")).unwrap();
+            once.subscribers().upsert(&parsed(json!({ "subscriberId": "bob" }))).unwrap();
+        }
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            assert!(calls < 100, "it has no end");
+            world.notify("news", "canary-id");
+        });
+
+        assert_eq!(erased.unwrap().notifications, calls);
+        assert!(world.env.subscribers().find("canary-id").unwrap().is_none());
+        tables::check_indexes(&world.store);
+    });
+}
