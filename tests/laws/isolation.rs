@@ -1,6 +1,8 @@
 //! Environments and organizations do not see each other: every operation of one, with the identifiers of
 //! another one, does what it does if that one is empty.
 
+use std::fmt::{Debug, Display};
+
 use serde_json::{Value, json};
 use testkit::disk::Disk;
 use testkit::facade::restarted;
@@ -10,8 +12,9 @@ use testkit::requests::{self, Answer};
 use testkit::tables::{Entry, dump};
 use testkit::world::World;
 use testkit::{parsed, seeded};
-use tidings::Scope;
+use tidings::ids::EnvironmentId;
 use tidings::store::Table;
+use tidings::{Engine, Organization, Scope};
 use uuid::Uuid;
 
 // Records of environments themselves, which stay where an environment is emptied.
@@ -84,57 +87,93 @@ fn every_operation_of_an_environment_is_the_same_whatever_another_one_has() {
     assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
 }
 
+/// An organization beside one that has everything, and beside one that has nothing.
+struct Organizations {
+    /// The environments of the one that has everything.
+    theirs: Vec<EnvironmentId>,
+    full: &'static [Entry],
+    emptied: Vec<Entry>,
+}
+
+impl Organizations {
+    fn new() -> Self {
+        let theirs = seeded::world().organization.environments().list().unwrap();
+        let theirs = theirs.iter().map(|environment| environment.id).collect();
+        let mut all =
+            Self { theirs, full: seeded::with_second_organization(), emptied: Vec::new() };
+        all.emptied = all.full.iter().filter(|entry| !all.is_theirs(entry)).cloned().collect();
+        all
+    }
+
+    fn is_theirs(&self, (_, key, value): &Entry) -> bool {
+        let mut ids = self.theirs.iter().map(|id| Uuid::from(*id).into_bytes());
+        let has = |bytes: &[u8], id| bytes.windows(16).any(|part| part == id);
+        ids.any(|id| has(key, id) || has(value, id))
+    }
+
+    fn theirs_in(&self, world: &World) -> Vec<Entry> {
+        dump(&world.store).into_iter().filter(|entry| self.is_theirs(entry)).collect()
+    }
+
+    /// Checks that a call in the organization gives the same beside both. Returns what it gives.
+    fn same<T: PartialEq + Debug>(
+        &self,
+        what: impl Display,
+        call: impl Fn(&Engine, &Organization) -> T,
+    ) -> T {
+        let [full, empty] = [self.full, &self.emptied].map(seeded::copy_of);
+        let before = self.theirs_in(&full);
+        assert!(before.len() > 500 && self.theirs_in(&empty).is_empty());
+        // Both engines draw the same ids, whatever their worlds have drawn.
+        let [answer, expected] = [&full, &empty].map(|world| {
+            let engine = world.engine_with(restarted(5));
+            call(&engine, &engine.organization("other").unwrap())
+        });
+        assert_eq!(answer, expected, "{what} shows another");
+        assert!(self.theirs_in(&full) == before, "{what} changes another");
+        answer
+    }
+}
+
 /// The same of two organizations, with the environments and keys of the other one.
 #[test]
 fn every_operation_of_an_organization_is_the_same_whatever_another_one_has() {
-    let theirs = seeded::world().organization.environments().list().unwrap();
-    let ids: Vec<_> = theirs.iter().map(|one| Uuid::from(one.id).into_bytes()).collect();
-    let has = |bytes: &[u8]| ids.iter().any(|id| bytes.windows(id.len()).any(|part| part == id));
-    let is_theirs = |(_, key, value): &Entry| has(key) || has(value);
-    let of_them = |world: &World| {
-        let mut entries = dump(&world.store);
-        entries.retain(is_theirs);
-        entries
+    let organizations = Organizations::new();
+    let of_all = |request: &Value| {
+        let name = request[0].as_str().unwrap_or_default();
+        name.starts_with("delivery.") || name.starts_with("engine.")
     };
-    let entries = seeded::with_second_organization();
-    let emptied: Vec<_> = entries.iter().filter(|entry| !is_theirs(entry)).cloned().collect();
-    // Both draw the same ids, whatever their worlds have drawn.
-    let engine_of = |world: &World| world.engine_with(restarted(5));
-    let name_of = |request: &Value| request[0].as_str().unwrap_or_default().to_owned();
-    let of_all = |name: &str| name.starts_with("delivery.") || name.starts_with("engine.");
     let (mut done, mut refused) = (0, 0);
-    for request in requests::sound().iter().filter(|request| !of_all(&name_of(request))) {
-        let (full, empty) = (seeded::copy_of(entries), seeded::copy_of(&emptied));
-        let before = of_them(&full);
-        assert_eq!((before.len() > 500, of_them(&empty).len()), (true, 0), "{}", before.len());
-        let call = |world: &World| {
-            let engine = engine_of(world);
-            let own = engine.organization("other").unwrap().development().unwrap();
-            requests::call(&engine, &own, request)
-        };
-        let (answer, expected) = (call(&full), call(&empty));
-        assert_eq!(requests::text(&answer), requests::text(&expected), "{request} shows another");
-        assert!(of_them(&full) == before, "{request} changes another");
-        match answer {
-            Ok(_) => done += 1,
-            Err(_) => refused += 1,
-        }
+    for request in requests::sound().iter().filter(|request| !of_all(request)) {
+        let (is_done, _) = organizations.same(request, |engine, organization| {
+            let own = organization.development().unwrap();
+            let answer = requests::call(engine, &own, request);
+            (answer.is_ok(), requests::text(&answer))
+        });
+        *if is_done { &mut done } else { &mut refused } += 1;
     }
     println!("{done} requests are done beside another organization, and {refused} refused");
     assert!(done > 100 && refused > 20, "{done} are done, and {refused} refused");
+}
 
-    let (full, empty) = (seeded::copy_of(entries), seeded::copy_of(&emptied));
-    let before = of_them(&full);
-    let by_the_host = |world: &World| {
-        let organization = engine_of(world).organization("other").unwrap();
-        let environments = organization.environments();
-        let update = parsed(json!({ "name": "New" }));
-        let get = |id| format!("{:?} {:?}", environments.get(id), environments.update(id, &update));
-        let foreign: Vec<_> = theirs.iter().map(|one| get(one.id)).collect();
-        (format!("{:?}", environments.list()), foreign)
-    };
-    assert_eq!(by_the_host(&full), by_the_host(&empty));
-    assert!(of_them(&full) == before);
+/// A host that names an environment of another organization finds none.
+#[test]
+fn an_organization_has_its_own_environments_only() {
+    let organizations = Organizations::new();
+    let update = parsed(json!({ "name": "New" }));
+    let text = |answer: tidings::Result<_>| format!("{answer:?}");
+    organizations.same("a list", |_, organization| {
+        let all = organization.environments().list().unwrap();
+        assert!(!all.is_empty());
+        format!("{all:?}")
+    });
+    for id in &organizations.theirs {
+        let answers = organizations.same(id, |_, organization| {
+            let environments = organization.environments();
+            [environments.get(*id), environments.update(*id, &update)].map(text)
+        });
+        assert!(answers.iter().all(|answer| answer.contains("NotFound")), "{answers:?}");
+    }
 }
 
 #[test]

@@ -123,7 +123,7 @@ enum Callback {
 
 const CALLBACKS: usize = 10;
 
-/// Code of the host that panics now and then.
+/// Code of the host, of which some calls panic.
 #[derive(Clone, Debug, Default)]
 struct Host {
     clock: ManualClock,
@@ -224,7 +224,7 @@ struct Storm<'w> {
     host: &'w Host,
     scopes: [Scope; 2],
     folder: TempDir,
-    /// What is requested at first: what deletes nothing, and then everything.
+    /// The requests that are made first: those that delete nothing, and then all.
     first: Vec<&'static Value>,
     /// Number of requests that were begun.
     requests: AtomicUsize,

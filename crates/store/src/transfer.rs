@@ -27,7 +27,7 @@ const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 pub struct CopyProgress {
     /// The table that is being copied or compared.
     pub table: &'static str,
-    /// Whether the copy is being compared with its origin. The environments are copied behind that.
+    /// Whether the copy is being compared with its origin. The environments are copied after that.
     pub is_comparing: bool,
     /// The number of entries that were copied, or compared.
     pub entries: u64,

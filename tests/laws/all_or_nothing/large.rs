@@ -13,8 +13,8 @@ use testkit::world::World;
 use super::faults::{ask, assert_is_fault};
 use crate::large;
 
-/// Wherever such an operation fails, each of its transactions has happened as a whole or not at all:
-/// nothing contradicts anything. When it is called again, it does what is left.
+/// Wherever such an operation fails, each of its transactions has happened as a whole or not at all, and
+/// the indexes agree with the records. A repeated call does the rest.
 ///
 /// The last commit of each fails. `TIDINGS_FAULTS` is the number of calls of the store, and of commits,
 /// that fail one after the other for each operation: evenly spread ones, or all of them if it is `all`.
@@ -58,7 +58,7 @@ fn said(request: &Value) -> String {
     request.to_string().chars().take(60).collect()
 }
 
-// Returns `true` if the fault was reported, and not in what is done behind an answer.
+// Returns `true` if the call has failed. A fault in the upkeep behind an answer is not reported.
 fn fails_at((point, after): (Point, usize), request: &Value, expected: &Rows) -> bool {
     let at = || format!("{} {point:?} {after}", said(request));
     let world = world();
