@@ -1,6 +1,7 @@
 //! Backups and copies are the state of one moment, whole or not there.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
@@ -237,6 +238,10 @@ fn a_compaction_that_is_ended_leaves_the_file_as_it_was() {
     assert!(copy().engine.backup(&shop).unwrap().is_finished);
     let stopped = RedbStore::compact_with(&shop, &mut |_| ControlFlow::Break(())).unwrap();
     assert!(!stopped.is_finished);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let mut panics = |_: &_| panic!("a host may panic");
+    let ended = catch_unwind(AssertUnwindSafe(|| RedbStore::compact_with(&shop, &mut panics)));
+    assert!(ended.is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert!(dump(&RedbStore::open(&shop).unwrap()) == seeded::entries());
     let mut told = 0;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::connection::ChannelConnection;
 use crate::endpoint::ChannelEndpoint;
-use crate::ids::{InternalSubscriberId, SubscriberId};
+use crate::ids::{IdempotencyKey, InternalSubscriberId, SubscriberId};
 use crate::message::Message;
 use crate::notification::Notification;
 use crate::preference::SubscriberPreference;
@@ -189,13 +189,25 @@ impl Traces {
         false
     }
 
-    /// Returns `true` if `text` has one of the traces in it, also within a longer address: the texts in
-    /// a record that cannot be read have no known bounds. The id that the host has given may be any
-    /// word, and does not count.
-    pub fn are_in_text(&self, text: &str) -> bool {
-        let parts = self.ids.iter().chain(&self.addresses);
-        let mut searched = parts.filter(|part| part.len() >= MIN_SEARCHED);
-        searched.any(|part| text.contains(part.as_str()))
+    /// Returns `true` if `text`, with escapes for bytes that are not printable ASCII, has one of the
+    /// traces in it, also within a longer address: the texts in a record that cannot be read have no
+    /// known bounds. The id that the host has given may be any word, and does not count.
+    pub fn are_in_escaped(&self, text: &str) -> bool {
+        self.ids
+            .iter()
+            .chain(self.searched_addresses())
+            .any(|part| text.contains(part.as_str()) || text.contains(&escaped(part.as_bytes())))
+    }
+
+    /// Returns `true` if an idempotency key has one of the traces in it, as [`are_in`](Self::are_in)
+    /// does. A key that is the id that the host has given may be about something else.
+    pub fn are_in_key(&self, key: &IdempotencyKey) -> bool {
+        self.ids.iter().any(|id| key.as_str().contains(id.as_str()))
+            || self.searched_addresses().any(|address| has_word(key.as_str(), address))
+    }
+
+    fn searched_addresses(&self) -> impl Iterator<Item = &String> {
+        self.addresses.iter().filter(|address| address.len() >= MIN_SEARCHED)
     }
 }
 
@@ -205,26 +217,43 @@ fn has_word(text: &str, address: &str) -> bool {
     if address.len() < MIN_SEARCHED {
         return text == address;
     }
-    text.match_indices(address).any(|(at, _)| {
-        let (before, found) = text.split_at(at);
-        let behind = found.strip_prefix(address).unwrap_or_default();
-        !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric)
-    })
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(address) {
+        if !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric) {
+            return true;
+        }
+        // The next one may begin within this one, behind a sign.
+        let found = rest.get(before.len()..).unwrap_or_default();
+        let behind_sign = found.split_once(|one: char| !one.is_alphanumeric());
+        rest = behind_sign.map_or("", |(_, behind)| behind);
+    }
+    false
 }
 
 // Returns `true` if `text` has the identifier of a subscription in which `part` names the subscriber. What
-// follows is the end, a quotation mark or the contexts: an id may be the beginning of another one.
+// follows is the end, the contexts, or a quotation mark if the identifier is quoted: an id may be the
+// beginning of another one, and have quotation marks in it.
 fn has_subscription(text: &str, part: &str) -> bool {
-    let mut behind = text.split(part).skip(1);
-    behind.any(|behind| {
-        behind.is_empty() || behind.starts_with(['`', '"']) || behind.starts_with(":ctx_")
+    let Some(start) = text.find(Subscription::MADE) else { return false };
+    let quotes = ['`', '"'].map(|quote| (quote, text.find(quote)));
+    text.match_indices(part).any(|(at, _)| {
+        let behind = text.get(at + part.len()..).unwrap_or_default();
+        let ends_quoted = quotes.iter().any(|(quote, first)| {
+            first.is_some_and(|first| first < at) && behind.starts_with(*quote)
+        });
+        start < at && (behind.is_empty() || ends_quoted || behind.starts_with(":ctx_"))
     })
 }
 
 // An id as text, and its last bytes as the quarantine shows bytes.
 fn forms_of_id(id: InternalSubscriberId) -> [String; 2] {
     let tail: Vec<u8> = Uuid::from(id).as_bytes().iter().skip(SHARED).copied().collect();
-    [id.to_string(), tail.escape_ascii().to_string()]
+    [id.to_string(), escaped(&tail)]
+}
+
+// Bytes as the quarantine shows them.
+fn escaped(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
 }
 
 // An address as it was given, and as suppressions name it.

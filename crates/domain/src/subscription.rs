@@ -136,13 +136,16 @@ impl Subscription {
         subscriber: &SubscriberId,
         contexts: &ContextSet,
     ) -> Result<SubscriptionIdentifier, Invalid> {
-        let mut name = format!("tk_{topic}{}", Self::part_of_subscriber(subscriber));
+        let mut name = format!("{}{topic}{}", Self::MADE, Self::part_of_subscriber(subscriber));
         if !contexts.is_empty() {
             name.push_str(":ctx_");
             name.push_str(contexts.canonical());
         }
         SubscriptionIdentifier::new(name)
     }
+
+    /// The beginning of such an identifier.
+    pub(crate) const MADE: &str = "tk_";
 
     /// Returns the part of such an identifier that names the subscriber.
     pub(crate) fn part_of_subscriber(subscriber: &SubscriberId) -> String {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Point;
+use tidings::integration::{IntegrationUpdate, OnUnknown};
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
 use tidings::{Delivery, Engine, Error, ProviderReceipt, SendError};
@@ -141,6 +142,35 @@ fn suspended(on_unknown: &str) -> usize {
         superseded += counts.superseded;
     }
     superseded
+}
+
+/// An integration may want a call known before it is made, and the store may take longer than the lease
+/// to note it. Nobody knows later that there was no call.
+#[test]
+fn a_call_that_is_noted_too_late_is_not_made() {
+    for point in [Point::Commit, Point::Committed] {
+        for (on_unknown, then) in [
+            (OnUnknown::ResendWithKey, Counts { sent: 1, ..SUPERSEDED }),
+            (OnUnknown::GiveUp, Counts { failed: 1, ..SUPERSEDED }),
+        ] {
+            let world = World::in_memory();
+            let id = queued_email(&world);
+            let integrations = world.env.integrations();
+            let integration = only(integrations.list().unwrap());
+            let update = IntegrationUpdate::default().on_unknown(on_unknown);
+            integrations.update(integration.id, &update).unwrap();
+            let clock = world.clock.clone();
+            // The first commit is that of the claim.
+            world.store.pause(point, 1, move || clock.advance(LEASE));
+
+            assert_eq!(world.run_due(), then, "{on_unknown:?}, {point:?}");
+
+            let attempts: Vec<_> = world.outbox.sent().iter().map(Delivery::attempt).collect();
+            assert_eq!(attempts, if then.sent == 1 { vec![2] } else { Vec::new() });
+            let last = log(&world.notification(id), 0).pop().unwrap();
+            assert_eq!(last, if then.sent == 1 { "message_sent" } else { "answer_lost" });
+        }
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         (json!(format!("tk_news:si_{name}:ctx_tenant:acme")), true),
         (json!(format!("tk_news:si_{name}-2")), false),
         (json!(format!("tk_news:si_{name}:2 and tk_news:si_{name}|x")), false),
+        (json!([format!("tk_news:si_{name}`"), format!("tk_news:si_{name}\"2\"")]), false),
+        (json!([format!("x:si_{name}"), format!("`x:si_{name}`")]), false),
         (json!(["bada@example.org", "ada@example.organic"]), false),
         // As in the transaction id of a host.
         (json!("welcome-ada@example.org-1"), true),
@@ -40,8 +42,41 @@ fn a_record_is_recognized_by_ids_and_addresses() {
     ] {
         assert_eq!(traces.are_in(&value), expected, "{value}");
     }
-    assert!(!traces.are_in_text(&name));
+    assert!(!traces.are_in_escaped(&name));
+    for (key, expected) in
+        [("erase-ada@example.org", true), (&name, false), ("bada@example.org", false)]
+    {
+        assert_eq!(traces.are_in_key(&key.parse().unwrap()), expected, "{key}");
+    }
     let short = Traces::of(&ada.subscriber_id, [], [(Channel::Sms, "1".to_owned())]);
     assert!(short.are_in(&json!({ "phone": "1" })) && !short.are_in(&json!("1 of 1")));
-    assert!(!short.are_in_text("1"));
+    assert!(!short.are_in_escaped("1"));
+}
+
+/// One row per text: whether it has the number, which may begin within itself.
+#[test]
+fn an_address_may_begin_within_one_that_is_longer() {
+    let number = (Channel::Sms, "12-12".to_owned());
+    let traces = Traces::of(&ada().subscriber_id, [], [number]);
+    for (text, expected) in [
+        ("x12-12-12", true),
+        ("12-12", true),
+        ("x12-123 and 12-12", true),
+        ("ü12-12 12-12", true),
+        ("x12-12-121", false),
+        ("112-12", false),
+    ] {
+        assert_eq!(traces.are_in(&json!(text)), expected, "{text}");
+    }
+}
+
+/// The quarantine shows bytes that are not printable ASCII, and some that are, as escapes.
+#[test]
+fn an_address_is_recognized_among_escapes() {
+    for address in ["o'ada@example.org", "ädä@example.org", "ada@example.org"] {
+        let email = (Channel::Email, address.to_owned());
+        let traces = Traces::of(&ada().subscriber_id, [], [email]);
+        let text = format!("\u{1}{address}\u{2}").as_bytes().escape_ascii().to_string();
+        assert!(traces.are_in_escaped(&text), "{text}");
+    }
 }

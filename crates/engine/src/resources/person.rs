@@ -349,7 +349,9 @@ impl Eraser<'_, '_> {
     fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
         let is_about = match &answer.outcome {
             CallOutcome::Begun | CallOutcome::BegunAs(_) => false,
-            CallOutcome::Done(json) | CallOutcome::Refused(json) => self.traces.are_in(json),
+            CallOutcome::Done(json) | CallOutcome::Refused(json) => {
+                self.traces.are_in(json) || self.traces.are_in_key(&answer.key)
+            }
         };
         if is_about {
             self.tx.remove(answer)?;

@@ -19,22 +19,34 @@ pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> 
     let whole = fs::canonicalize(path).map_err(failed)?;
     let source = RedbStore::open(&whole)?;
     source.checkpoint()?;
-    let place = beside(&whole);
+    let copy = Copy(beside(&whole));
     // An interrupted compaction has left a copy, which may have entries that were removed since.
-    let remove_copy = || {
-        [partial(&place), place.clone()].iter().try_for_each(|left| remove(left).map_err(failed))
-    };
-    remove_copy()?;
-    let copied = backup(&source, &place, progress)?;
+    copy.remove().map_err(failed)?;
+    let copied = backup(&source, &copy.0, progress)?;
     if !copied.is_finished {
-        remove_copy()?;
+        copy.remove().map_err(failed)?;
         return Ok(copied);
     }
-    fs::rename(&place, &whole).map_err(failed)?;
+    fs::rename(&copy.0, &whole).map_err(failed)?;
     // The lock of the old file ends behind the move, so that nobody opens it in between.
     drop(source);
     sync_folder(&whole).map_err(failed)?;
     Ok(copied)
+}
+
+/// The copy that a compaction makes, which is removed if the compaction fails or if `progress` panics.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn remove(&self) -> io::Result<()> {
+        [partial(&self.0), self.0.clone()].iter().try_for_each(|left| remove(left))
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        drop(self.remove());
+    }
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -1,7 +1,10 @@
-//! Stored answers of calls about a person, and what looks like them.
+//! Stored answers and entries of the quarantine about a person, and what looks like them.
 
 use domain::idempotency::StoredAnswer;
+use domain::quarantine::Quarantined;
 use serde_json::json;
+use testkit::sealed::is_wanted;
+use testkit::tables;
 use tidings::Error;
 use tidings::store::Table;
 
@@ -41,6 +44,65 @@ fn an_erasure_reaches_answers_that_name_an_address_only() {
         assert_eq!((erased.answers, erased.suppressions), (4, 4), "{erased:?}");
         assert_eq!(world.records::<StoredAnswer>(), []);
     });
+}
+
+/// A host may put an address into the keys of its calls, whose answers may name nobody.
+#[test]
+fn an_erasure_reaches_answers_whose_keys_name_an_address() {
+    on_both(|world| {
+        for who in ["bob", "canary-id", "canary"] {
+            let email = format!("{who}@example.org");
+            world.subscriber(json!({ "subscriberId": who, "email": email }));
+        }
+        let once = |key: &str| world.env.idempotent(key).unwrap();
+        once("merge canary@example.org").subscribers().delete("bob").unwrap();
+        once("canary").topics().create(&parsed(json!({ "key": "news" }))).unwrap();
+        once("scanary@example.org").topics().create(&parsed(json!({ "key": "more" }))).unwrap();
+
+        assert_eq!(world.env.subscribers().erase("canary").unwrap().answers, 1);
+
+        let left: Vec<_> = world.records::<StoredAnswer>().into_iter().map(|it| it.key).collect();
+        assert_eq!(
+            left.iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
+            ["canary", "scanary@example.org"]
+        );
+    });
+}
+
+/// The quarantine shows the bytes of a record with escapes. Here they are what is left of a subscriber of
+/// whom only the address is known.
+#[test]
+fn an_erasure_reaches_entries_of_the_quarantine_with_escapes_in_an_address() {
+    if is_wanted() {
+        return;
+    }
+    for address in ["canary@example.org", "o'canary@example.org", "cänary@example.org"] {
+        on_both(|world| {
+            world.active_integration("email", "mail");
+            world.workflow_of("mail", &[email()]);
+            let canary = json!({ "subscriberId": "canary-id", "email": address });
+            let receipt = world.trigger(json!({ "name": "mail", "to": canary }));
+            let rows = tables::dump(&world.store).into_iter();
+            let rows: Vec<_> = rows.filter(|row| row.0 == Table::Notifications).collect();
+            for (table, key, sound) in &rows {
+                let damaged = [&[0xff], &sound[1..]].concat();
+                tables::put(&world.store, *table, key, Some(&damaged));
+            }
+            world.run_due();
+            for (table, key, sound) in &rows {
+                tables::put(&world.store, *table, key, Some(sound));
+            }
+            let id = only(receipt.notifications).notification_id;
+            world.env.notifications().delete(id).unwrap();
+            world.env.subscribers().delete("canary-id").unwrap();
+            world.subscriber(canary);
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!(erased.quarantined, 1, "{address}: {erased:?}");
+            assert_eq!(world.records::<Quarantined>(), []);
+        });
+    }
 }
 
 /// The engine puts the id of a subscriber into the identifiers of subscriptions.

@@ -167,7 +167,8 @@ impl DeliveryQueue<'_> {
         if let Some(until) = circuits.begin(integration, now) {
             return Ok(Done::Held(until));
         }
-        if !send::note_call(self.engine, leased, &delivery)? {
+        let is_noted = send::note_call(self.engine, leased, &delivery)?;
+        if !is_noted || leased.has_ended(self.engine.now()) {
             return Ok(Done::Superseded);
         }
         let result = send::send(self.engine, &delivery);

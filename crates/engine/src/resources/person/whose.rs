@@ -140,7 +140,7 @@ impl Person {
         let is_known = |id: NotificationId| self.notifications.binary_search(&id.ordinal()).is_ok();
         is_subscriber
             || notification.is_some_and(is_known)
-            || [key, value].into_iter().any(|text| traces.are_in_text(text))
+            || [key, value].into_iter().any(|text| traces.are_in_escaped(text))
             || task.as_ref().is_some_and(|task| traces.are_in(task))
     }
 
