@@ -7,6 +7,7 @@
 
 use std::env;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,7 +88,9 @@ fn a_rebuild_of_addresses_touches_as_many_rows_in_a_larger_environment() {
             store::write(&noted, |tx| tx.insert(&one)).unwrap();
         }
         noted.take();
-        store::addresses::rebuild(&noted, home.environment_id).unwrap();
+        let goes_on = &mut |_, _| ControlFlow::Continue(());
+        let rebuilt = store::addresses::rebuild(&noted, home.environment_id, goes_on);
+        assert!(rebuilt.unwrap().is_continue());
         most_of(&noted)
     };
     let (few, many) = (most(1_500), most(4_500));

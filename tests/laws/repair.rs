@@ -1,6 +1,7 @@
 //! Whatever is wrong with a store, a check finds it and a repair mends it.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -108,6 +109,72 @@ fn a_check_and_a_repair_end_when_they_are_told_to() {
     let whole = world.engine.check().unwrap();
     assert_eq!((check.records, check.is_finished), (whole.records, false));
     assert!(!world.engine.repair_with(activity).unwrap().is_finished);
+}
+
+#[test]
+fn a_repair_that_is_ended_goes_on() {
+    let damaged = || {
+        let world = copy();
+        for table in [Table::Addresses, Table::ActivitySegments] {
+            let (_, key, _) = of_entries(table).next().unwrap();
+            put(&world.store, table, key, None);
+        }
+        world
+    };
+    let mut last = 0;
+    loop {
+        last += 1;
+        let (world, mut told) = (damaged(), 0);
+        let report = world.engine.repair_with(|at| {
+            let is_made_anew = ["addresses", "activity_segments"].contains(&at.table);
+            told += u32::from(is_made_anew);
+            if told == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let report = report.unwrap();
+        if report.is_finished {
+            assert!(report.rebuilt.len() == 1 && last > 4, "{report:?}, {last}");
+            break;
+        }
+        assert!(world.engine.repair().unwrap().is_finished);
+        assert_eq!(world.engine.check().unwrap().findings, [], "ended after {last}");
+    }
+}
+
+#[test]
+fn a_rebuild_of_the_indexes_ends_when_it_is_told_to() {
+    let (mut last, mut tables) = (0, BTreeSet::new());
+    loop {
+        last += 1;
+        let world = copy();
+        let (mut told, mut rows) = (0, 0);
+        let rebuild = world.env.notifications().rebuild_index_with(|at| {
+            assert!(at.rows >= rows, "rows are counted up");
+            (told, rows) = (told + 1, at.rows);
+            tables.insert(at.table);
+            if told == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let rebuild = rebuild.unwrap();
+        assert_eq!(rebuild.rows, rows);
+        assert_eq!(world.engine.check().unwrap().findings, [], "ended after {last}");
+        if rebuild.is_finished {
+            assert!(told < last);
+            break;
+        }
+        assert_eq!(told, last);
+        world.env.notifications().rebuild_index().unwrap();
+        assert_eq!(world.engine.check().unwrap().findings, [], "begun again after {last}");
+    }
+    let indexes = [
+        Table::Addresses,
+        Table::NotificationOutcomes,
+        Table::DeadLetters,
+        Table::ActivitySegments,
+    ];
+    assert!(indexes.iter().all(|table| tables.contains(table.name())), "{tables:?}");
+
+    let world = copy();
+    let check = world.env.notifications().check_index_with(|_| ControlFlow::Break(())).unwrap();
+    assert!(!check.is_finished && world.env.notifications().check_index().unwrap().is_finished);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::Ordinal;
 use store::layout::{self, SegmentPart};
-use store::{Order, ReadRecords, Result, Snapshot, Table};
+use store::{OnRows, Order, ReadRecords, Result, Snapshot, Table};
 
 use crate::append::Runs;
 use crate::block::{Block, Directory};
@@ -32,6 +32,8 @@ pub struct IndexCheck {
     pub segments: u32,
     /// The contradictions. Empty if the index is sound.
     pub disagreements: Vec<Disagreement>,
+    /// `true` if everything was compared; `false` if `progress` has ended the comparison.
+    pub is_finished: bool,
 }
 
 /// A contradiction between the activity index and the notifications.
@@ -78,16 +80,21 @@ pub enum Disagreement {
 
 impl ActivityIndex {
     /// Compares the index of an environment with its notifications. The comparison reads all of
-    /// both.
-    pub fn check(&self, snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<IndexCheck> {
+    /// both. Ends if `progress` breaks.
+    pub fn check(
+        &self,
+        snapshot: &dyn Snapshot,
+        environment: EnvironmentId,
+        progress: &mut OnRows<'_>,
+    ) -> Result<IndexCheck> {
         let Some(head) = Head::find(snapshot, environment)? else {
-            return Ok(IndexCheck::default());
+            return Ok(IndexCheck { is_finished: true, ..IndexCheck::default() });
         };
         let cache = Cache::load(snapshot, environment, &head)?;
         let mut checking =
             Checking { snapshot, environment, head, cache, check: IndexCheck::default() };
-        checking.all()?;
-        Ok(checking.check)
+        let is_finished = checking.all(progress)?.is_continue();
+        Ok(IndexCheck { is_finished, ..checking.check })
     }
 }
 
@@ -103,7 +110,7 @@ struct Checking<'s> {
 type Contents = (Vec<i64>, Vec<(Term, Set)>);
 
 impl Checking<'_> {
-    fn all(&mut self) -> Result<()> {
+    fn all(&mut self, progress: &mut OnRows<'_>) -> Result<ControlFlow<()>> {
         let size = u64::from(self.head.segment_size);
         let mut gone = BTreeSet::new();
         let mut start = self.head.start(self.head.lowest().min(self.head.open()));
@@ -113,14 +120,21 @@ impl Checking<'_> {
             self.segment(start, &all)?;
             self.transactions(&all)?;
             gone.extend(all.gone.iter().copied().filter(|ordinal| *ordinal >= self.head.floor));
+            if progress(Table::ActivitySegments, end - start).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             start = end;
         }
         self.check.notifications = self.head.next - self.head.floor - gone.len() as u64;
         self.deleted(&gone)?;
         for merged in self.cache.sealed().merged() {
             self.span(merged)?;
+            if progress(Table::ActivitySegments, 1).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        self.runs()
+        self.runs()?;
+        Ok(ControlFlow::Continue(()))
     }
 
     // Compares the terms of a span with those of its segments.

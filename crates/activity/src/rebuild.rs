@@ -11,7 +11,7 @@ use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use store::{
-    Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
+    OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
 };
 
 use crate::append::{Runs, put_facets};
@@ -35,13 +35,18 @@ const RESTARTS: u32 = 8;
 impl ActivityIndex {
     /// Rebuilds the index of an environment from its notifications. The old one is in use until
     /// then; other threads may go on reading and writing. An environment without a head and without
-    /// notifications has no index.
+    /// notifications has no index. Ends if `progress` breaks, with the old index in use.
     ///
     /// # Errors
     ///
     /// [`Corrupt`](store::Error::Corrupt), if a notification cannot be read, or two steps do not
     /// come further.
-    pub fn rebuild(&self, store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+    pub fn rebuild(
+        &self,
+        store: &dyn Store,
+        environment: EnvironmentId,
+        progress: &mut OnRows<'_>,
+    ) -> Result<ControlFlow<()>> {
         let known = self.environment(environment);
         // Nothing is sealed meanwhile.
         let mut upkeep = known.upkeep.lock();
@@ -57,13 +62,16 @@ impl ActivityIndex {
             }
         })?;
         // A generation without a head would be extra to a check.
-        let Some(known) = known else { return remove_all(store, environment) };
+        let Some(known) = known else {
+            remove_all(store, environment)?;
+            return Ok(ControlFlow::Continue(()));
+        };
         for _ in 0..=RESTARTS {
             let start = |txn: &mut dyn Transaction| Building::start(txn, environment, known, above);
             let building = store::write_in(store, environment, start)?;
             above = building.head.generation;
-            if building.run(store)? {
-                return Ok(());
+            if let Some(ended) = building.run(store, progress)? {
+                return Ok(ended);
             }
         }
         Err(corrupt(Table::ActivityDeleted, "the mark of a rebuild is removed again and again"))
@@ -124,15 +132,23 @@ impl Building {
         (self.head.sealed, self.tail)
     }
 
-    // Does all parts. Returns `false` if the generation was removed meanwhile.
-    fn run(mut self, store: &dyn Store) -> Result<bool> {
+    // Does all parts. Returns `None` if the generation was removed meanwhile.
+    fn run(
+        mut self,
+        store: &dyn Store,
+        progress: &mut OnRows<'_>,
+    ) -> Result<Option<ControlFlow<()>>> {
         let mut is_stuck = false;
         loop {
             let before = self.progress();
             match self.step(store)? {
-                Part::Last => return Ok(true),
-                Part::Removed => return Ok(false),
+                Part::Last => return Ok(Some(ControlFlow::Continue(()))),
+                Part::Removed => return Ok(None),
                 Part::Done => {}
+            }
+            let rows = self.tail.saturating_sub(before.1);
+            if progress(Table::ActivitySegments, rows).is_break() {
+                return Ok(Some(ControlFlow::Break(())));
             }
             // One step without progress means that others have added more meanwhile.
             let goes_on = self.progress() > before;
@@ -149,13 +165,11 @@ impl Building {
         if next - self.head.sealed >= size {
             return self.seal(store);
         }
-        while next.saturating_sub(self.tail) > STEP {
+        if next.saturating_sub(self.tail) > STEP {
             let range = self.tail..self.tail + STEP;
             let is_there = self.write(store, |txn| self.put_tail(txn, range.clone()))?;
-            if !is_there {
-                return Ok(Part::Removed);
-            }
             self.tail = range.end;
+            return Ok(if is_there { Part::Done } else { Part::Removed });
         }
         store::write_in(store, self.environment, |txn| self.finish(txn))
     }

@@ -1,12 +1,12 @@
 //! Search for contradictions in a store.
 
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 pub use activity::{Disagreement, IndexCheck, Term};
 use domain::ids::EnvironmentId;
 pub use store::check::{Problem, TableFinding};
-use store::{Snapshot, Table};
+use store::{OnRows, Snapshot, Table};
 
 use crate::{Engine, Result, trace};
 
@@ -26,11 +26,22 @@ pub struct StoreCheck {
     pub is_finished: bool,
 }
 
-/// Progress of a check or of a repair.
+/// Result of making the indexes of the activity list of an environment anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use = "it says whether the rebuild is finished"]
+pub struct IndexRebuild {
+    /// Number of rows that were looked at.
+    pub rows: u64,
+    /// `true` if the new indexes are in use; `false` if `progress` has ended the rebuild.
+    pub is_finished: bool,
+}
+
+/// Progress of a check, of a repair, or of a rebuild of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Name of the table that is looked at.
+    /// Name of the table that is compared or made anew.
     pub table: &'static str,
     /// Number of rows that were looked at so far, in all tables.
     pub rows: u64,
@@ -84,8 +95,9 @@ impl Engine {
         self.check_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`check`](Self::check) that calls `progress` after each 256 rows at most, and ends if `progress`
-    /// breaks. The findings are those so far.
+    /// [`check`](Self::check) that calls `progress` after each 256 rows at most, and in the activity
+    /// index after each 61,440 notifications, and ends if `progress` breaks. The findings are those so
+    /// far.
     ///
     /// # Errors
     ///
@@ -105,44 +117,55 @@ impl Engine {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<StoreCheck> {
         let mut rows = 0;
-        let mut at = |table: Table, so_far| {
-            rows = so_far;
-            progress(Progress { table: table.name(), rows })
-        };
+        let mut progress = summed(&mut rows, progress);
         let store::check::TableCheck { records, entries, findings, is_finished } =
-            store::check::check_with(snapshot, &mut at)?;
+            store::check::check_with(snapshot, &mut progress)?;
         let findings = findings.into_iter().map(Finding::Table).collect();
         let mut check = StoreCheck { records, entries, findings, is_finished };
         if !is_finished {
             return Ok(check);
         }
-        let table = Table::ActivitySegments.name();
         for environment in store::check::listed_environments(snapshot)? {
-            if progress(Progress { table, rows }).is_break() {
+            let (found, next) = self.check_activity(snapshot, environment, &mut progress)?;
+            check.findings.extend(found);
+            if next.is_break() {
                 return Ok(StoreCheck { is_finished: false, ..check });
             }
-            check.findings.extend(self.check_activity(snapshot, environment)?);
         }
         Ok(check)
     }
 
+    // Returns what is wrong, and whether to go on.
     pub(crate) fn check_activity(
         &self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
-    ) -> Result<Vec<Finding>> {
-        match self.activity().check(snapshot, environment) {
+        progress: &mut OnRows<'_>,
+    ) -> Result<(Vec<Finding>, ControlFlow<()>)> {
+        match self.activity().check(snapshot, environment, progress) {
             Ok(check) => {
                 let disagreements = check.disagreements.into_iter();
                 let found = |disagreement| Finding::Activity { environment, disagreement };
-                Ok(disagreements.map(found).collect())
+                let next = if check.is_finished { Continue(()) } else { Break(()) };
+                Ok((disagreements.map(found).collect(), next))
             }
             Err(store::Error::Corrupt { table, source }) => {
                 let reason = format!("{table}: {source}");
-                Ok(vec![Finding::UnreadableActivity { environment, reason }])
+                Ok((vec![Finding::UnreadableActivity { environment, reason }], Continue(())))
             }
             Err(other) => Err(other.into()),
         }
+    }
+}
+
+/// Returns a function that adds to `rows`, and tells `progress` the sum.
+pub(crate) fn summed(
+    rows: &mut u64,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> impl FnMut(Table, u64) -> ControlFlow<()> {
+    move |table, more| {
+        *rows += more;
+        progress(Progress { table: table.name(), rows: *rows })
     }
 }
 

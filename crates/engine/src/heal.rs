@@ -5,6 +5,7 @@
 //! again.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use domain::ids::EnvironmentId;
@@ -47,13 +48,14 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
     let mut healed = engine.parts.healing.0.lock();
     let is_recent = |last: &Timestamp| now.since(*last) < PAUSE;
     if !healed.get(&(environment, rows)).is_some_and(is_recent) {
-        match rows {
-            Derived::Addresses => addresses::rebuild(engine.store(), environment)?,
-            Derived::Outcomes => outcomes::rebuild(engine.store(), environment)?,
-            Derived::Activity => notifications::rebuild_activity(engine, environment)?,
+        let (store, goes_on) = (engine.store(), &mut |_, _| ControlFlow::Continue(()));
+        let _ = match rows {
+            Derived::Addresses => addresses::rebuild(store, environment, goes_on)?,
+            Derived::Outcomes => outcomes::rebuild(store, environment, goes_on)?,
+            Derived::Activity => notifications::rebuild_activity(engine, environment, goes_on)?,
             // A repair makes these anew.
-            Derived::Counters | Derived::Lanes => {}
-        }
+            Derived::Counters | Derived::Lanes => ControlFlow::Continue(()),
+        };
         healed.insert((environment, rows), now);
     }
     Ok(())

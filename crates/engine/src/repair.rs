@@ -6,7 +6,7 @@ use domain::ids::EnvironmentId;
 use store::check::{Fix, Pass, Step};
 use store::{Table, counters};
 
-use crate::check::Progress;
+use crate::check::{Progress, summed};
 use crate::damage;
 use crate::resources::{environments, notifications};
 use crate::tx::Draft;
@@ -68,7 +68,8 @@ impl Engine {
         self.repair_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, and ends if `progress`
+    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, in an index of addresses
+    /// after each 1,024 and in the activity index after each 61,440 notifications, and ends if `progress`
     /// breaks. What is mended then stays mended, and the next call looks at everything again.
     ///
     /// # Errors
@@ -110,7 +111,10 @@ impl Engine {
         loop {
             let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
             if let Some(environment) = step.lost_addresses() {
-                store::addresses::rebuild(self.store(), environment)?;
+                let told = &mut summed(&mut report.rows, progress);
+                if store::addresses::rebuild(self.store(), environment, told)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
                 report.mended += 1;
             } else if is_mendable(&step) {
                 self.mend(pass, behind.as_deref(), report)?;
@@ -174,14 +178,15 @@ impl Engine {
         let environments =
             self.read(|snapshot| Ok(store::check::listed_environments(snapshot)?))?;
         for environment in environments {
-            let table = Table::ActivitySegments.name();
-            if progress(Progress { table, rows: report.rows }).is_break() {
-                return Ok(ControlFlow::Break(()));
+            let told = &mut summed(&mut report.rows, progress);
+            let (found, mut next) =
+                self.read(|snapshot| self.check_activity(snapshot, environment, told))?;
+            if next.is_continue() && !found.is_empty() {
+                next = notifications::rebuild(self, environment, told)?;
+                report.rebuilt.extend(next.is_continue().then_some(environment));
             }
-            let found = self.read(|snapshot| self.check_activity(snapshot, environment))?;
-            if !found.is_empty() {
-                notifications::rebuild(self, environment)?;
-                report.rebuilt.push(environment);
+            if next.is_break() {
+                return Ok(next);
             }
         }
         Ok(ControlFlow::Continue(()))

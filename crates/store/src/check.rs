@@ -16,7 +16,7 @@ use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 
 use crate::layout::{Derived, Role};
-use crate::{Error, Result, Snapshot, Table, Transaction};
+use crate::{Error, OnRows, Result, Snapshot, Table, Transaction};
 
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub(crate) use self::rows::{has_records, is_readable};
@@ -185,15 +185,10 @@ impl Step {
 }
 
 /// Compares all tables that `snapshot` shows, but for the activity index, which has a comparison of
-/// its own. Calls `progress` with the table that is looked at, and the number of rows so far, and ends
-/// if it breaks.
-pub fn check_with(
-    snapshot: &dyn Snapshot,
-    progress: &mut dyn FnMut(Table, u64) -> ControlFlow<()>,
-) -> Result<TableCheck> {
+/// its own. Ends if `progress` breaks.
+pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<TableCheck> {
     const MANY: usize = 1_000;
     let (mut check, mut unsound) = (TableCheck::default(), BTreeSet::new());
-    let mut rows = 0;
     for pass in Pass::all() {
         if pass.follows().iter().any(|table| unsound.contains(table)) {
             continue;
@@ -202,7 +197,7 @@ pub fn check_with(
         loop {
             let step = pass.step(snapshot, behind.as_deref())?;
             own += step.rows;
-            let goes_on = progress(pass.table(), rows + own).is_continue();
+            let goes_on = progress(pass.table(), step.rows).is_continue();
             for (finding, _) in step.found {
                 unsound.extend(Table::ALL.into_iter().find(|one| one.name() == finding.table));
                 if check.findings.len() < MANY {
@@ -217,7 +212,6 @@ pub fn check_with(
                 break;
             }
         }
-        rows += own;
         match pass {
             Pass::Records(_) => check.records += own,
             Pass::Index(_) | Pass::Counters | Pass::Lanes => check.entries += own,

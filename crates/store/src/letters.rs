@@ -1,39 +1,56 @@
 //! Making the index of dead letters anew from the notifications.
 
+use std::ops::ControlFlow;
+
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 
 use crate::record::Entries;
-use crate::{Lead, Order, ReadRecords, Record, Result, Store, Transaction, layout, leads, records};
+use crate::{
+    Lead, OnRows, Order, ReadRecords, Record, Result, Store, Table, Transaction, layout, leads,
+    records,
+};
 
 // Number of entries or notifications that one transaction looks at.
 const AT_A_TIME: usize = 500;
 
 /// Makes the index of an environment anew, some entries and notifications at a time. Each
-/// transaction leaves an index that is no worse.
-pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+/// transaction leaves an index that is no worse. Ends if `progress` breaks.
+pub fn rebuild(
+    store: &dyn Store,
+    environment: EnvironmentId,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
     let mut last = Some(Vec::new());
     while let Some(behind) = last {
-        last = records::write_in(store, environment, |transaction| {
+        let (rows, next) = records::write_in(store, environment, |transaction| {
             remove_strangers(transaction, environment, &behind)
         })?;
+        if progress(Table::DeadLetters, rows).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        last = next;
     }
-    let mut next = Some(Ordinal::new(0));
-    while let Some(from) = next {
-        next = records::write_in(store, environment, |transaction| {
+    let mut first = Some(Ordinal::new(0));
+    while let Some(from) = first {
+        let (rows, next) = records::write_in(store, environment, |transaction| {
             put(transaction, environment, from)
         })?;
+        if progress(Table::DeadLetters, rows).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        first = next;
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
-// Removes entries that no notification has. Returns the last entry that was looked at, if there may
-// be others behind it.
+// Removes entries that no notification has. Returns the number of entries that were looked at, and the
+// last one if there may be others behind it.
 fn remove_strangers(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
     behind: &[u8],
-) -> Result<Option<Vec<u8>>> {
+) -> Result<(u64, Option<Vec<u8>>)> {
     let range = layout::dead_letters_behind(environment, None).resumed(behind);
     let entries = leads::leads(&*transaction, &range, AT_A_TIME, layout::notification_of_letter)?;
     for entry in &entries {
@@ -43,17 +60,18 @@ fn remove_strangers(
             Lead::Other(_) | Lead::Nowhere => transaction.delete(range.table(), &entry.key)?,
         }
     }
-    let is_full = entries.len() == AT_A_TIME;
-    Ok(entries.into_iter().next_back().filter(|_| is_full).map(|entry| entry.key))
+    let rows = entries.len();
+    let last = entries.into_iter().next_back().filter(|_| rows == AT_A_TIME);
+    Ok((rows as u64, last.map(|entry| entry.key)))
 }
 
-// Puts the entries of the first notifications from `from` on. Returns the ordinal behind them, if
-// there may be others.
+// Puts the entries of the first notifications from `from` on. Returns their number, and the ordinal
+// behind them if there may be others.
 fn put(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
     from: Ordinal,
-) -> Result<Option<Ordinal>> {
+) -> Result<(u64, Option<Ordinal>)> {
     let range = layout::notifications_from(environment, from);
     let found: Vec<Notification> = transaction.first(&range, Order::Ascending, AT_A_TIME)?;
     for notification in &found {
@@ -63,5 +81,5 @@ fn put(
         }
     }
     let last = found.last().filter(|_| found.len() == AT_A_TIME);
-    Ok(last.map(|last| Ordinal::new(last.id.ordinal().get() + 1)))
+    Ok((found.len() as u64, last.map(|last| Ordinal::new(last.id.ordinal().get() + 1))))
 }

@@ -86,6 +86,11 @@ pub use self::{
     witness::Witness,
 };
 
+/// Function that hears of each part of a long work: the table that is compared or made anew, and the number
+/// of rows that were looked at since the last call. The work ends if it breaks.
+#[doc(hidden)]
+pub type OnRows<'p> = dyn FnMut(Table, u64) -> ControlFlow<()> + 'p;
+
 /// An ordered, transactional set of tables of byte keys and byte values.
 ///
 /// # Contract

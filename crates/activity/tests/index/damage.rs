@@ -1,6 +1,8 @@
 //! Whatever is wrong with a row of the index, nobody panics, no notification is lost, and the index
 //! can be made anew.
 
+use std::ops::ControlFlow;
+
 use store::memory::MemoryStore;
 use store::{Store, Table};
 
@@ -51,7 +53,8 @@ fn damaged_rows_are_survived_and_made_anew() {
 fn is_clean(world: &World) -> bool {
     let mut is_clean = false;
     world.reads(|snapshot| {
-        let check = world.index(0).check(snapshot, environment());
+        let check =
+            world.index(0).check(snapshot, environment(), &mut |_, _| ControlFlow::Continue(()));
         is_clean = check.is_ok_and(|check| check.disagreements.is_empty());
     });
     is_clean
@@ -66,7 +69,7 @@ fn survives(world: &World, damage: &str) {
             let _ = index.find(snapshot, environment(), &filter, query.skip, limit);
             let _ = index.count(snapshot, environment(), &filter);
         }
-        let _ = index.check(snapshot, environment());
+        let _ = index.check(snapshot, environment(), &mut |_, _| ControlFlow::Continue(()));
     });
     let append = Deed::Append { count: 20, transaction: 2, traits: 99, later: 1 };
     for deed in [append.clone(), Deed::Tend(9), append, Deed::Delete(5, 1)] {

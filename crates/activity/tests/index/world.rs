@@ -96,7 +96,9 @@ impl World {
             Deed::TendAll => index.tend_all(store, environment),
             Deed::Delete(at, count) => self.delete(&index, at, count),
             Deed::DeleteBefore { ago, limit } => self.delete_before(&index, ago, limit),
-            Deed::Rebuild => index.rebuild(store, environment),
+            Deed::Rebuild => {
+                index.rebuild(store, environment, &mut |_, _| ControlFlow::Continue(())).map(drop)
+            }
         }
     }
 
@@ -319,7 +321,9 @@ fn apart(
 /// Checks that the index has nothing to complain about.
 #[track_caller]
 pub(crate) fn is_in_order(index: &ActivityIndex, snapshot: &dyn Snapshot, records: &Records) {
-    let check = index.check(snapshot, sample::environment()).unwrap();
+    let check = index
+        .check(snapshot, sample::environment(), &mut |_, _| ControlFlow::Continue(()))
+        .unwrap();
     assert_eq!(check.disagreements, []);
     assert_eq!(check.notifications, records.len() as u64);
 }

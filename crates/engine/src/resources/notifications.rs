@@ -3,6 +3,7 @@
 mod search;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 use std::slice;
 use std::sync::Arc;
 
@@ -19,10 +20,11 @@ use domain::task::Work;
 use domain::time::Timestamp;
 use serde_json::json;
 use store::{
-    Kept, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, addresses, layout, letters,
+    Kept, OnRows, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, addresses, layout, letters,
     outcomes,
 };
 
+use crate::check::{IndexRebuild, Progress, summed};
 use crate::damage::if_readable;
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
@@ -279,15 +281,32 @@ impl Notifications<'_> {
         Ok(deleted)
     }
 
-    /// Compares the index of the activity list with all notifications.
+    /// Compares the index of the activity list with all notifications, on one snapshot.
     ///
     /// # Errors
     ///
     /// [`Error::Store`], if a part of the index or a notification cannot be read at all. In the
     /// first case [`rebuild_index`](Self::rebuild_index) helps.
     pub fn check_index(&self) -> Result<IndexCheck> {
+        self.check_index_with(|_| ControlFlow::Continue(()))
+    }
+
+    /// [`check_index`](Self::check_index) that calls `progress` after each 61,440 notifications at most,
+    /// and ends if `progress` breaks. The disagreements are those so far.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_index`](Self::check_index).
+    pub fn check_index_with(
+        &self,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<IndexCheck> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
-        let check = |snapshot: &dyn Snapshot| Ok(engine.activity().check(snapshot, environment)?);
+        let check = |snapshot: &dyn Snapshot| {
+            let mut rows = 0;
+            let mut told = summed(&mut rows, &mut progress);
+            Ok(engine.activity().check(snapshot, environment, &mut told)?)
+        };
         self.scope.operation("notifications.check_index", || engine.read(check))
     }
 
@@ -300,23 +319,72 @@ impl Notifications<'_> {
     ///
     /// [`Error::Store`], if a notification cannot be read.
     pub fn rebuild_index(&self) -> Result<()> {
+        self.rebuild_index_with(|_| ControlFlow::Continue(())).map(drop)
+    }
+
+    /// [`rebuild_index`](Self::rebuild_index) that calls `progress` after each transaction, in the index of
+    /// the activity list after each 61,440 notifications at most, and ends if `progress` breaks. Lists go
+    /// on with the old index then, and the next call begins anew.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// let rebuild = env.notifications().rebuild_index_with(|at| {
+    ///     println!("{} {}", at.table, at.rows);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert!(rebuild.is_finished);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`rebuild_index`](Self::rebuild_index).
+    pub fn rebuild_index_with(
+        &self,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<IndexRebuild> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
-        self.scope.operation("notifications.rebuild_index", || rebuild(engine, environment))
+        self.scope.operation("notifications.rebuild_index", || {
+            let mut rows = 0;
+            let next = rebuild(engine, environment, &mut summed(&mut rows, &mut progress))?;
+            Ok(IndexRebuild { rows, is_finished: next.is_continue() })
+        })
     }
 }
 
 /// Makes the indexes of the activity list of an environment anew.
-pub(crate) fn rebuild(engine: &Engine, environment: EnvironmentId) -> Result<()> {
-    addresses::rebuild(engine.store(), environment)?;
-    outcomes::rebuild(engine.store(), environment)?;
-    letters::rebuild(engine.store(), environment)?;
-    rebuild_activity(engine, environment)
+pub(crate) fn rebuild(
+    engine: &Engine,
+    environment: EnvironmentId,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
+    for part in [addresses::rebuild, outcomes::rebuild, letters::rebuild] {
+        if part(engine.store(), environment, progress)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    rebuild_activity(engine, environment, progress)
 }
 
 /// Makes the activity index of an environment anew.
-pub(crate) fn rebuild_activity(engine: &Engine, environment: EnvironmentId) -> Result<()> {
-    engine.activity().rebuild(engine.store(), environment)?;
-    Ok(engine.activity().tend_all(engine.store(), environment)?)
+pub(crate) fn rebuild_activity(
+    engine: &Engine,
+    environment: EnvironmentId,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
+    let next = engine.activity().rebuild(engine.store(), environment, progress)?;
+    // Removes what a rebuild that was ended has left. If the index that stays in use is damaged, this may
+    // fail, and the next upkeep removes the remainder.
+    let tended = engine.activity().tend_all(engine.store(), environment);
+    if next.is_continue() {
+        tended?;
+    }
+    Ok(next)
 }
 
 /// The notification of that id. Returns `None` if there is none.

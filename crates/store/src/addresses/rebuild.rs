@@ -15,8 +15,8 @@ use super::{Head, Tail, put_trigrams, row, row_key, take_apart};
 use crate::layout::{self, AddressPart};
 use crate::record::corrupt;
 use crate::{
-    KeyRange, Order, Range, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords,
-    if_readable,
+    KeyRange, OnRows, Order, Range, ReadRecords, Result, Snapshot, Store, Table, Transaction,
+    WriteRecords, if_readable,
 };
 
 /// Number of addresses that one transaction adds.
@@ -29,26 +29,34 @@ const KEYS: usize = 1_024;
 const FAR: u32 = 1 << 31;
 
 /// Makes the index of an environment anew from the addresses of its subscribers. Searches and
-/// changes of subscribers go on meanwhile.
+/// changes of subscribers go on meanwhile. Ends if `progress` breaks.
 ///
 /// # Errors
 ///
 /// [`Corrupt`](crate::Error::Corrupt), if a scan does not come further.
-pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+pub fn rebuild(
+    store: &dyn Store,
+    environment: EnvironmentId,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
     let first = crate::write_in(store, environment, |txn| begin(txn, environment))?;
     let emails = layout::emails(environment).range();
-    step_through(&emails, ADDRESSES, |keys| {
-        crate::write_in(store, environment, |txn| add(txn, environment, &scan(&*txn, keys)?))
+    let added = step_through(&emails, ADDRESSES, progress, |keys| {
+        write(store, environment, keys, |txn, found| add(txn, environment, found))
     })?;
+    if added.is_break() {
+        return Ok(added);
+    }
     let rows = layout::address_rows(environment).range();
-    step_through(&rows, 1, |keys| {
-        crate::write_in(store, environment, |txn| {
-            remove_group(txn, environment, first, &scan(&*txn, keys)?)
-        })
+    let removed = step_through(&rows, 1, progress, |keys| {
+        write(store, environment, keys, |txn, found| remove_group(txn, environment, first, found))
     })?;
+    if removed.is_break() {
+        return Ok(removed);
+    }
     let all = layout::addresses(environment).range();
-    step_through(&all, KEYS, |keys| {
-        crate::write_in(store, environment, |txn| remove_others(txn, first, &scan(&*txn, keys)?))
+    step_through(&all, KEYS, progress, |keys| {
+        write(store, environment, keys, |txn, found| remove_others(txn, first, found))
     })
 }
 
@@ -63,18 +71,36 @@ struct Keys {
 fn step_through<R>(
     range: &Range<R>,
     limit: usize,
-    mut step: impl FnMut(&Keys) -> Result<Option<Vec<u8>>>,
-) -> Result<()> {
+    progress: &mut OnRows<'_>,
+    mut step: impl FnMut(&Keys) -> Result<(u64, Option<Vec<u8>>)>,
+) -> Result<ControlFlow<()>> {
     let mut keys = Keys { table: range.table(), range: range.bytes().clone(), limit };
     let mut behind: Option<Vec<u8>> = None;
-    while let Some(last) = step(&keys)? {
+    loop {
+        let (rows, last) = step(&keys)?;
+        let Some(last) = last else { return Ok(ControlFlow::Continue(())) };
+        if progress(Table::Addresses, rows).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         if behind.is_some_and(|behind| last <= behind) {
             return Err(corrupt(range.table(), "a scan does not come further"));
         }
         keys.range.0 = Bound::Excluded(last.clone());
         behind = Some(last);
     }
-    Ok(())
+}
+
+// Runs `body` with the next keys in a transaction. Returns their number, and the key that it returns.
+fn write(
+    store: &dyn Store,
+    environment: EnvironmentId,
+    keys: &Keys,
+    mut body: impl FnMut(&mut dyn Transaction, &[Vec<u8>]) -> Result<Option<Vec<u8>>>,
+) -> Result<(u64, Option<Vec<u8>>)> {
+    crate::write_in(store, environment, |txn| {
+        let found = scan(&*txn, keys)?;
+        Ok((found.len() as u64, body(txn, &found)?))
+    })
 }
 
 fn scan(snapshot: &(impl Snapshot + ?Sized), keys: &Keys) -> Result<Vec<Vec<u8>>> {

@@ -7,11 +7,17 @@ use domain::notification::{NotificationOutcome, Ordinal};
 
 use super::mark::put;
 use super::{IN_ROW, made_anew, row_of};
-use crate::{Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout, records};
+use crate::{
+    OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout, records,
+};
 
 /// Makes the rows of an environment anew from its notifications, in one transaction for each 1,024
-/// notifications. Each transaction leaves rows that are right.
-pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
+/// notifications. Each transaction leaves rows that are right. Ends if `progress` breaks.
+pub fn rebuild(
+    store: &dyn Store,
+    environment: EnvironmentId,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
     records::write_in(store, environment, |transaction| {
         remove_strangers(transaction, environment)
     })?;
@@ -20,8 +26,11 @@ pub fn rebuild(store: &dyn Store, environment: EnvironmentId) -> Result<()> {
         next = records::write_in(store, environment, |transaction| {
             step(transaction, environment, from)
         })?;
+        if next.is_some() && progress(Table::NotificationOutcomes, 1).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 // Removes the entries whose keys are not those of rows.
