@@ -1,12 +1,16 @@
-//! A flood of one workflow holds up no other one, and nothing urgent.
+//! A flood of one workflow holds up no other one, and nothing urgent. It is done in few commits if no task
+//! of it calls the host.
+
+use std::time::Duration;
 
 use domain::ids::{NotificationId, WorkflowId};
 use domain::task::{Task, TaskClass, TaskState, Work};
 use serde_json::json;
 use store::{WriteRecords, lanes};
+use testkit::interposed::Call;
 
 use super::ada;
-use crate::world::{World, email, names, on_both, parsed, with, workflow_of};
+use crate::world::{World, email, in_app, names, on_both, parsed, with, workflow_of};
 
 #[test]
 fn a_code_and_a_message_of_another_workflow_pass_a_flood() {
@@ -33,6 +37,37 @@ fn check(world: &World, size: u32) {
         delivery.message.template_identifier.clone().unwrap()
     });
     assert_eq!(sent, ["code", "other"]);
+}
+
+/// A claim and a settlement are a commit each.
+#[test]
+fn tasks_that_call_no_host_are_done_in_large_batches() {
+    const FLOOD: usize = 400;
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        let minute = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+        let delay = json!({ "type": "delay", "metadata": minute });
+        world.workflow_of("late", &[delay, in_app()]);
+        world.workflow_of("mail", &[email()]);
+        let commits_of = |identifier: &str, span: Duration| {
+            for _ in 0..FLOOD {
+                world.notify(identifier, "ada");
+            }
+            world.pass(span);
+            let (calls, report) = world.store.calls_of(|| world.run_due());
+            let commits = calls.iter().filter(|call| **call == Call::Commit).count();
+            (commits, report.sent)
+        };
+
+        let (turns, _) = commits_of("late", Duration::from_secs(60));
+        let (sends, sent) = commits_of("mail", Duration::ZERO);
+
+        assert_eq!(sent, FLOOD);
+        assert_eq!(world.env.inbox("ada").unwrap().counts().unwrap().unread, FLOOD);
+        assert!(turns <= 12, "{turns} commits for {FLOOD} turns");
+        assert!(sends >= FLOOD / 16, "{sends} commits for {FLOOD} messages");
+    });
 }
 
 // Tasks that have been due for longer than any other one. Their notifications are gone.

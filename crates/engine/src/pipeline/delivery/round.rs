@@ -6,7 +6,7 @@ use domain::ids::TaskId;
 use domain::task::Work;
 
 use super::claim::{self, Claimed};
-use super::{BATCH, DeliveryQueue, DeliveryReport};
+use super::{BATCH, DeliveryQueue, DeliveryReport, LARGE_BATCH};
 use crate::{Engine, Result};
 
 /// Claims in a row that may begin with the same turn. A turn whose jobs have changed since it was
@@ -69,6 +69,8 @@ pub(crate) struct Round {
     pub(crate) done: usize,
     /// Number of tasks that were given back.
     pub(crate) given_back: usize,
+    /// Whether one of the tasks calls the host application.
+    pub(crate) calls_the_host: bool,
 }
 
 impl Default for Rounds {
@@ -87,7 +89,8 @@ impl Rounds {
     pub(crate) fn fit(&mut self, round: Round, elapsed: Duration, span: Duration) {
         let nanos = elapsed.as_nanos().max(1);
         let fitting = span.as_nanos().saturating_mul(round.done as u128) / nanos;
-        let largest = (self.size * 2).min(BATCH);
+        let most = if round.calls_the_host { BATCH } else { LARGE_BATCH };
+        let largest = (self.size * 2).min(most);
         self.size = usize::try_from(fitting).unwrap_or(largest).clamp(1, largest);
     }
 }
@@ -112,11 +115,12 @@ impl DeliveryQueue<'_> {
         let Claimed { leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         let count = leased.len();
+        let calls_the_host = leased.iter().any(|leased| leased.task.work.calls_the_host());
         let given_back = self.work(leased, report)?;
         if given_back > 0 {
             rounds.beginnings = Beginnings::default();
         }
-        Ok(Some(Round { done: count - given_back + quarantined, given_back }))
+        Ok(Some(Round { done: count - given_back + quarantined, given_back, calls_the_host }))
     }
 }
 
