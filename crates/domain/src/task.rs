@@ -190,6 +190,20 @@ pub enum Work {
 }
 
 impl Work {
+    /// Returns whether the work is on one notification or message and calls nobody, so that it is short.
+    pub fn is_short(&self) -> bool {
+        match self {
+            Self::Turn { .. } | Self::Wake { .. } => true,
+            Self::Send { .. }
+            | Self::Call { .. }
+            | Self::Close { .. }
+            | Self::Sweep { .. }
+            | Self::FanOut { .. }
+            | Self::Cancel { .. }
+            | Self::Release { .. } => false,
+        }
+    }
+
     /// Returns whether a function or a provider of the host application is called.
     pub fn calls_the_host(&self) -> bool {
         match self {

@@ -1,5 +1,4 @@
-//! A flood of one workflow holds up no other one, and nothing urgent. It is done in few commits if no task
-//! of it calls the host.
+//! A flood of one workflow holds up no other one, and nothing urgent. A flood of turns takes few commits.
 
 use std::time::Duration;
 
@@ -41,7 +40,7 @@ fn check(world: &World, size: u32) {
 
 /// A claim and a settlement are a commit each.
 #[test]
-fn tasks_that_call_no_host_are_done_in_large_batches() {
+fn turns_are_done_in_large_batches() {
     const FLOOD: usize = 400;
     on_both(|world| {
         ada(&world);

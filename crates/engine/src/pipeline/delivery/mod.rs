@@ -80,7 +80,7 @@ pub struct DeliveryQueue<'e> {
 // fit, the next claim is as large as what fitted.
 const BATCH: usize = 32;
 
-// The same where no task calls the host: each of them takes about as long as its share of the commits.
+// The same behind a claim of short tasks: each of them takes about as long as its share of the commits.
 const LARGE_BATCH: usize = 256;
 
 impl<'e> DeliveryQueue<'e> {
@@ -123,12 +123,12 @@ impl<'e> DeliveryQueue<'e> {
         let mut rounds = Rounds::default();
         while left > 0 {
             let round = self.round(&mut rounds, left.min(batch), &mut report)?;
-            let Some(Round { done, given_back, calls_the_host }) = round else { break };
+            let Some(Round { done, given_back, is_short }) = round else { break };
             if done == 0 && batch == 1 {
                 break;
             }
             left = left.saturating_sub(done);
-            let most = if calls_the_host { BATCH } else { LARGE_BATCH };
+            let most = if is_short { LARGE_BATCH } else { BATCH };
             batch = if given_back > 0 { done.max(1) } else { (batch * 2).min(most) };
         }
         Ok(report)

@@ -69,8 +69,8 @@ pub(crate) struct Round {
     pub(crate) done: usize,
     /// Number of tasks that were given back.
     pub(crate) given_back: usize,
-    /// Whether one of the tasks calls the host application.
-    pub(crate) calls_the_host: bool,
+    /// Whether each of the tasks was short.
+    pub(crate) is_short: bool,
 }
 
 impl Default for Rounds {
@@ -89,7 +89,7 @@ impl Rounds {
     pub(crate) fn fit(&mut self, round: Round, elapsed: Duration, span: Duration) {
         let nanos = elapsed.as_nanos().max(1);
         let fitting = span.as_nanos().saturating_mul(round.done as u128) / nanos;
-        let most = if round.calls_the_host { BATCH } else { LARGE_BATCH };
+        let most = if round.is_short { LARGE_BATCH } else { BATCH };
         let largest = (self.size * 2).min(most);
         self.size = usize::try_from(fitting).unwrap_or(largest).clamp(1, largest);
     }
@@ -115,12 +115,12 @@ impl DeliveryQueue<'_> {
         let Claimed { leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         let count = leased.len();
-        let calls_the_host = leased.iter().any(|leased| leased.task.work.calls_the_host());
+        let is_short = leased.iter().all(|leased| leased.task.work.is_short());
         let given_back = self.work(leased, report)?;
         if given_back > 0 {
             rounds.beginnings = Beginnings::default();
         }
-        Ok(Some(Round { done: count - given_back + quarantined, given_back, calls_the_host }))
+        Ok(Some(Round { done: count - given_back + quarantined, given_back, is_short }))
     }
 }
 
