@@ -19,31 +19,31 @@ pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> 
     let whole = fs::canonicalize(path).map_err(failed)?;
     let source = RedbStore::open(&whole)?;
     source.checkpoint()?;
-    let copy = Copy(beside(&whole));
+    let new = NewFile(beside(&whole));
     // An interrupted compaction has left a copy, which may have entries that were removed since.
-    copy.remove().map_err(failed)?;
-    let copied = backup(&source, &copy.0, progress)?;
+    new.remove().map_err(failed)?;
+    let copied = backup(&source, &new.0, progress)?;
     if !copied.is_finished {
-        copy.remove().map_err(failed)?;
+        new.remove().map_err(failed)?;
         return Ok(copied);
     }
-    fs::rename(&copy.0, &whole).map_err(failed)?;
+    fs::rename(&new.0, &whole).map_err(failed)?;
     // The lock of the old file ends behind the move, so that nobody opens it in between.
     drop(source);
     sync_folder(&whole).map_err(failed)?;
     Ok(copied)
 }
 
-/// The copy that a compaction makes, which is removed if the compaction fails or if `progress` panics.
-struct Copy(PathBuf);
+/// The file that a compaction makes beside the other one, which is removed if the compaction fails or if `progress` panics.
+struct NewFile(PathBuf);
 
-impl Copy {
+impl NewFile {
     fn remove(&self) -> io::Result<()> {
         [partial(&self.0), self.0.clone()].iter().try_for_each(|left| remove(left))
     }
 }
 
-impl Drop for Copy {
+impl Drop for NewFile {
     fn drop(&mut self) {
         drop(self.remove());
     }
