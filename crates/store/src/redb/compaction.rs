@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::RedbStore;
@@ -19,31 +20,35 @@ pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> 
     let whole = fs::canonicalize(path).map_err(failed)?;
     let source = RedbStore::open(&whole)?;
     source.checkpoint()?;
-    let new = NewFile(beside(&whole));
+    let place = beside(&whole);
+    let new = NewFile(&place);
     // An interrupted compaction has left a copy, which may have entries that were removed since.
     new.remove().map_err(failed)?;
-    let copied = backup(&source, &new.0, progress)?;
+    let copied = backup(&source, &place, progress)?;
     if !copied.is_finished {
         new.remove().map_err(failed)?;
         return Ok(copied);
     }
-    fs::rename(&new.0, &whole).map_err(failed)?;
+    fs::rename(&place, &whole).map_err(failed)?;
+    // From here on, a file of that name is one of another compaction.
+    mem::forget(new);
     // The lock of the old file ends behind the move, so that nobody opens it in between.
     drop(source);
     sync_folder(&whole).map_err(failed)?;
     Ok(copied)
 }
 
-/// The file that a compaction makes beside the other one, which is removed if the compaction fails or if `progress` panics.
-struct NewFile(PathBuf);
+/// The file that a compaction makes beside the other one. It is removed if the compaction fails or if
+/// `progress` panics.
+struct NewFile<'p>(&'p Path);
 
-impl NewFile {
+impl NewFile<'_> {
     fn remove(&self) -> io::Result<()> {
-        [partial(&self.0), self.0.clone()].iter().try_for_each(|left| remove(left))
+        [partial(self.0), self.0.to_owned()].iter().try_for_each(|left| remove(left))
     }
 }
 
-impl Drop for NewFile {
+impl Drop for NewFile<'_> {
     fn drop(&mut self) {
         drop(self.remove());
     }
