@@ -149,7 +149,8 @@ fn recipient(
     for job in &notification.jobs {
         let message = messages.iter().find(|message| Some(message.id) == job.message_id);
         assert_eq!(message.is_some(), job.message_id.is_some());
-        explained.steps.push(plain(ExplainedStep::new(job, Vec::new(), message)));
+        let at = notification.created_at;
+        explained.steps.push(plain(ExplainedStep::new(job, at, Vec::new(), message)));
     }
     explained
 }

@@ -429,22 +429,28 @@ fn windows_and_places_are_those_of_the_store() {
     });
 }
 
-/// Events that wait do not go on in an explanation, so that its cost does not depend on them.
+/// Events that wait do not go on in an explanation, so that its cost does not depend on them. The steps
+/// that they may reach before the event that is explained say so.
 #[test]
 fn events_that_wait_take_no_part() {
     on_both(|world| {
         let wait = json!({ "type": "delay", "metadata": lasting(1) });
         let limit = json!({ "amount": 1, "unit": "days" });
         let throttle = json!({ "type": "throttle", "metadata": limit });
-        world.workflow_of("late", &[wait, throttle, in_app()]);
+        let digest = json!({ "type": "digest", "metadata": lasting(2) });
+        world.workflow_of("late", &[wait, throttle, digest, in_app()]);
         let event = json!({ "name": "late", "to": "ada" });
         world.trigger(event.clone());
         world.tick();
-        let explained = step(&explain(&world, event), 1);
-        let found = kinds(&explained);
+        let explanation = explain(&world, event);
+        let throttle = step(&explanation, 1);
+        let found = kinds(&throttle);
         let [FindingKind::Throttle { passes: true, used: 0, .. }] = found[..] else {
             panic!("{found:?}")
         };
+        assert_eq!(wire(throttle.assumed), json!(["no_other_events"]));
+        let digest = wire(step(&explanation, 2).assumed);
+        assert_eq!(digest, json!(["no_later_events", "no_other_events"]));
     });
 }
 

@@ -182,7 +182,8 @@ pub struct ExplainedMessage {
 wire_enum! {
     /// What an explanation assumes about the world: that the provider accepts the message, that the
     /// function of a custom step succeeds without a result, that no later event joins the window of
-    /// a digest, that at its end an earlier event of the window is neither canceled nor expired, or
+    /// a digest, that at its end an earlier event of the window is neither canceled nor expired, that
+    /// no other event reaches a throttle or a digest behind a step that waits before this one does, or
     /// that the subscriber has neither seen nor read an earlier message.
     #[non_exhaustive]
     Assumption, "assumed":
@@ -190,6 +191,7 @@ wire_enum! {
     NoResult = "no_result",
     NoLaterEvents = "no_later_events",
     EarlierEvent = "earlier_event",
+    NoOtherEvents = "no_other_events",
     Unread = "unread",
 }
 
@@ -267,11 +269,16 @@ impl ExplainedRecipient {
 }
 
 impl ExplainedStep {
-    /// Returns the explanation of a job, with its message.
+    /// Returns the explanation of a job of an event at `at`, with its message.
     #[doc(hidden)]
-    pub fn new(job: &Job, findings: Vec<Finding>, message: Option<&Message>) -> Self {
+    pub fn new(
+        job: &Job,
+        at: Timestamp,
+        findings: Vec<Finding>,
+        message: Option<&Message>,
+    ) -> Self {
         let assumed = Assumption::ALL.iter().copied();
-        let assumed = assumed.filter(|one| one.is_made(job, &findings)).collect();
+        let assumed = assumed.filter(|one| one.is_made(job, at, &findings)).collect();
         Self {
             kind: job.kind,
             name: job.step.name.clone(),
@@ -287,13 +294,19 @@ impl ExplainedStep {
 }
 
 impl Assumption {
-    fn is_made(self, job: &Job, findings: &[Finding]) -> bool {
-        let logged = |detail| job.execution_details.iter().any(|entry| entry.detail == detail);
+    fn is_made(self, job: &Job, at: Timestamp, findings: &[Finding]) -> bool {
+        let mut log = job.execution_details.iter();
+        let mut logged = |detail| log.any(|entry| entry.detail == detail);
         match self {
             Assumption::ProviderAccepts => logged(Detail::MessageSent),
             Assumption::NoResult => logged(Detail::HandlerCompleted),
             Assumption::NoLaterEvents => logged(Detail::DigestOpened),
             Assumption::EarlierEvent => logged(Detail::DigestMerged),
+            Assumption::NoOtherEvents => log.any(|entry| {
+                let is_first =
+                    matches!(entry.detail, Detail::ThrottlePassed | Detail::DigestOpened);
+                is_first && entry.created_at.is_some_and(|reached_at| reached_at > at)
+            }),
             Assumption::Unread => findings.iter().any(|finding| finding.kind.asks_for_reader()),
         }
     }

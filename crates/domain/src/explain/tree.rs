@@ -331,6 +331,7 @@ const fn assumption(assumption: Assumption) -> &'static str {
         Assumption::NoResult => "assumed: the function succeeds without a result",
         Assumption::NoLaterEvents => "assumed: no later event joins the window",
         Assumption::EarlierEvent => "assumed: an earlier event of the window is left at its end",
+        Assumption::NoOtherEvents => "assumed: no other event reaches the step before",
         Assumption::Unread => "assumed: the earlier messages are neither seen nor read",
     }
 }

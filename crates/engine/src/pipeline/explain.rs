@@ -163,7 +163,8 @@ fn recipient(
         };
         let of = (subscriber_id.clone(), job.step.id);
         let found = findings.map(|findings| findings.take(of)).unwrap_or_default();
-        explained.steps.push(ExplainedStep::new(job, found, message.as_ref()));
+        let at = notification.created_at;
+        explained.steps.push(ExplainedStep::new(job, at, found, message.as_ref()));
     }
     Ok(Some(explained))
 }
