@@ -95,6 +95,27 @@ fn a_backup_takes_no_place() {
     assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
 }
 
+/// The name of a log is for the engine on its file. A backup there would be overwritten.
+#[test]
+fn a_backup_does_not_take_the_name_of_a_log() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("shop.redb");
+    let engine = Engine::open(&path).unwrap();
+    let log = folder.path().join("shop.redb-log");
+    assert!(!log.exists(), "nothing is written");
+
+    let error = engine.backup(&log).unwrap_err();
+
+    assert!(matches!(error, Error::Store(store::Error::Unopenable { .. })), "{error:?}");
+    let text = "`LOG` cannot be opened: its name is that of the log of `FILE`";
+    let text = text.replace("LOG", &log.display().to_string());
+    assert_eq!(error.to_string(), text.replace("FILE", &path.display().to_string()));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a part is left");
+    engine.organization("shop").unwrap().production().unwrap();
+    drop(engine);
+    Engine::open(&path).unwrap();
+}
+
 /// Not even the part of a backup is in the folder of the process.
 #[test]
 fn a_backup_needs_a_name() {

@@ -33,7 +33,8 @@ impl Engine {
     /// # Errors
     ///
     /// [`TargetExists`](store::Error::TargetExists) if there is something at `path`;
-    /// [`AlreadyOpen`](store::Error::AlreadyOpen) if another backup to `path` is under way;
+    /// [`Unopenable`](store::Error::Unopenable) if `path` is the name of the log of a file that is
+    /// there; [`AlreadyOpen`](store::Error::AlreadyOpen) if another backup to `path` is under way;
     /// [`StorageFull`](store::Error::StorageFull) if there is no room for the copy;
     /// [`Interrupted`](store::Error::Interrupted) if the disk of the engine was full meanwhile, and
     /// its file was opened again. Nothing is at `path` then.

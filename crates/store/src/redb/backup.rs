@@ -24,8 +24,8 @@ use crate::{Error, Result, Store};
 ///
 /// # Errors
 ///
-/// [`Error::TargetExists`] if there is something at `path`; [`Error::AlreadyOpen`] if another backup to
-/// `path` is under way; [`Error::StorageFull`], which removes the part, if there is no room;
+/// [`Error::TargetExists`] if there is something at `path`; [`Error::Unopenable`] if `path` is the name of
+/// the log of a file that is there; [`Error::AlreadyOpen`] if another backup to `path` is under way; [`Error::StorageFull`], which removes the part, if there is no room;
 /// [`Error::Replaced`] if the part was deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy
 /// is not as its origin; otherwise the errors of `store`, and those of [`RedbStore::open`] for the new
 /// file.
@@ -42,6 +42,11 @@ pub fn backup(
         if taken.symlink_metadata().is_ok() {
             return Err(Error::TargetExists { path: taken });
         }
+    }
+    if let Some(file) = log::file(path).filter(|file| file.exists()) {
+        let reason = format!("its name is that of the log of `{}`", file.display());
+        let source = io::Error::new(ErrorKind::InvalidFilename, reason);
+        return Err(Error::of_opening(path, source));
     }
     let partial = partial(path);
     // The part is locked until it has its name, so that no other backup goes on with it.

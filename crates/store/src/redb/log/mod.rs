@@ -14,7 +14,7 @@ use redb::StorageBackend;
 
 pub(super) use self::format::LogId;
 use self::format::{Header, Record, SECTOR, Start, VERSION};
-pub(super) use self::place::{LogFile, name, sync_folder};
+pub(super) use self::place::{LogFile, file, name, sync_folder};
 pub use self::place::{LogPlace, Loss};
 pub(super) use self::scan::Scan;
 

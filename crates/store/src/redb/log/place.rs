@@ -40,6 +40,9 @@ pub enum Loss {
     File,
 }
 
+/// What the name of a log has behind the name of its file.
+const SUFFIX: &str = "-log";
+
 /// A log in a file of its own.
 #[derive(Debug)]
 pub(in crate::redb) struct LogFile {
@@ -66,8 +69,15 @@ impl LogFile {
 /// The name of the log that belongs to the file at `path`.
 pub(in crate::redb) fn name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-log");
+    name.push(SUFFIX);
     name.into()
+}
+
+/// The name of the file that a log at `path` belongs to. Returns `None` if `path` is not the name of a
+/// log, or is no UTF-8.
+pub(in crate::redb) fn file(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+    Some(path.with_file_name(name)).filter(|_| !name.is_empty())
 }
 
 impl LogPlace for LogFile {
