@@ -132,6 +132,21 @@ fn a_place_where_no_file_can_be_is_named() {
     assert_eq!(error.to_string(), text.replace("FOLDER", &missing.display().to_string()));
 }
 
+/// The name of the log is longer than that of its file, and may be too long alone.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_file_is_made_if_its_log_cannot_be_looked_for() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("n".repeat(255));
+
+    let error = RedbStore::open(&path).unwrap_err();
+
+    assert!(matches!(&error, Error::Unopenable { .. }), "{error:?}");
+    assert!(error.to_string().starts_with(&format!("`{}-log` cannot be opened", path.display())));
+    assert!(!error.is_retryable());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a file is left");
+}
+
 /// A device without room, and one that keeps nothing.
 #[test]
 #[cfg(target_os = "linux")]

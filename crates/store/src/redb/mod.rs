@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -129,8 +130,15 @@ impl RedbStore {
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
         let log = log::name(path);
-        if !path.exists() && log.exists() {
-            return Err(Error::ForeignLog { path: path.to_owned(), log });
+        if !path.exists() {
+            // A file whose log cannot be made is not made either.
+            match log.try_exists() {
+                Ok(true) => return Err(Error::ForeignLog { path: path.to_owned(), log }),
+                Err(source) if source.kind() == ErrorKind::InvalidFilename => {
+                    return Err(Error::of_opening(&log, source));
+                }
+                Ok(false) | Err(_) => {}
+            }
         }
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|source| Error::of_opening(path, source))?;
