@@ -106,13 +106,25 @@ impl Schedule {
 impl ClockTime {
     /// Parses a time such as `09:30 AM`.
     pub fn new(text: impl AsRef<str>) -> Result<Self, Invalid> {
-        let text = text.as_ref();
+        let text = text.as_ref().trim();
         // The space before AM or PM is optional.
-        let parse = |format| NaiveTime::parse_from_str(text.trim(), format).ok();
+        let parse = |format| NaiveTime::parse_from_str(text, format).ok();
         let time = parse("%I:%M %p").or_else(|| parse("%I:%M%p"));
-        time.map(Self)
+        time.filter(|_| is_clock(text))
+            .map(Self)
             .ok_or_else(|| Invalid::new("hours", Reason::malformed("a time such as `09:30 AM`")))
     }
+}
+
+// `chrono` would also take minutes of one digit, and white space at each place.
+fn is_clock(text: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = text.split_once(':').and_then(|(hour, rest)| {
+        let (minute, half) = rest.split_at_checked(2)?;
+        Some((hour, minute, half.strip_prefix(' ').unwrap_or(half)))
+    });
+    parts
+        .is_some_and(|(hour, minute, half)| is_number(hour) && is_number(minute) && half.len() == 2)
 }
 
 impl fmt::Display for ClockTime {
@@ -147,7 +159,20 @@ mod tests {
             assert_eq!(time.to_string(), canonical);
             assert_eq!(canonical.parse(), Ok(time));
         }
-        for bad in ["13:00 PM", "00:30 AM", "9 AM", "09:60 AM", "21:00", ""] {
+        for bad in [
+            "13:00 PM",
+            "00:30 AM",
+            "9 AM",
+            "09:60 AM",
+            "21:00",
+            "",
+            "9:5 AM",
+            "09: 30 AM",
+            "09:30  AM",
+            "09:30\nAM",
+            "é:30 AM",
+            "09:3é AM",
+        ] {
             assert!(bad.parse::<ClockTime>().is_err(), "{bad}");
         }
     }
