@@ -2,9 +2,11 @@
 
 use domain::observer::Event;
 use domain::task::Lane;
+use domain::time::Timestamp;
 
 use crate::counters::Recount;
 use crate::outcomes::Moved;
+use crate::record::LanePlace;
 use crate::{Key, Record, Table};
 
 /// One record that a transaction inserted, replaced or removed.
@@ -18,8 +20,8 @@ pub struct Change {
     pub key: Vec<u8>,
     /// The change of what counters count.
     pub recount: Option<Recount>,
-    /// The lane of a task.
-    pub lane: Option<Lane>,
+    /// The change of a task in its lane.
+    pub lane: Option<LaneChange>,
     /// The change of the outcomes of a notification.
     pub moved: Option<Moved>,
     /// What an observer is told.
@@ -35,6 +37,24 @@ pub enum ChangeKind {
     Replaced,
     /// The record is gone.
     Removed,
+}
+
+/// The change of a task in its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneChange {
+    /// The lane of the task.
+    pub lane: Lane,
+    /// The earlier one of the times at which the task is due, before and after the change. `None` if it is
+    /// due at neither.
+    pub earliest: Option<Timestamp>,
+}
+
+impl LaneChange {
+    fn of(before: Option<LanePlace>, after: Option<LanePlace>) -> Option<Self> {
+        let (lane, _) = after.or(before)?;
+        let times = before.into_iter().chain(after).filter_map(|(_, due_at)| due_at);
+        Some(Self { lane, earliest: times.min() })
+    }
 }
 
 impl Change {
@@ -54,7 +74,7 @@ impl Change {
     /// outcomes, before or after it.
     pub(crate) fn of<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
         let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
-        let lane = after.or(before).and_then(R::lane);
+        let lane = LaneChange::of(before.and_then(R::lane), after.and_then(R::lane));
         let moved = Moved::of(before.and_then(R::outcomes), after.and_then(R::outcomes));
         Self { recount, lane, moved, event: R::event(before, after), ..self }
     }

@@ -3,17 +3,36 @@
 //! a row in a table of their own in place of the second one, also without tasks. So nobody who
 //! looks for due tasks comes across them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use domain::task::Lane;
+use domain::task::{Lane, Task};
 use domain::time::Timestamp;
 
-use crate::{Change, Order, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
+use crate::{
+    Change, Order, Range, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout,
+};
 
 /// Moves the lanes whose tasks a transaction has changed to the time of their first task.
 pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
-    let lanes: BTreeSet<Lane> = changes.iter().filter_map(|change| change.lane).collect();
-    lanes.into_iter().try_for_each(|lane| move_lane(transaction, &lane))
+    let mut lanes: BTreeMap<Lane, Option<Timestamp>> = BTreeMap::new();
+    for change in changes.iter().filter_map(|change| change.lane) {
+        let earliest = lanes.entry(change.lane).or_default();
+        *earliest = earliest.iter().copied().chain(change.earliest).min();
+    }
+    for (lane, earliest) in lanes {
+        match head(transaction, &lane)? {
+            // What is due behind the first task does not move the lane.
+            Head::At(due_at) if earliest.is_none_or(|earliest| earliest > due_at) => {}
+            // Before that are only tasks that the transaction has changed.
+            Head::At(due_at) => {
+                let range = layout::due_from(&lane, earliest.map_or(due_at, |it| it.min(due_at)));
+                let first = first_within(transaction, &range)?;
+                set_head(transaction, &lane, Head::At(due_at), first)?;
+            }
+            Head::Absent | Head::Held | Head::Unreadable => move_lane(transaction, &lane)?,
+        }
+    }
+    Ok(())
 }
 
 /// Moves a lane to the time of its first task. A row that cannot be read is written anew. A lane
@@ -23,15 +42,24 @@ pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
     if before == Head::Held {
         return Ok(());
     }
-    let after = first_due(transaction, lane)?;
-    if before == Head::of(after) {
+    let first = first_due(transaction, lane)?;
+    set_head(transaction, lane, before, first)
+}
+
+fn set_head(
+    transaction: &mut dyn Transaction,
+    lane: &Lane,
+    before: Head,
+    first: Option<Timestamp>,
+) -> Result<()> {
+    if before == Head::of(first) {
         return Ok(());
     }
     if let Head::At(due_at) = before {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
     }
     let key = layout::lane_head(lane);
-    match after {
+    match first {
         Some(due_at) => {
             let entry = layout::lane_entry(lane, due_at);
             // The rows name each other, so that no other row is taken for one of them.
@@ -42,10 +70,19 @@ pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
     }
 }
 
-/// Moves a lane that an entry sorts by `due_at` to the time of its first task.
-pub fn mend(transaction: &mut dyn Transaction, lane: &Lane, due_at: Timestamp) -> Result<()> {
-    let is_held = head(transaction, lane)? == Head::Held;
-    if is_held || first_due(transaction, lane)? != Some(due_at) {
+/// Moves a lane that an entry sorts by `due_at` to the time of its first task. `first` is that time, as
+/// far as it is known.
+pub fn mend(
+    transaction: &mut dyn Transaction,
+    lane: &Lane,
+    due_at: Timestamp,
+    first: Option<Timestamp>,
+) -> Result<()> {
+    let head = head(transaction, lane)?;
+    if head == Head::At(due_at) && first == Some(due_at) {
+        return Ok(());
+    }
+    if head == Head::Held || first_due(transaction, lane)? != Some(due_at) {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
     }
     move_lane(transaction, lane)
@@ -75,7 +112,14 @@ pub(crate) fn first_due(
     snapshot: &(impl Snapshot + ?Sized),
     lane: &Lane,
 ) -> Result<Option<Timestamp>> {
-    snapshot.first_known(&layout::lane(lane).range(), Order::Ascending, layout::due_at)
+    first_within(snapshot, &layout::lane(lane).range())
+}
+
+fn first_within(
+    snapshot: &(impl Snapshot + ?Sized),
+    tasks: &Range<Task>,
+) -> Result<Option<Timestamp>> {
+    snapshot.first_known(tasks, Order::Ascending, layout::due_at)
 }
 
 // The row of a lane.

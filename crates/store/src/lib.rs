@@ -71,7 +71,7 @@ pub use scope::WriteScope;
 
 #[doc(hidden)]
 pub use self::{
-    change::{Change, ChangeKind},
+    change::{Change, ChangeKind, LaneChange},
     codec::Codec,
     decoded::Decoded,
     fork::Fork,

@@ -7,6 +7,7 @@ use domain::message::Counted;
 use domain::notification::Outcomes;
 use domain::observer::Event;
 use domain::task::Lane;
+use domain::time::Timestamp;
 
 use crate::addresses::Address;
 use crate::key::{Bytes, Open, TableOf};
@@ -52,11 +53,14 @@ pub trait Record: Stored + PartialEq {
         None
     }
 
-    /// The lane that holds the record. Only tasks are in lanes.
-    fn lane(&self) -> Option<Lane> {
+    /// The place of the record in a lane. Only tasks are in lanes.
+    fn lane(&self) -> Option<LanePlace> {
         None
     }
 }
+
+/// A lane, and the time at which a task is due in it. `None` if it is not due before something happens.
+pub(crate) type LanePlace = (Lane, Option<Timestamp>);
 
 /// Some fields of a record, which are decoded without the others.
 pub trait Excerpt: Readable {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::ids::{NotificationId, WorkflowId};
 use domain::task::{Task, TaskClass, TaskState, Work};
 use serde_json::json;
-use store::{WriteRecords, lanes};
+use store::{Table, WriteRecords, lanes};
 use testkit::interposed::Call;
 
 use super::ada;
@@ -66,6 +66,34 @@ fn turns_are_done_in_large_batches() {
         assert_eq!(world.env.inbox("ada").unwrap().counts().unwrap().unread, FLOOD);
         assert!(turns <= 12, "{turns} commits for {FLOOD} turns");
         assert!(sends >= FLOOD / 16, "{sends} commits for {FLOOD} messages");
+    });
+}
+
+/// A claim looks at the start of its lane, and moves the lane to what it has left. A settlement and an
+/// event do not look at it. In a file, each look steps over the tasks that were done lately.
+#[test]
+fn the_start_of_a_lane_is_looked_at_for_a_claim_only() {
+    const FLOOD: usize = 96;
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        let looks =
+            |calls: &[Call]| calls.iter().filter(|call| **call == Call::Scan(Table::Due)).count();
+        world.notify("mail", "ada");
+        let (events, ()) = world.store.calls_of(|| {
+            for _ in 1..FLOOD {
+                world.tick();
+                world.notify("mail", "ada");
+            }
+        });
+        assert_eq!(looks(&events), 0);
+
+        let (calls, report) = world.store.calls_of(|| world.run_due());
+
+        assert_eq!(report.sent, FLOOD);
+        let claims = calls.iter().filter(|call| **call == Call::Commit).count() / 2;
+        assert!(looks(&calls) <= 2 * claims + 2, "{} looks, {claims} claims", looks(&calls));
     });
 }
 

@@ -17,7 +17,7 @@ use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
-use domain::task::{Lane, Task, TaskState};
+use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
@@ -42,7 +42,7 @@ use super::{
 use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
 use crate::outcomes::Listed;
-use crate::record::{Entries, Excerpt, Record};
+use crate::record::{Entries, Excerpt, LanePlace, Record};
 
 impl Record for Environment {
     const TABLE: Table = Table::Environments;
@@ -415,8 +415,8 @@ impl Record for Task {
         }
     }
 
-    fn lane(&self) -> Option<Lane> {
-        Some(self.lane())
+    fn lane(&self) -> Option<LanePlace> {
+        Some((self.lane(), self.state.due_at()))
     }
 }
 

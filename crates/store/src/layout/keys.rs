@@ -475,6 +475,12 @@ pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
     lane.range().through(lane.then(now).range())
 }
 
+/// The tasks of a lane that are due at `time` or later.
+pub(crate) fn due_from(lane: &Lane, time: Timestamp) -> Range<Task> {
+    let lane = self::lane(lane);
+    lane.clone().then(time).range().through(lane.range())
+}
+
 /// The tasks of a lane that are due behind `time`.
 pub fn due_since(lane: &Lane, time: Timestamp) -> Range<Task> {
     let lane = self::lane(lane);

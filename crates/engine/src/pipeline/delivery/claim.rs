@@ -207,11 +207,14 @@ fn due_in(
         }
         let share = limit.saturating_sub(tasks.len()).div_ceil(rest);
         rest -= 1;
+        let mut first = None;
         // After damage, a lane may have two entries.
         if seen.insert(lane) {
-            tasks.extend(due_of(draft, &lane, share, claimed)?);
+            let found = due_of(draft, &lane, share, claimed)?;
+            first = found.first().and_then(|task| task.state.due_at());
+            tasks.extend(found);
         }
-        lanes::mend(draft.writer, &lane, due_at)?;
+        lanes::mend(draft.writer, &lane, due_at, first)?;
     }
     Ok(tasks)
 }
