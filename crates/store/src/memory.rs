@@ -4,14 +4,18 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use rpds::RedBlackTreeMapSync;
 
 use crate::{
     Decision, KeyRange, Order, ReadBody, Result, Snapshot, Store, Table, Transaction, Visit,
     VisitValue, WriteBody, range,
 };
+
+/// Number of times that a writer lets other threads run before it sleeps until its turn.
+const YIELDS: usize = 64;
 
 /// A store in memory. Clones share the tables, which end with the last clone.
 #[derive(Clone, Default)]
@@ -37,7 +41,7 @@ impl Store for MemoryStore {
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        let _turn = self.shared.turn.lock();
+        let _turn = self.turn();
         let mut tables = Tables::clone(&self.committed());
         match body(&mut tables)? {
             Decision::Commit => *self.shared.committed.write() = Arc::new(tables),
@@ -61,6 +65,17 @@ impl MemoryStore {
     #[must_use]
     pub fn shares_rows_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.committed(), &other.committed())
+    }
+
+    // Most transactions take less time than a thread that sleeps takes to wake up.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        for _ in 0..YIELDS {
+            if let Some(turn) = self.shared.turn.try_lock() {
+                return turn;
+            }
+            thread::yield_now();
+        }
+        self.shared.turn.lock()
     }
 
     fn committed(&self) -> Arc<Tables> {
