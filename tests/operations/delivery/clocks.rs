@@ -1,7 +1,7 @@
 //! A clock that jumps back and forth while tasks are claimed, done and settled.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use testkit::interposed::Interposed;
 use tidings::circuit::CircuitPolicy;
 use tidings::ids::IntegrationId;
 use tidings::time::Timestamp;
-use tidings::{Clock, ManualClock};
+use tidings::{Clock, Delivery, Engine, ManualClock, Provider, ProviderReceipt, SendError};
 
 use super::retryable;
 use crate::world::{World, email, in_app, on_both, parsed, time};
@@ -117,8 +117,59 @@ fn a_lease_of_a_clock_that_was_ahead_ends() {
             world.clock.set(right);
             world.restart_with(|builder| builder);
 
+            // Another process may send the message still.
+            assert_eq!(world.run_due().sent, 0);
+            world.pass(SECOND * 299);
+            assert_eq!(world.run_due().sent, 0);
+            world.pass(SECOND);
             assert_eq!(world.run_due().sent, 1);
         });
+    }
+}
+
+/// A clock is set right while a provider has a message, and another thread asks for what is due.
+#[test]
+fn a_message_that_a_provider_has_is_not_sent_again_when_the_clock_is_set_right() {
+    on_both(|mut world| {
+        world.active_integration("email", "ses");
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.workflow_of("mail", &[email()]);
+        let setter = Setter {
+            clock: world.clock.clone(),
+            right: world.now(),
+            asks: Arc::default(),
+            sent: Arc::default(),
+        };
+        world.clock.set(time("2099-01-01T00:00:00.000Z"));
+        world.restart_with(|builder| builder.default_provider(setter.clone()));
+        *setter.asks.lock().unwrap() = Some(world.engine.clone());
+        world.notify("mail", "ada");
+
+        let report = world.run_due();
+
+        assert_eq!((report.sent, report.superseded), (1, 0));
+        world.pass(SECOND * 300);
+        assert_eq!(world.run_due().sent, 0);
+        assert_eq!(setter.sent.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// A provider that sets the clock right, and lets an engine do what is due then.
+#[derive(Clone, Debug)]
+struct Setter {
+    clock: ManualClock,
+    right: Timestamp,
+    asks: Arc<Mutex<Option<Engine>>>,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Provider for Setter {
+    fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+        self.sent.fetch_add(1, Ordering::SeqCst);
+        self.clock.set(self.right);
+        let engine = self.asks.lock().unwrap().take();
+        engine.map(|engine| engine.delivery().run_due(10).unwrap());
+        Ok(ProviderReceipt::default())
     }
 }
 

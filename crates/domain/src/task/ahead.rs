@@ -12,9 +12,9 @@ pub const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Task {
     /// Returns the task as of `now` if a clock that was ahead by more than a day has set its due time or
-    /// its lease, which lasts `lease`. A send or a call is due at once. A delay or a window keeps its
-    /// length, and its end if that was set under a right clock. Returns `None` otherwise, and for a
-    /// snoozed message. `notification` is that of the task, if it is known.
+    /// its lease, which lasts `lease`. A send or a call is due at once, or gets a new lease. A delay or a
+    /// window keeps its length, and its end if that was set under a right clock. Returns `None` otherwise,
+    /// and for a snoozed message. `notification` is that of the task, if it is known.
     pub fn brought_back(
         &self,
         now: Timestamp,
@@ -33,7 +33,10 @@ impl Task {
                 TaskState::Waiting { due_at, attempts }
             }
             TaskState::Leased { until, attempts } if until > latest.after(lease) => {
-                TaskState::Leased { until: now.max(delay), attempts }
+                // A call of the host that is under way ends within a lease of the right clock.
+                let calls_the_host = self.work.calls_the_host();
+                let until = if calls_the_host { now.after(lease) } else { now.max(delay) };
+                TaskState::Leased { until, attempts }
             }
             TaskState::Leased { .. } | TaskState::Held { .. } => return None,
         };
@@ -199,6 +202,8 @@ mod tests {
             ("send", queued(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY)),
             ("send", queued(4 * DAY), DAY, ("waiting", 4 * DAY), None),
             ("send", queued(DAY), DAY, ("waiting", 9 * DAY), Some(DAY)),
+            // A provider may have the message.
+            ("send", queued(9 * DAY), 9 * DAY, ("leased", 9 * DAY + 7), Some(DAY + 1_000)),
         ];
         let workflow = sample::workflow(json!([{ "type": "email", "template": {
             "subject": "S", "body": "B",

@@ -25,10 +25,10 @@ use crate::{Error, Result, Store};
 /// # Errors
 ///
 /// [`Error::TargetExists`] if there is something at `path`; [`Error::Unopenable`] if `path` is the name of
-/// the log of a file that is there; [`Error::AlreadyOpen`] if another backup to `path` is under way; [`Error::StorageFull`], which removes the part, if there is no room;
-/// [`Error::Replaced`] if the part was deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy
-/// is not as its origin; otherwise the errors of `store`, and those of [`RedbStore::open`] for the new
-/// file.
+/// the log of a file that is there; [`Error::AlreadyOpen`] if another backup to `path` is under way;
+/// [`Error::StorageFull`], which removes the part, if there is no room; [`Error::Replaced`] if the part was
+/// deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy is not as its origin; otherwise the
+/// errors of `store`, and those of [`RedbStore::open`] for the new file.
 pub fn backup(
     store: &dyn Store,
     path: impl AsRef<Path>,
