@@ -13,6 +13,8 @@
 //! of the file. `--rounds 3` makes the rows of `write` three times as long, and `--no-log` gives
 //! Tidings no log before redb there.
 //!
+//! The memory of the activity index is counted with the feature `memory`.
+//!
 //! PostgreSQL needs a server, in which a schema `tidings_bench` is made and dropped again. Sizes
 //! above a million are not put into it.
 //!
@@ -27,8 +29,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use peak_alloc::PeakAlloc;
-
 use crate::options::{Options, Section};
 
 mod inbox;
@@ -38,8 +38,19 @@ mod sample;
 mod table;
 mod write;
 
+#[cfg(feature = "memory")]
 #[global_allocator]
-static ALLOCATED: PeakAlloc = PeakAlloc;
+static ALLOCATED: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
+
+// Number of bytes that are allocated. `None` without the feature `memory`: counting slows down what is
+// written in Rust, and not SQLite.
+fn allocated() -> Option<usize> {
+    #[cfg(feature = "memory")]
+    let bytes = Some(ALLOCATED.current_usage());
+    #[cfg(not(feature = "memory"))]
+    let bytes = None;
+    bytes
+}
 
 fn main() {
     let options = Options::read();

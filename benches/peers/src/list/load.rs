@@ -11,7 +11,7 @@ use domain::notification::Notification;
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 
-use crate::ALLOCATED;
+use crate::allocated;
 use crate::list::facts::{Numbers, Question};
 use crate::list::oracle::Expected;
 use crate::list::search;
@@ -31,8 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) questions: Vec<Question>,
     pub(crate) redb: Clocked<Tidings>,
     pub(crate) memory: Clocked<Tidings>,
-    /// How many bytes the memory store and its index have taken.
-    pub(crate) in_memory: usize,
+    /// How many bytes the memory store and its index have taken, if that is counted.
+    pub(crate) in_memory: Option<usize>,
     pub(crate) peers: Vec<Clocked<Box<dyn Peer>>>,
     pub(crate) numbers: Numbers,
 }
@@ -170,7 +170,7 @@ impl Loaded {
             questions: shapes.iter().map(|shape| numbers.question(shape)).collect(),
             redb: Clocked::new(Tidings::new(Arc::new(file), environment, &shapes)),
             memory: Clocked::new(Tidings::new(Arc::new(memory), environment, &shapes)),
-            in_memory: 0,
+            in_memory: allocated().map(|_| 0),
             searched: search::shapes(&population).map(Expected::nothing).collect(),
             expected: shapes.into_iter().map(Expected::nothing).collect(),
             peers: peers.into_iter().map(Clocked::new).collect(),
@@ -208,8 +208,12 @@ impl Loaded {
     }
 
     fn in_memory(&mut self, run: impl FnOnce(&mut Tidings)) {
-        let before = ALLOCATED.current_usage();
+        let before = allocated();
         self.memory.clock(run);
-        self.in_memory = (self.in_memory + ALLOCATED.current_usage()).saturating_sub(before);
+        self.in_memory = self
+            .in_memory
+            .zip(allocated())
+            .zip(before)
+            .map(|((so_far, after), before)| (so_far + after).saturating_sub(before));
     }
 }

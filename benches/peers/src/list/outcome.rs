@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use redb::Database;
 use store::redb::RedbStore;
 
-use crate::ALLOCATED;
+use crate::allocated;
 use crate::list::beside::{self, Kind, Reading};
 use crate::list::compare;
 use crate::list::load::{self, Loaded};
@@ -44,15 +44,15 @@ pub(crate) struct Row {
 
 /// What a system costs besides the time for an answer.
 pub(crate) struct Cost {
-    /// Of everything, on disk or, where there is none, in memory.
-    pub(crate) bytes: u64,
+    /// Of everything, on disk or, where there is none, in memory, if that is counted.
+    pub(crate) bytes: Option<u64>,
     /// For each notification, with all indexes in place.
     pub(crate) insert: Duration,
     /// Until it is open: until the first answer, for all but Tidings.
     pub(crate) open: Option<Duration>,
     /// Until the first answer from then on.
     pub(crate) first: Option<Duration>,
-    /// In memory when every question has been answered, without pages of files.
+    /// In memory when every question has been answered, without pages of files, if that is counted.
     pub(crate) index_memory: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn measure(size: u64, folder: &Path, peers: Vec<Box<dyn Peer>>) -> Ou
     };
     let peers = loaded.peers.iter().zip(bytes).zip(&ways);
     let peers = peers.map(|((peer, bytes), ways)| Cost {
-        bytes,
+        bytes: Some(bytes),
         insert: peer.each(),
         open: Some(peer.it.reopen(&ways[0])),
         first: None,
@@ -174,20 +174,20 @@ fn reopen(loaded: &mut Loaded, path: &Path) -> Cost {
     redb.run(0);
     let first = Some(start.elapsed());
     let insert = loaded.redb.each();
-    Cost { bytes, insert, open, first, index_memory: None }
+    Cost { bytes: Some(bytes), insert, open, first, index_memory: None }
 }
 
 fn in_memory(loaded: &Loaded) -> Cost {
-    let before = ALLOCATED.current_usage();
+    let before = allocated();
     let mut anew = loaded.memory.it.anew();
     (0..loaded.questions.len()).for_each(|shape| anew.run(shape));
-    let index_memory = ALLOCATED.current_usage().saturating_sub(before);
+    let index_memory = allocated().zip(before).map(|(after, before)| after.saturating_sub(before));
     Cost {
-        bytes: loaded.in_memory as u64,
+        bytes: loaded.in_memory.map(|bytes| bytes as u64),
         insert: loaded.memory.each(),
         open: None,
         first: None,
-        index_memory: Some(index_memory),
+        index_memory,
     }
 }
 

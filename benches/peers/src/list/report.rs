@@ -116,9 +116,10 @@ fn costs(outcome: &Outcome) -> Table {
     ];
     let rows = outcome.systems.iter().zip(&outcome.costs).map(|(system, cost)| {
         let millis = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
+        let each = |bytes: u64| format!("{:.0}", float(bytes) / float(outcome.size));
         vec![
             (*system).to_owned(),
-            format!("{:.0}", float(cost.bytes) / float(outcome.size)),
+            cost.bytes.map_or_else(String::new, each),
             micros(cost.insert),
             cost.open.map_or_else(String::new, millis),
             cost.first.map_or_else(String::new, millis),
