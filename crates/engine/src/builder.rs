@@ -188,9 +188,10 @@ impl Builder {
     ///
     /// What is put off under a clock that is ahead by more than a day goes on once the clock is right:
     /// attempts are made at once, but for those that were under way, which have a lease from then on.
-    /// Delays and windows end as long afterwards as they would have ended under that clock. A message that its reader has snoozed waits until the time that the
-    /// reader has named. An engine that starts under the right clock finds what was put off of earlier
-    /// events if some of that is among the last 128 tasks of a workflow.
+    /// Delays and windows end as long afterwards as they would have ended under that clock. A message
+    /// that its reader has snoozed waits until the time that the reader has named. An engine that starts
+    /// under the right clock finds what was put off of earlier events if some of that is among the last
+    /// 128 tasks of a workflow.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
