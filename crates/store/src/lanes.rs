@@ -12,7 +12,8 @@ use crate::{
     Change, Order, Range, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout,
 };
 
-/// Moves the lanes whose tasks a transaction has changed to the time of their first task.
+/// Moves the lanes whose tasks a transaction has changed to the time of their first task. A lane that is
+/// held stays where it is, and a row that cannot be read is written anew.
 pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
     let mut lanes: BTreeMap<Lane, Option<Timestamp>> = BTreeMap::new();
     for change in changes.iter().filter_map(|change| change.lane) {
@@ -20,17 +21,19 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
         *earliest = earliest.iter().copied().chain(change.earliest).min();
     }
     for (lane, earliest) in lanes {
-        match head(transaction, &lane)? {
+        let head = head(transaction, &lane)?;
+        let range = match head {
+            Head::Held => continue,
             // What is due behind the first task does not move the lane.
-            Head::At(due_at) if earliest.is_none_or(|earliest| earliest > due_at) => {}
+            Head::At(due_at) if earliest.is_none_or(|earliest| earliest > due_at) => continue,
             // Before that are only tasks that the transaction has changed.
             Head::At(due_at) => {
-                let range = layout::due_from(&lane, earliest.map_or(due_at, |it| it.min(due_at)));
-                let first = first_within(transaction, &range)?;
-                set_head(transaction, &lane, Head::At(due_at), first)?;
+                layout::due_from(&lane, earliest.map_or(due_at, |earliest| earliest.min(due_at)))
             }
-            Head::Absent | Head::Held | Head::Unreadable => move_lane(transaction, &lane)?,
-        }
+            Head::Absent | Head::Unreadable => layout::lane(&lane).range(),
+        };
+        let first = first_within(transaction, &range)?;
+        set_head(transaction, &lane, head, first)?;
     }
     Ok(())
 }

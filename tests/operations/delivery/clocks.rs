@@ -12,7 +12,7 @@ use tidings::time::Timestamp;
 use tidings::{Clock, Delivery, Engine, ManualClock, Provider, ProviderReceipt, SendError};
 
 use super::retryable;
-use crate::world::{World, email, in_app, on_both, parsed, time};
+use crate::world::{Counts, World, email, in_app, on_both, parsed, time};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -130,45 +130,84 @@ fn a_lease_of_a_clock_that_was_ahead_ends() {
 /// A clock is set right while a provider has a message, and another thread asks for what is due.
 #[test]
 fn a_message_that_a_provider_has_is_not_sent_again_when_the_clock_is_set_right() {
-    on_both(|mut world| {
-        world.active_integration("email", "ses");
-        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
-        world.workflow_of("mail", &[email()]);
-        let setter = Setter {
-            clock: world.clock.clone(),
-            right: world.now(),
-            asks: Arc::default(),
-            sent: Arc::default(),
-        };
-        world.clock.set(time("2099-01-01T00:00:00.000Z"));
-        world.restart_with(|builder| builder.default_provider(setter.clone()));
-        *setter.asks.lock().unwrap() = Some(world.engine.clone());
-        world.notify("mail", "ada");
+    on_both(|world| {
+        let (sent, report) = set_right_while_sending(world, &["ada"], SECOND * 299);
 
-        let report = world.run_due();
-
+        assert_eq!(sent, ["ada"]);
         assert_eq!((report.sent, report.superseded), (1, 0));
-        world.pass(SECOND * 300);
-        assert_eq!(world.run_due().sent, 0);
-        assert_eq!(setter.sent.load(Ordering::SeqCst), 1);
     });
 }
 
-/// A provider that sets the clock right, and lets an engine do what is due then.
-#[derive(Clone, Debug)]
-struct Setter {
-    clock: ManualClock,
-    right: Timestamp,
-    asks: Arc<Mutex<Option<Engine>>>,
-    sent: Arc<AtomicUsize>,
+/// The first message of a batch takes longer than a lease. The others are claimed anew before they are
+/// sent, so that the other thread finds none of them due meanwhile.
+#[test]
+fn a_batch_does_not_go_on_with_leases_of_a_clock_that_was_ahead() {
+    on_both(|world| {
+        let (sent, _) = set_right_while_sending(world, &["ada", "bob", "cleo"], SECOND * 301);
+
+        assert_eq!(sent, ["ada", "bob", "cleo"]);
+    });
 }
 
-impl Provider for Setter {
-    fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
-        self.sent.fetch_add(1, Ordering::SeqCst);
-        self.clock.set(self.right);
-        let engine = self.asks.lock().unwrap().take();
+// Sends a message to each subscriber under a clock that is ahead. It is set right while the first one is
+// sent, which takes `span`. Returns the recipients of all attempts, and the first report.
+fn set_right_while_sending(
+    mut world: World,
+    subscribers: &[&str],
+    span: Duration,
+) -> (Vec<String>, Counts) {
+    world.active_integration("email", "ses");
+    for id in subscribers {
+        world.subscriber(json!({ "subscriberId": id, "email": format!("{id}@example.org") }));
+    }
+    world.workflow_of("mail", &[email()]);
+    let clock = world.clock.clone();
+    let provider = Interrupted {
+        clock,
+        right: world.now(),
+        span,
+        engine: Arc::default(),
+        sent: Arc::default(),
+    };
+    world.clock.set(time("2099-01-01T00:00:00.000Z"));
+    world.restart_with(|builder| builder.default_provider(provider.clone()));
+    *provider.engine.lock().unwrap() = Some(world.engine.clone());
+    for id in subscribers {
+        world.notify("mail", id);
+    }
+    let report = world.run_due();
+    world.pass(SECOND * 301);
+    world.run_due();
+    *provider.engine.lock().unwrap() = None;
+    let sent = provider.sent.lock().unwrap().clone();
+    (sent, report)
+}
+
+/// A provider during whose calls an engine does what is due. During the first call the clock is set right
+/// before that, and `span` passes behind it.
+#[derive(Clone, Debug)]
+struct Interrupted {
+    clock: ManualClock,
+    right: Timestamp,
+    span: Duration,
+    engine: Arc<Mutex<Option<Engine>>>,
+    sent: Arc<Mutex<Vec<String>>>,
+}
+
+impl Provider for Interrupted {
+    fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
+        let mut sent = self.sent.lock().unwrap();
+        let is_first = sent.is_empty();
+        sent.push(delivery.subscriber.subscriber_id.to_string());
+        drop(sent);
+        if is_first {
+            self.clock.set(self.right);
+        }
+        let engine = self.engine.lock().unwrap().clone();
         engine.map(|engine| engine.delivery().run_due(10).unwrap());
+        if is_first {
+            self.clock.advance(self.span);
+        }
         Ok(ProviderReceipt::default())
     }
 }

@@ -210,10 +210,8 @@ impl Loaded {
     fn in_memory(&mut self, run: impl FnOnce(&mut Tidings)) {
         let before = allocated();
         self.memory.clock(run);
-        self.in_memory = self
-            .in_memory
-            .zip(allocated())
-            .zip(before)
-            .map(|((so_far, after), before)| (so_far + after).saturating_sub(before));
+        if let (Some(so_far), Some(before), Some(after)) = (self.in_memory, before, allocated()) {
+            self.in_memory = Some((so_far + after).saturating_sub(before));
+        }
     }
 }

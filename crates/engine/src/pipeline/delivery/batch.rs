@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::vec::IntoIter;
 
 use domain::ids::TransactionId;
-use domain::task::Work;
+use domain::task::{CLOCK_DIFFERENCE, Work};
 use domain::time::Timestamp;
 
 use super::claim::{LeaseKind, Leased};
@@ -180,10 +180,11 @@ impl DeliveryQueue<'_> {
 
 impl Leased {
     // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up
-    // to the last instant there is does not end.
+    // to the last instant there is does not end. If the clock has gone back by more than a day, the
+    // store has another lease, which is unknown here.
     fn fits(&self, now: Timestamp, span: Duration) -> bool {
-        let left = self.until.since(now);
-        self.until == Timestamp::MAX || (!left.is_zero() && left >= span)
+        let (left, is_known) = (self.until.since(now), now.after(CLOCK_DIFFERENCE) >= self.since);
+        is_known && (self.until == Timestamp::MAX || (!left.is_zero() && left >= span))
     }
 
     // Returns `true` if another worker may have the task, because the store has taken long or the process
