@@ -44,8 +44,8 @@ pub enum ChangeKind {
 pub struct LaneChange {
     /// The lane of the task.
     pub lane: Lane,
-    /// The earlier one of the times at which the task is due, before and after the change. `None` if it is
-    /// due at neither.
+    /// The earlier one of the times at which the task is due, before and after the change. `None` if an
+    /// integration holds it before and after.
     pub earliest: Option<Timestamp>,
 }
 

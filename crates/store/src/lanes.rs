@@ -73,8 +73,8 @@ fn set_head(
     }
 }
 
-/// Moves a lane that an entry sorts by `due_at` to the time of its first task. `first` is that time, as
-/// far as it is known.
+/// Moves a lane that an entry sorts by `due_at` to the time of its first task. `first` is that time, or
+/// `None` if it is not known.
 pub fn mend(
     transaction: &mut dyn Transaction,
     lane: &Lane,

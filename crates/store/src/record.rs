@@ -59,7 +59,7 @@ pub trait Record: Stored + PartialEq {
     }
 }
 
-/// A lane, and the time at which a task is due in it. `None` if it is not due before something happens.
+/// A lane, and the time at which a task is due in it. `None` for a task that an integration holds.
 pub(crate) type LanePlace = (Lane, Option<Timestamp>);
 
 /// Some fields of a record, which are decoded without the others.
