@@ -183,7 +183,7 @@ wire_enum! {
     /// What an explanation assumes about the world: that the provider accepts the message, that the
     /// function of a custom step succeeds without a result, that no later event joins the window of
     /// a digest, that at its end an earlier event of the window is neither canceled nor expired, that
-    /// no other event reaches a throttle or a digest behind a step that waits before this one does, or
+    /// no other event reaches a throttle or a digest first, if a step before it waits, or
     /// that the subscriber has neither seen nor read an earlier message.
     #[non_exhaustive]
     Assumption, "assumed":

@@ -309,6 +309,14 @@ impl Notification {
         self.jobs.iter().any(|job| job.kind == JobType::Digest && waits(job))
     }
 
+    /// Returns the end of the delay or of the window that the jobs wait for. Returns `None` if there is
+    /// none, or it is over at `now`.
+    #[doc(hidden)]
+    pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut ends = self.jobs.iter().filter_map(|job| job.status.delayed_until());
+        ends.find(|until| now < *until)
+    }
+
     /// Returns `true` if the event is of no interest at `now`.
     #[doc(hidden)]
     pub fn has_expired(&self, now: Timestamp) -> bool {

@@ -29,7 +29,7 @@ use crate::clock::{Clock, ManualClock, StoreClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
-use crate::pipeline::delivery::ahead::LatestLook;
+use crate::pipeline::delivery::ahead::LatestTime;
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::turns::Turns;
@@ -107,7 +107,7 @@ pub(crate) struct Parts {
     pub(crate) circuits: Circuits,
     pub(crate) unsettled: Unsettled,
     pub(crate) turns: Turns,
-    pub(crate) latest_look: LatestLook,
+    pub(crate) latest_time: LatestTime,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     /// Futures that wait for changes of inboxes.
@@ -187,11 +187,11 @@ impl Builder {
     /// several processes share it, and that of the system otherwise.
     ///
     /// What is put off under a clock that is ahead by more than a day goes on once the clock is right:
-    /// attempts are made at once, but for those that were under way, which have a lease from then on.
-    /// Delays and windows end as long afterwards as they would have ended under that clock. A message
-    /// that its reader has snoozed waits until the time that the reader has named. An engine that starts
-    /// under the right clock finds what was put off of earlier events if some of that is among the last
-    /// 128 tasks of a workflow.
+    /// attempts are made at once, but for those that were under way, which have a lease from then on, and
+    /// what was planned and not stored is planned anew. Delays and windows end as long afterwards as they
+    /// would have ended under that clock. A message that its reader has snoozed waits until the time that
+    /// the reader has named. An engine that starts under the right clock finds what was put off of earlier
+    /// events if some of that is among the last 128 tasks of a workflow.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
@@ -460,7 +460,7 @@ impl Builder {
             circuits,
             unsettled: Unsettled::default(),
             turns: Turns::default(),
-            latest_look: LatestLook::default(),
+            latest_time: LatestTime::default(),
             bell: Bell::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),

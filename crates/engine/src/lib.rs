@@ -252,6 +252,7 @@ impl Engine {
         if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
             ticket.commit();
         }
+        self.parts.latest_time.note(now);
         recorded
     }
 

@@ -3,6 +3,9 @@
 //! a row in a table of their own in place of the second one, also without tasks. So nobody who
 //! looks for due tasks comes across them.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use domain::task::{Lane, Task};
@@ -22,15 +25,13 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
     }
     for (lane, earliest) in lanes {
         let head = head(transaction, &lane)?;
-        let range = match head {
-            Head::Held => continue,
+        let range = match (head, earliest) {
+            (Head::Held, _) | (Head::At(_) | Head::Absent, None) => continue,
             // What is due behind the first task does not move the lane.
-            Head::At(due_at) if earliest.is_none_or(|earliest| earliest > due_at) => continue,
+            (Head::At(due_at), Some(earliest)) if earliest > due_at => continue,
             // Before that are only tasks that the transaction has changed.
-            Head::At(due_at) => {
-                layout::due_from(&lane, earliest.map_or(due_at, |earliest| earliest.min(due_at)))
-            }
-            Head::Absent | Head::Unreadable => layout::lane(&lane).range(),
+            (Head::At(_) | Head::Absent, Some(earliest)) => layout::due_from(&lane, earliest),
+            (Head::Unreadable, _) => layout::lane(&lane).range(),
         };
         let first = first_within(transaction, &range)?;
         set_head(transaction, &lane, head, first)?;

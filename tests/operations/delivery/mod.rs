@@ -13,6 +13,7 @@ mod refusing;
 mod reports;
 mod retries;
 mod samples;
+mod set_right;
 mod stats;
 mod turns;
 mod worker;

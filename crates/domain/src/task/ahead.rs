@@ -14,7 +14,7 @@ impl Task {
     /// Returns the task as of `now` if a clock that was ahead by more than a day has set its due time or
     /// its lease, which lasts `lease`. A send or a call is due at once, or gets a new lease. A delay or a
     /// window keeps its length, and its end if that was set under a right clock. Returns `None` otherwise,
-    /// and for a snoozed message. `notification` is that of the task, if it is known.
+    /// and for a snooze that waits for its end. `notification` is that of the task, if it is known.
     pub fn brought_back(
         &self,
         now: Timestamp,
@@ -33,7 +33,7 @@ impl Task {
                 TaskState::Waiting { due_at, attempts }
             }
             TaskState::Leased { until, attempts } if until > latest.after(lease) => {
-                // A call of the host that is under way ends within a lease of the right clock.
+                // The host may be at it still, so the lease begins anew.
                 let calls_the_host = self.work.calls_the_host();
                 let until = if calls_the_host { now.after(lease) } else { now.max(delay) };
                 TaskState::Leased { until, attempts }
@@ -202,6 +202,9 @@ mod tests {
             ("send", queued(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY)),
             ("send", queued(4 * DAY), DAY, ("waiting", 4 * DAY), None),
             ("send", queued(DAY), DAY, ("waiting", 9 * DAY), Some(DAY)),
+            // The end of a snooze is looked up when the task is done.
+            ("wake", queued(0), 0, ("waiting", 9 * DAY), None),
+            ("wake", queued(0), 0, ("leased", 9 * DAY), Some(DAY)),
             // A provider may have the message.
             ("send", queued(9 * DAY), 9 * DAY, ("leased", 9 * DAY + 7), Some(DAY + 1_000)),
         ];
@@ -215,7 +218,7 @@ mod tests {
             let job = &notification.jobs[0];
             let work = json!({
                 "type": kind, "_notificationId": notification.id, "_jobId": job.id,
-                "_stepId": job.step.id, "_windowId": job.id, "key": job.id,
+                "_stepId": job.step.id, "_windowId": job.id, "key": job.id, "_messageId": job.id,
             });
             let field = if state == "leased" { "until" } else { "dueAt" };
             let task = task(&json!({ "state": state, field: at(time) }), work);

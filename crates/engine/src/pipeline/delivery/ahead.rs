@@ -1,7 +1,8 @@
 //! Tasks that a clock has put off that was ahead by more than a day. They are brought back when the
-//! engine starts, and when its clock goes back by more than that.
+//! engine starts, and when its clock goes back by more than that behind a look or a transaction.
 
 use std::collections::HashMap;
+use std::mem;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -21,49 +22,87 @@ use crate::{Engine, Result};
 /// Largest number of tasks that one transaction brings back.
 const AT_A_TIME: usize = 128;
 
-/// The latest time at which the engine has looked at its queue.
+/// The latest time at which the engine has looked at its queue, or written.
 #[derive(Debug)]
-pub(crate) struct LatestLook(AtomicI64);
+pub(crate) struct LatestTime(AtomicI64);
 
 /// Before the first look.
 const NEVER: i64 = i64::MAX;
 
-impl Default for LatestLook {
+impl Default for LatestTime {
     fn default() -> Self {
         Self(AtomicI64::new(NEVER))
     }
 }
 
-/// Brings back the tasks of all environments, unless the clock goes on from the last look.
+impl LatestTime {
+    /// Notes the time of a transaction that has ended. A look that has begun meanwhile may have missed
+    /// what it wrote, and is followed by another one if the time was ahead.
+    pub(crate) fn note(&self, now: Timestamp) {
+        self.0.fetch_max(now.as_millis(), Ordering::AcqRel);
+    }
+
+    // Begins a look, unless the clock goes on from the latest time or another thread has begun one.
+    fn look(&self, now: Timestamp) -> Option<Look<'_>> {
+        let before = self.0.load(Ordering::Acquire);
+        if now.after(CLOCK_DIFFERENCE).as_millis() >= before {
+            self.note(now);
+            return None;
+        }
+        let (begun, not) = (Ordering::AcqRel, Ordering::Relaxed);
+        let has_begun = self.0.compare_exchange(before, now.as_millis(), begun, not).is_ok();
+        has_begun.then_some(Look { latest: self, before })
+    }
+}
+
+/// A look at all tasks. If it does not come to its end, another one follows.
+struct Look<'l> {
+    latest: &'l LatestTime,
+    before: i64,
+}
+
+impl Look<'_> {
+    fn is_first(&self) -> bool {
+        self.before == NEVER
+    }
+
+    fn end(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.latest.0.fetch_max(self.before, Ordering::AcqRel);
+    }
+}
+
+/// Brings back the tasks of all environments, unless the clock goes on from the latest time.
 pub(super) fn bring_back(engine: &Engine) -> Result<()> {
     // A rehearsal does not see the tasks that wait.
     if engine.parts.findings.is_some() {
         return Ok(());
     }
-    let (now, latest) = (engine.now(), &engine.parts.latest_look.0);
-    let before = latest.load(Ordering::Relaxed);
-    if now.after(CLOCK_DIFFERENCE).as_millis() >= before {
-        latest.fetch_max(now.as_millis(), Ordering::Relaxed);
-        return Ok(());
-    }
+    let now = engine.now();
+    let Some(look) = engine.parts.latest_time.look(now) else { return Ok(()) };
     let all = Prefix::<Environment>::of_all().range();
     let (environments, lanes) = engine.read(|snapshot| {
         let environments = snapshot.readable(&all, Order::Ascending, usize::MAX)?;
-        Ok((environments, if before == NEVER { lanes(snapshot)? } else { HashMap::new() }))
+        Ok((environments, if look.is_first() { lanes(snapshot)? } else { HashMap::new() }))
     })?;
     // A clock that is behind the creation of an environment is wrong itself.
     for environment in environments.iter().filter(|environment| environment.created_at <= now) {
         let organization_id = environment.organization_id.clone();
         let home = Home { organization_id, environment_id: environment.id };
         let lanes = lanes.get(&environment.id).map(Vec::as_slice).unwrap_or_default();
-        let looks_at_all = before != NEVER || has_put_off(engine, &home, lanes, now)?;
+        let looks_at_all = !look.is_first() || has_put_off(engine, &home, lanes, now)?;
         let made_since = if looks_at_all { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
         let mut after = Vec::new();
         while let Some(last) = bring_some_back(engine, &home, (now, made_since), &after)? {
             after = last;
         }
     }
-    latest.store(now.as_millis(), Ordering::Relaxed);
+    look.end();
     Ok(())
 }
 

@@ -116,8 +116,10 @@ impl DeliveryQueue<'_> {
             Work::Send { notification_id, job_id, message, .. } => {
                 let job = (*notification_id, *job_id);
                 Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
-                    Attempt::Send(_) if leased.has_ended(self.engine.now()) => Done::Superseded,
-                    Attempt::Send(delivery) => self.ask(leased, delivery)?,
+                    Attempt::Send(delivery) => match leased.lost(self.engine.now()) {
+                        Some(lost) => lost,
+                        None => self.ask(leased, delivery)?,
+                    },
                     Attempt::FanOut(targets) => Done::FannedOut(targets),
                     Attempt::Refuse(refusal) => Done::Refused(refusal),
                     Attempt::Defer(due_at) => Done::Deferred(due_at),
@@ -131,10 +133,10 @@ impl DeliveryQueue<'_> {
             Work::Call { notification_id, job_id } => {
                 let job = (*notification_id, *job_id);
                 Ok(match call::prepare(self.engine, leased, job)? {
-                    call::Prepared::Call(_) if leased.has_ended(self.engine.now()) => {
-                        Done::Superseded
-                    }
-                    call::Prepared::Call(call) => Done::Called(call::call(self.engine, &call)),
+                    call::Prepared::Call(call) => match leased.lost(self.engine.now()) {
+                        Some(lost) => lost,
+                        None => Done::Called(call::call(self.engine, &call)),
+                    },
                     call::Prepared::Refuse(refusal) => Done::Refused(refusal),
                     call::Prepared::Hold(hold) => Done::Paused(hold),
                     call::Prepared::Drop => Done::Dropped,
@@ -167,9 +169,11 @@ impl DeliveryQueue<'_> {
         if let Some(until) = circuits.begin(integration, now) {
             return Ok(Done::Held(until));
         }
-        let is_noted = send::note_call(self.engine, leased, &delivery)?;
-        if !is_noted || leased.has_ended(self.engine.now()) {
+        if !send::note_call(self.engine, leased, &delivery)? {
             return Ok(Done::Superseded);
+        }
+        if let Some(lost) = leased.lost(self.engine.now()) {
+            return Ok(lost);
         }
         let result = send::send(self.engine, &delivery);
         drop(permit);
@@ -179,17 +183,26 @@ impl DeliveryQueue<'_> {
 }
 
 impl Leased {
-    // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up
-    // to the last instant there is does not end. If the clock has gone back by more than a day, the
-    // store has another lease, which is unknown here.
-    fn fits(&self, now: Timestamp, span: Duration) -> bool {
-        let (left, is_known) = (self.until.since(now), now.after(CLOCK_DIFFERENCE) >= self.since);
-        is_known && (self.until == Timestamp::MAX || (!left.is_zero() && left >= span))
+    /// Returns `true` if the clock was ahead at the claim: `now` is more than a day before that.
+    pub(super) fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
+        now.after(CLOCK_DIFFERENCE) < self.since
     }
 
-    // Returns `true` if another worker may have the task, because the store has taken long or the process
-    // was suspended. The attempt counts: the retry policy ends a task whose store is always too slow.
-    fn has_ended(&self, now: Timestamp) -> bool {
-        !self.fits(now, Duration::ZERO)
+    // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up
+    // to the last instant there is does not end. One of a clock that was ahead says nothing about now.
+    fn fits(&self, now: Timestamp, span: Duration) -> bool {
+        let left = self.until.since(now);
+        let is_in_it = self.until == Timestamp::MAX || (!left.is_zero() && left >= span);
+        is_in_it && !self.is_of_clock_ahead(now)
+    }
+
+    // Returns the result of an attempt that does not begin, because another worker may have the task: the
+    // store has taken long, or the process was suspended. The attempt counts, so that the retry policy
+    // ends a task whose store is always too slow. It does not count if the clock was ahead.
+    fn lost(&self, now: Timestamp) -> Option<Done> {
+        if self.is_of_clock_ahead(now) {
+            return Some(Done::Unused);
+        }
+        (!self.fits(now, Duration::ZERO)).then_some(Done::Superseded)
     }
 }

@@ -10,7 +10,7 @@ use store::{
     layout,
 };
 
-use super::{ahead, quarantine, turns};
+use super::{BATCH, ahead, quarantine, turns};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
@@ -57,9 +57,9 @@ pub(super) struct Claimed {
     pub(super) first: Option<Vec<u8>>,
 }
 
-/// Leases at most `limit` of the tasks that are due. A task whose last attempt has no outcome is
-/// leased alone: it may end the process, and the attempts of others would count. What cannot be
-/// read is taken out of the queue.
+/// Leases at most `limit` of the tasks that are due, and no more than [`BATCH`] that are not short. A task
+/// whose last attempt has no outcome is leased alone: it may end the process, and the attempts of others
+/// would count. What cannot be read is taken out of the queue.
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     ahead::bring_back(engine)?;
@@ -104,9 +104,11 @@ fn claim_in_turn(engine: &Engine, due: &turns::Due, limit: usize) -> Result<Clai
 }
 
 fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> Result<()> {
+    let mut long = 0;
     for task in tasks {
         let alone = task.state.is_leased();
-        if alone && !claimed.leased.is_empty() {
+        long += usize::from(!task.work.is_short());
+        if long > BATCH || (alone && !claimed.leased.is_empty()) {
             break;
         }
         claimed.leased.push(lease(draft, &task)?);

@@ -80,7 +80,8 @@ pub struct DeliveryQueue<'e> {
 // fit, the next claim is as large as what fitted.
 const BATCH: usize = 32;
 
-// The same behind a claim of short tasks: each of them takes about as long as its share of the commits.
+// The same behind a claim of short tasks alone. A claim and its results are two commits, which take as long
+// as many short tasks.
 const LARGE_BATCH: usize = 256;
 
 impl<'e> DeliveryQueue<'e> {

@@ -133,8 +133,8 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Store(store::Error::Corrupt { .. }))
 }
 
-/// Makes tasks due again that were not attempted. The attempts do not count. The tasks were due at the
-/// time of the claim, and stay so if the clock has left for another time since.
+/// Makes tasks due again that were not attempted. The attempts do not count. The tasks are due at the time
+/// of the claim, or at the present one if the clock has gone back since.
 pub(super) fn give_back(
     engine: &Engine,
     unused: &[Leased],
@@ -202,12 +202,17 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
     }
+    // It was made under a time that was wrong.
+    if leased.is_of_clock_ahead(tx.now()) && !done.is_final() {
+        return give_one_back(tx, leased, &task).map(|_| Settled::Again);
+    }
     match (done, &task.work) {
         (Done::Unused, _) => give_one_back(tx, leased, &task).map(|_| Settled::Again),
         (Done::Held(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Held),
+        (Done::Early(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Again),
         (Done::Paused(Hold::Workflow), _) => paused::wait_for_workflow(tx, leased, &task),
         (Done::Unreadable(unreadable), _) => set_aside(tx, &task, unreadable),
-        (_, Work::Wake { message_id }) => woken::wake(tx, &task, *message_id),
+        (_, Work::Wake { message_id }) => woken::wake(tx, leased, &task, *message_id),
         _ => settle_in_course(tx, leased, &task, done),
     }
 }
@@ -284,6 +289,7 @@ impl Course<'_, '_> {
             | Done::Dropped
             | Done::Superseded
             | Done::Held(_)
+            | Done::Early(_)
             | Done::Paused(Hold::Workflow)
             | Done::Unreadable(_)
             | Done::Swept(_)

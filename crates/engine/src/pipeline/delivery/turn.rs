@@ -66,6 +66,10 @@ pub(super) fn plan(
         let Some(read) = notifications::find_kept(&view, notification_id)? else {
             return Ok(Done::Dropped);
         };
+        // The end of a window has a task of its own.
+        if let Some(until) = read.waits_until(now).filter(|_| !read.is_collecting()) {
+            return Ok(Done::Early(until));
+        }
         let facts = RunFacts::of(&view, &read, read.next_job(), now)?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
@@ -87,6 +91,9 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
         let Some(notification) = carrier(&view, notification_id, first)? else {
             return Ok(Done::Dropped);
         };
+        if let Some(until) = notification.waits_until(now) {
+            return Ok(Done::Early(until));
+        }
         let mut facts = RunFacts::of(&view, &notification, notification.next_job(), now)?;
         facts.goes_on |= events.count > 0;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {

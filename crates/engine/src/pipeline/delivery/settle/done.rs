@@ -26,6 +26,8 @@ pub(in super::super) enum Done {
     Superseded,
     /// The provider takes no more messages before this time.
     Held(Timestamp),
+    /// The delay or the window that the jobs of a notification wait for ends at this time.
+    Early(Timestamp),
     /// The work waits until what is paused is resumed.
     Paused(Hold),
     /// The jobs of a notification go on.
@@ -57,6 +59,7 @@ impl Done {
             Done::Called(_) => "called",
             Done::Superseded => "superseded",
             Done::Held(_) => "held",
+            Done::Early(_) => "early",
             Done::Paused(_) => "paused",
             Done::Turned(_) => "turned",
             Done::GaveUp => "gave_up",
@@ -72,6 +75,30 @@ impl Done {
     /// Returns `true` if the result is that of an attempt of a job.
     pub(in super::super) const fn is_attempt(&self) -> bool {
         matches!(self, Done::Asked(..) | Done::FannedOut(_) | Done::Refused(_) | Done::Called(_))
+    }
+
+    /// Returns `true` if the result stands, whatever the time: the host application was called, or the
+    /// task cannot be done.
+    pub(in super::super) const fn is_final(&self) -> bool {
+        match self {
+            Done::Asked(..)
+            | Done::Called(_)
+            | Done::GaveUp
+            | Done::Dropped
+            | Done::Unreadable(_)
+            | Done::Superseded
+            | Done::Swept(_)
+            | Done::Created(_) => true,
+            Done::FannedOut(_)
+            | Done::Refused(_)
+            | Done::Deferred(_)
+            | Done::Held(_)
+            | Done::Early(_)
+            | Done::Paused(_)
+            | Done::Turned(_)
+            | Done::Woken
+            | Done::Unused => false,
+        }
     }
 
     /// Returns the size of the messages that the result creates, in bytes.

@@ -5,17 +5,28 @@ use domain::message::Message;
 use domain::task::Task;
 use store::{ReadRecords, WriteRecords, layout};
 
-use super::Settled;
+use super::{Settled, put_back};
 use crate::Result;
+use crate::pipeline::delivery::claim::Leased;
 use crate::tx::{Tx, View};
 
-/// Wakes a message as the newest one of its subscriber.
-pub(super) fn wake(tx: &mut Tx<'_>, task: &Task, id: MessageId) -> Result<Settled> {
+/// Wakes a message as the newest one of its subscriber. Its task waits again if it was leased before the
+/// snooze is over.
+pub(super) fn wake(
+    tx: &mut Tx<'_>,
+    leased: &Leased,
+    task: &Task,
+    id: MessageId,
+) -> Result<Settled> {
     let environment = tx.environment_id();
-    tx.remove(task)?;
     let found = tx.find::<Message>(&layout::message(environment, id.place()))?;
-    let is_snoozed = |found: &Message| found.id == id && found.snoozed_until.is_some();
-    let Some(before) = found.filter(is_snoozed) else { return Ok(Settled::Superseded) };
+    let snoozed = found.filter(|found| found.id == id);
+    let until = snoozed.as_ref().and_then(|message| message.snoozed_until);
+    if let Some(until) = until.filter(|until| leased.since < *until) {
+        return put_back(tx, leased, task, until).map(|_| Settled::Again);
+    }
+    tx.remove(task)?;
+    let Some(before) = snoozed.filter(|_| until.is_some()) else { return Ok(Settled::Superseded) };
     let after = before.woken(tx.now()).listed(tx.counters(before.subscriber_id)?);
     tx.replace(&before, &after)?;
     Ok(Settled::Woken)
