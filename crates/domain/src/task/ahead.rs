@@ -112,9 +112,11 @@ impl Notification {
 }
 
 // Returns the time as long after `now` as `time` is after `set_at`, if that was a time of a clock that
-// was ahead. An earlier time does not depend on that clock.
+// was ahead. A time that is earlier by a day or more does not depend on that clock. What is earlier by
+// less was planned before it was stored.
 fn brought_back(time: Timestamp, set_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    let is_put_off = set_at > now.after(CLOCK_DIFFERENCE) && time >= set_at;
+    let is_of_that_clock = set_at < time.after(CLOCK_DIFFERENCE);
+    let is_put_off = is_of_that_clock && set_at > now.after(CLOCK_DIFFERENCE);
     is_put_off.then(|| now.after(time.since(set_at)))
 }
 
@@ -192,6 +194,12 @@ mod tests {
             ("turn", delayed(DAY + 7), DAY - 5, ("waiting", 9 * DAY), Some(DAY + 7)),
             ("turn", delayed(DAY + 7), DAY - 5, ("leased", 9 * DAY), Some(DAY + 7)),
             ("turn", delayed(9 * DAY), 8 * DAY, ("leased", 10 * DAY), Some(DAY)),
+            // They were planned a little before they were stored.
+            ("turn", delayed(9 * DAY - 7), 9 * DAY, ("waiting", 9 * DAY - 7), Some(DAY)),
+            ("close", delayed(9 * DAY - 7), 9 * DAY, ("waiting", 9 * DAY - 7), Some(DAY)),
+            ("send", queued(9 * DAY - 7), 9 * DAY, ("waiting", 9 * DAY - 7), Some(DAY)),
+            // It was planned under the right clock, and stored under the one that was ahead.
+            ("turn", delayed(4 * DAY), 9 * DAY, ("waiting", 4 * DAY), None),
             // It was queued behind another job.
             ("turn", JobStatus::Pending, 0, ("waiting", 9 * DAY), Some(DAY)),
             ("close", delayed(9 * DAY + 7), 9 * DAY, ("waiting", 9 * DAY + 7), Some(DAY + 7)),
