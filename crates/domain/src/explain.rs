@@ -303,8 +303,10 @@ impl Assumption {
             Assumption::NoLaterEvents => logged(Detail::DigestOpened),
             Assumption::EarlierEvent => logged(Detail::DigestMerged),
             Assumption::NoOtherEvents => log.any(|entry| {
-                let is_first =
-                    matches!(entry.detail, Detail::ThrottlePassed | Detail::DigestOpened);
+                let is_first = matches!(
+                    entry.detail,
+                    Detail::ThrottlePassed | Detail::DigestOpened | Detail::DigestPassed
+                );
                 is_first && entry.created_at.is_some_and(|reached_at| reached_at > at)
             }),
             Assumption::Unread => findings.iter().any(|finding| finding.kind.asks_for_reader()),

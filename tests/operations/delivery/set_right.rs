@@ -63,6 +63,35 @@ fn a_delay_whose_turn_is_given_back_ends_when_it_should() {
     }
 }
 
+/// It began and ended under the clock that was ahead.
+#[test]
+fn a_delay_that_was_over_under_a_clock_that_was_ahead_is_over() {
+    let kinds = ["delay", "digest"].into_iter();
+    for (kind, is_asked) in kinds.flat_map(|kind| [(kind, false), (kind, true)]) {
+        on_both(|mut world| {
+            people(&world);
+            world.workflow_of("late", &[waits(kind, 1, "hours"), in_app()]);
+            let right = world.now();
+            world.notify("mail", "ada");
+            world.clock.set(ahead());
+            world.notify("late", "ada");
+            world.clock.advance(HOUR);
+            let engine = is_asked.then(|| world.engine.clone());
+            during_a_call(&mut world, move |clock| {
+                clock.set(right);
+                if let Some(engine) = &engine {
+                    engine.delivery().run_due(10).unwrap();
+                }
+            });
+
+            assert_eq!(world.run_due().sent, 1, "{kind} {is_asked}");
+
+            assert_eq!(world.inbox("ada").len(), 1, "{kind} {is_asked}");
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+        });
+    }
+}
+
 /// The workflow is paused while the end of its delay is claimed, and resumed a little before that end: the
 /// clock has gone back by seconds.
 #[test]

@@ -314,9 +314,12 @@ fn a_subscription_to_take_out_is_named_or_all_of_a_subscriber_are() {
             (json!("ada"), ada()),
             (json!({ "subscriberId": "ada", "identifier": null }), ada()),
             (it(), it()),
-            (json!({ "subscriberId": "ada", "identifier": "it" }), it()),
         ],
         vec![
+            (
+                json!({ "subscriberId": "ada", "identifier": "it" }),
+                "`identifier` must not be given together with `subscriberId`",
+            ),
             (json!(""), "`subscriberId` must not be empty"),
             (json!({}), "`subscriberId` is required unless there is `identifier`"),
             (json!({ "subscriberId": null }), "`subscriberId` is required unless there is"),

@@ -90,11 +90,15 @@ impl<'de> Deserialize<'de> for UnsubscribeItem {
             item => query::fields(item)?,
         };
         match fields {
-            UnsubscribeFields { identifier: Some(identifier), .. } => {
+            UnsubscribeFields { subscriber_id: None, identifier: Some(identifier) } => {
                 Ok(Self::Subscription { identifier })
             }
-            UnsubscribeFields { subscriber_id: Some(subscriber_id), .. } => {
+            UnsubscribeFields { subscriber_id: Some(subscriber_id), identifier: None } => {
                 Ok(Self::Subscriber { subscriber_id })
+            }
+            UnsubscribeFields { subscriber_id: Some(_), identifier: Some(_) } => {
+                let reason = Reason::Excludes { other: "subscriberId".into() };
+                Err(D::Error::custom(Invalid::new("identifier", reason)))
             }
             UnsubscribeFields { subscriber_id: None, identifier: None } => {
                 let reason = Reason::MissingUnless { other: "identifier".into() };

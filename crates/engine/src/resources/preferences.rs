@@ -12,6 +12,8 @@ use domain::preference::{
 };
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use store::{ReadRecords, WriteRecords, layout};
 
 use crate::resources::contexts::{self, NamedData};
@@ -78,7 +80,7 @@ impl SubscriberPreferences<'_> {
     /// [`Error::Invalid`], if the request has no preference or more than 100, or a context is
     /// malformed.
     pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
-        self.scope.write("preferences.update_bulk", (&self.subscriber, update), |tx| {
+        self.write("preferences.update_bulk", update, |tx| {
             update.check()?;
             let named = contexts::named(update.context.as_ref())?;
             let subscriber = subscribers::get(tx, &self.subscriber)?.id;
@@ -106,7 +108,7 @@ impl SubscriberPreferences<'_> {
     /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a schedule
     /// names no day or has a span without length.
     pub fn update_global(&self, update: &GlobalPreferenceUpdate) -> Result<UpdatedPreference> {
-        self.scope.write("preferences.update_global", (&self.subscriber, update), |tx| {
+        self.write("preferences.update_global", update, |tx| {
             update.check()?;
             let named = contexts::named(update.context.as_ref())?;
             let subscriber = subscribers::get(tx, &self.subscriber)?.id;
@@ -117,6 +119,19 @@ impl SubscriberPreferences<'_> {
             let after = place.change(tx, scope, |before| before.updated(update, now))?;
             Ok(general(Some(&after)).into())
         })
+    }
+
+    // A stored answer names the subscriber, so that an erasure finds it.
+    fn write<T: Serialize + DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        update: impl Serialize,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let arguments = (&self.subscriber, update);
+        let named =
+            self.scope.write(operation, arguments, |tx| Ok((self.subscriber.clone(), body(tx)?)));
+        named.map(|(_, answer)| answer)
     }
 }
 

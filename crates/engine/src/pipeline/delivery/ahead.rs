@@ -206,14 +206,39 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
     let after = task.brought_back(tx.now(), lease, before.as_ref());
     let size = before.as_ref().map_or(0, Notification::size);
     let Some(after) = after.filter(|_| there.as_ref() == Some(task)) else { return Ok(size) };
-    tx.replace(task, &after)?;
+    replace(tx, task, &after, before)?;
+    Ok(size)
+}
+
+/// Gives back a task that was leased under a clock that was ahead, due as it is under the present one.
+/// Returns `false` if another attempt has it.
+pub(super) fn give_back(tx: &mut Tx<'_>, attempt: u32, task: &Task) -> Result<bool> {
+    let (now, lease) = (tx.now(), tx.engine().parts.lease);
+    let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
+    // Another thread may have brought it back already.
+    let brought_back = task.brought_back(now, lease, before.as_ref());
+    let state = brought_back.map_or(task.state, |task| task.state);
+    let due_at = state.due_at().filter(|_| !task.work.calls_the_host()).unwrap_or(now);
+    let Some(state) = task.state.given_back(attempt, due_at) else { return Ok(false) };
+    replace(tx, task, &task.with(state), before)?;
+    Ok(true)
+}
+
+// Replaces a task, and brings back the delay that it ends.
+fn replace(
+    tx: &mut Tx<'_>,
+    task: &Task,
+    after: &Task,
+    notification: Option<Notification>,
+) -> Result<()> {
+    tx.replace(task, after)?;
     // A delay behind a message has a task of its own.
-    if let Some(before) = before.filter(|_| !task.work.calls_the_host()) {
+    if let Some(before) = notification.filter(|_| !task.work.calls_the_host()) {
         let due_at = after.state.due_at().unwrap_or(tx.now());
         let after = before.brought_back(tx.now(), due_at);
         if after != before {
             tx.replace(&before, &after)?;
         }
     }
-    Ok(size)
+    Ok(())
 }

@@ -23,7 +23,7 @@ use store::{ReadKept, WriteRecords, WriteScope, layout};
 use super::call::CallResult;
 use super::claim::{LeaseKind, Leased};
 use super::provider::SendResult;
-use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, ahead, quarantine};
 use crate::damage::if_readable;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
@@ -162,6 +162,9 @@ pub(super) fn give_back(
 }
 
 fn give_one_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+    if leased.is_of_clock_ahead(tx.now()) {
+        return ahead::give_back(tx, leased.attempt, task);
+    }
     let due_at = leased.since.min(tx.now());
     put_back(tx, leased, task, due_at)
 }
