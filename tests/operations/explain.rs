@@ -451,6 +451,18 @@ fn events_that_wait_take_no_part() {
         assert_eq!(wire(throttle.assumed), json!(["no_other_events"]));
         let digest = wire(step(&explanation, 2).assumed);
         assert_eq!(digest, json!(["no_later_events", "no_other_events"]));
+
+        let backoff = json!({
+            "type": "backoff", "amount": 1, "unit": "days", "backoffAmount": 1,
+            "backoffUnit": "hours",
+        });
+        let passed = json!({ "type": "digest", "metadata": backoff });
+        let wait = json!({ "type": "delay", "metadata": lasting(1) });
+        world.workflow_of("backoff", &[wait, passed, in_app()]);
+        let explanation = explain(&world, json!({ "name": "backoff", "to": "ada" }));
+        let digest = step(&explanation, 1);
+        assert_eq!(digest.reason, Some(Detail::DigestPassed));
+        assert_eq!(wire(digest.assumed), json!(["no_other_events"]));
     });
 }
 

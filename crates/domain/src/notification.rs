@@ -309,6 +309,13 @@ impl Notification {
         self.jobs.iter().any(|job| job.kind == JobType::Digest && waits(job))
     }
 
+    /// Returns the id that the host has given to the subscriber, who may have been deleted since.
+    #[doc(hidden)]
+    pub fn recipient_id(&self) -> Option<SubscriberId> {
+        let id = self.to.as_ref()?.get("subscriberId")?.as_str()?;
+        SubscriberId::new(id).ok()
+    }
+
     /// Returns the end of the delay or of the window that the jobs wait for. Returns `None` if there is
     /// none, or it is over at `now`.
     #[doc(hidden)]

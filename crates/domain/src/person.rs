@@ -1,5 +1,7 @@
 //! Data about one person: all records of a subscriber, and their erasure.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -141,6 +143,8 @@ pub struct Traces {
     ids: Vec<String>,
     // The addresses, each as it was given and as suppressions name it.
     addresses: Vec<String>,
+    // The identifiers of connections, endpoints and subscriptions.
+    identifiers: BTreeSet<String>,
 }
 
 impl Traces {
@@ -152,27 +156,33 @@ impl Traces {
     ) -> Self {
         let ids = own.into_iter().flat_map(forms_of_id).collect();
         let addresses = addresses.into_iter().flat_map(forms).collect();
-        Self { id: id.clone(), ids, addresses }
+        Self { id: id.clone(), ids, addresses, identifiers: BTreeSet::new() }
+    }
+
+    /// Adds the identifiers of connections, endpoints and subscriptions.
+    #[must_use]
+    pub fn naming(self, identifiers: BTreeSet<String>) -> Self {
+        Self { identifiers, ..self }
     }
 
     /// Adds the traces of a subscriber.
     #[must_use]
     pub fn with(mut self, subscriber: Option<&Subscriber>) -> Self {
         let Some(Subscriber { id, profile, .. }) = subscriber else { return self };
-        let email = profile.email.as_ref().map(|email| (Channel::Email, email.to_string()));
-        let phone = profile.phone.clone().map(|phone| (Channel::Sms, phone));
         self.ids.extend(forms_of_id(*id));
-        self.addresses.extend(email.into_iter().chain(phone).flat_map(forms));
+        self.addresses.extend(profile.addresses().flat_map(forms));
         self
     }
 
-    /// Returns `true` if a text in `json` is the id of the subscriber, or has an id that the engine has
-    /// given, the identifier of a subscription or an address in it. An address within a longer word does
-    /// not count.
+    /// Returns `true` if a text in `json` is the id of the subscriber or an identifier, or has an id that
+    /// the engine has given, the identifier of a subscription that the engine has made or an address in it.
+    /// An address within a longer word does not count.
     pub fn are_in(&self, json: &Value) -> bool {
         let subscription = Subscription::part_of_subscriber(&self.id);
         let is_found = |text: &str| {
             text == self.id.as_str()
+                // Refusals quote them.
+                || text.split('`').any(|part| self.identifiers.contains(part))
                 || has_subscription(text, &subscription)
                 || self.ids.iter().any(|id| text.contains(id.as_str()))
                 || self.addresses.iter().any(|address| has_word(text, address))

@@ -18,6 +18,7 @@ use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::secret::Secret;
 use crate::time::{Dated, Timestamp, dated};
+use crate::vocabulary::Channel;
 use crate::vocabulary::ChannelProviderId;
 
 /// Recipient of notifications.
@@ -391,6 +392,14 @@ impl SubscriberTexts<'_> {
 }
 
 impl Profile {
+    /// Returns the addresses that may be suppressed.
+    #[doc(hidden)]
+    pub fn addresses(&self) -> impl Iterator<Item = (Channel, String)> {
+        let email = self.email.as_ref().map(|email| (Channel::Email, email.to_string()));
+        let phone = self.phone.clone().map(|phone| (Channel::Sms, phone));
+        email.into_iter().chain(phone)
+    }
+
     pub(crate) fn texts(&self) -> SubscriberTexts<'_> {
         SubscriberTexts {
             names: [

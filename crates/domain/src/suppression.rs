@@ -2,13 +2,14 @@
 
 mod address;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
-use crate::ids::{EnvironmentId, SuppressionId};
+use crate::ids::{EnvironmentId, SubscriberId, SuppressionId};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::setters::{page_setters, setters};
@@ -41,6 +42,10 @@ pub struct Suppression {
     /// Time from which on messages are sent again. `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// Subscribers whose messages a provider has reported, and those who had the address and have another
+    /// one or were deleted since. Their erasure leaves a hash of the address.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub subscriber_ids: BTreeSet<SubscriberId>,
 }
 
 wire_enum! {
@@ -157,13 +162,28 @@ impl Suppression {
     /// Days for which an address is suppressed that has bounced.
     pub const DAYS: u32 = 90;
 
+    /// Largest number of subscribers that it names. The address of more is kept as a hash.
+    pub const MAX_SUBSCRIBERS: usize = 100;
+
     /// Returns a new suppression.
     #[doc(hidden)]
     pub fn new(id: SuppressionId, home: &Home, create: SuppressionCreate, now: Timestamp) -> Self {
         let SuppressionCreate { address, reason, text, expires_at } = create;
         let (environment_id, created_at) = (home.environment_id, now);
         let reason = reason.unwrap_or(SuppressionReason::Manual);
-        Self { id, environment_id, address, reason, text, created_at, expires_at }
+        let subscriber_ids = BTreeSet::new();
+        Self { id, environment_id, address, reason, text, created_at, expires_at, subscriber_ids }
+    }
+
+    /// Returns the suppression with a further subscriber, unless it is about nobody that is known.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(mut self, subscriber: &SubscriberId) -> Self {
+        if self.address.is_hash() {
+            return self;
+        }
+        self.subscriber_ids.insert(subscriber.clone());
+        if self.subscriber_ids.len() > Self::MAX_SUBSCRIBERS { self.erased() } else { self }
     }
 
     /// Returns the suppression after another one of its address. It holds as long as the longer of
@@ -184,13 +204,13 @@ impl Suppression {
         Self { reason, text: text.or(self.text), expires_at, ..self }
     }
 
-    /// Returns the suppression without what it says about a person: the address is a hash, and the
-    /// text is gone. Messages to the address are suppressed as before.
+    /// Returns the suppression without what it says about persons: the address is a hash, and the text
+    /// and the subscribers are gone. Messages to the address are suppressed as before.
     #[doc(hidden)]
     #[must_use]
     pub fn erased(&self) -> Self {
         let address = self.address.erased(self.environment_id);
-        Self { address, text: None, ..self.clone() }
+        Self { address, text: None, subscriber_ids: BTreeSet::new(), ..self.clone() }
     }
 
     /// Returns `true` if messages are sent to the address again at `now`.

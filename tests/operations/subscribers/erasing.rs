@@ -1,6 +1,7 @@
 //! A person's data: its export, and its erasure.
 
 mod answers;
+mod left;
 mod meanwhile;
 
 use std::sync::Arc;

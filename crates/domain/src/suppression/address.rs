@@ -70,11 +70,16 @@ impl SuppressedAddress {
         &self.address
     }
 
+    /// Returns `true` if a hash of the address is left.
+    pub(super) fn is_hash(&self) -> bool {
+        is_hash(&self.address)
+    }
+
     /// Returns the address as a hash, which differs between environments.
     #[doc(hidden)]
     #[must_use]
     pub fn erased(&self, environment: EnvironmentId) -> Self {
-        if is_hash(&self.address) {
+        if self.is_hash() {
             return self.clone();
         }
         let hash = Sha256::new()

@@ -50,6 +50,21 @@ fn create(reason: SuppressionReason, until: Option<i64>) -> SuppressionCreate {
     SuppressionCreate { expires_at: until.map(at), ..create }
 }
 
+#[test]
+fn an_address_of_many_subscribers_is_kept_as_a_hash() {
+    let mut of_all =
+        Suppression::new(id(1), &home(), create(SuppressionReason::Bounced, None), at(0));
+    let subscriber = |number: usize| SubscriberId::new(format!("s{number}")).unwrap();
+    for number in (0..Suppression::MAX_SUBSCRIBERS).chain([0]) {
+        of_all = of_all.of(&subscriber(number));
+    }
+    assert_eq!(of_all.subscriber_ids.len(), Suppression::MAX_SUBSCRIBERS);
+    let erased = of_all.clone().of(&subscriber(Suppression::MAX_SUBSCRIBERS));
+    assert_eq!(erased, of_all.erased());
+    assert_eq!(erased.clone().of(&subscriber(0)), erased);
+    assert!(erased.subscriber_ids.is_empty());
+}
+
 /// One row per pair of reports: the reason that is left, and until when.
 #[test]
 fn the_longer_suppression_holds() {

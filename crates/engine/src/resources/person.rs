@@ -10,7 +10,6 @@ use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::idempotency::{CallOutcome, StoredAnswer};
 use domain::ids::{DigestWindowId, SubscriberId};
 use domain::notification::{Notification, Ordinal};
-use domain::page::OrderBy;
 use domain::person::{Erasure, PersonalData, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
@@ -25,12 +24,12 @@ use uuid::Uuid;
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
-use crate::resources::{integrations, messages, subscribers, suppressions};
+use crate::resources::{messages, subscribers, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 pub(crate) use self::meanwhile::Meanwhile;
-use self::whose::{Person, begun, each_behind, of_subscriber};
+use self::whose::{Person, begun, channels_of, each_behind, of_subscriber};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;
@@ -79,7 +78,7 @@ enum Part {
     },
     Slots(Vec<u8>),
     Quarantine(Vec<u8>),
-    Suppressions,
+    Suppressions(Vec<u8>),
     Subscriber(Removed),
 }
 
@@ -88,14 +87,7 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
     scope.read("subscribers.export", |view| {
         let subscriber = subscribers::get(view, id)?;
         let (environment, own) = (view.environment_id(), subscriber.id);
-        let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
-        for integration in integrations::all(view)? {
-            let (order, of) = (OrderBy::Id, integration.id);
-            let of_one = layout::connection_list(environment, order, of, Some(id), None);
-            connections.extend(view.all(&of_one)?);
-            let of_one = layout::endpoint_list(environment, order, of, Some(id), None);
-            endpoints.extend(view.all(&of_one)?);
-        }
+        let (connections, endpoints) = channels_of(view, id)?;
         let ordinals = of_subscriber(view, &subscriber)?;
         let keys = ordinals.iter().map(|ordinal| layout::notification(environment, *ordinal));
         let found = view.find_many::<Notification>(&keys.collect::<Vec<_>>())?;
@@ -155,10 +147,8 @@ fn run_of(view: &dyn View, notification: &Notification) -> Result<Option<Accepte
 
 // The suppressions of the addresses of a subscriber.
 fn suppressed(view: &dyn View, subscriber: &Subscriber) -> Result<Vec<Suppression>> {
-    let email = subscriber.profile.email.as_ref().map(|email| (Channel::Email, email.to_string()));
-    let phone = subscriber.profile.phone.clone().map(|phone| (Channel::Sms, phone));
     let mut found = Vec::new();
-    for (channel, text) in email.into_iter().chain(phone) {
+    for (channel, text) in subscriber.profile.addresses() {
         found.extend(suppression_of(view, channel, text)?);
     }
     Ok(found)
@@ -191,7 +181,9 @@ impl Eraser<'_, '_> {
                     ordinal.map_or(Ok(true), |ordinal| self.notification(*ordinal, erased))?;
                 Part::Notifications(left - usize::from(is_gone))
             }
-            Part::Tasks(after) => self.turns(after)?.map_or(Part::Answers(Vec::new()), Part::Tasks),
+            Part::Tasks(after) => {
+                self.orphans(after)?.map_or(Part::Answers(Vec::new()), Part::Tasks)
+            }
             Part::Answers(after) => {
                 self.answers(after, erased)?.map_or(Part::FanOuts(Vec::new()), Part::Answers)
             }
@@ -206,12 +198,16 @@ impl Eraser<'_, '_> {
                 self.slots(after, erased)?.map_or(Part::Quarantine(Vec::new()), Part::Slots)
             }
             Part::Quarantine(after) => {
-                self.quarantine(after, erased)?.map_or(Part::Suppressions, Part::Quarantine)
+                let next = Part::Suppressions(Vec::new());
+                self.quarantine(after, erased)?.map_or(next, Part::Quarantine)
             }
-            Part::Suppressions => {
-                self.own_suppressions(erased)?;
-                Part::Subscriber(Removed::default())
-            }
+            Part::Suppressions(after) => match self.former_suppressions(after, erased)? {
+                Some(after) => Part::Suppressions(after),
+                None => {
+                    self.own_suppressions(erased)?;
+                    Part::Subscriber(Removed::default())
+                }
+            },
             Part::Subscriber(before) => {
                 match self.last(before, (&mut at.seen, &mut at.again), erased)? {
                     Step::Done(()) => return Ok(Step::Done(at.erased)),
@@ -220,6 +216,20 @@ impl Eraser<'_, '_> {
             }
         };
         Ok(Step::More(at))
+    }
+
+    // Removes the addresses of suppressions that name the subscriber.
+    fn former_suppressions(
+        &mut self,
+        after: Vec<u8>,
+        erased: &mut Erasure,
+    ) -> Result<Option<Vec<u8>>> {
+        let all = layout::suppressions(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<Suppression>(all, after)?;
+        for row in rows.iter().filter(|row| row.subscriber_ids.contains(&self.person.id)) {
+            erased.suppressions += u64::from(suppressions::erase(self.tx, row)?);
+        }
+        Ok(after)
     }
 
     // Removes the present addresses of the subscriber from their suppressions.
@@ -288,12 +298,18 @@ impl Eraser<'_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    // Removes the tasks of delays whose notification is gone. They would end without it.
-    fn turns(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
+    // Removes the tasks whose notification is gone, but for those of windows, which other events may wait
+    // for. They would end without it.
+    fn orphans(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
         let all = layout::tasks(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<Task>(all, after)?;
         for task in &rows {
-            let Work::Turn { notification_id } = &task.work else { continue };
+            let (Work::Turn { notification_id }
+            | Work::Send { notification_id, .. }
+            | Work::Call { notification_id, .. }) = &task.work
+            else {
+                continue;
+            };
             let key = layout::notification(task.environment_id, notification_id.ordinal());
             if matches!(if_readable(self.tx.find::<Notification>(&key))?, Some(None)) {
                 self.tx.remove(task)?;

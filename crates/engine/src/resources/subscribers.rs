@@ -14,7 +14,7 @@ use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Damaged, Removed};
-use crate::resources::{integrations, messages, person, workflows};
+use crate::resources::{integrations, messages, person, suppressions, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -133,7 +133,7 @@ impl Subscribers<'_> {
             tx.limits().check_update(update)?;
             let before = get(tx, id)?;
             let after = before.with_profile(before.profile.updated(update.clone()), tx.now());
-            tx.replace(&before, &after)?;
+            replace(tx, &before, &after)?;
             Ok(after)
         })
     }
@@ -235,7 +235,9 @@ pub(super) fn removal(
     }
     cascade.then(|tx| {
         tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
-        Ok(tx.remove(subscriber)?)
+        tx.remove(subscriber)?;
+        // An erasure has left hashes of them.
+        suppressions::note(tx, &subscriber.subscriber_id, subscriber.profile.addresses())
     })
 }
 
@@ -271,8 +273,17 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subsc
 
 fn change(tx: &mut Tx<'_>, before: &Subscriber, create: &SubscriberCreate) -> Result<Subscriber> {
     let after = superseded(before.clone(), create, tx.now());
-    tx.replace(before, &after)?;
+    replace(tx, before, &after)?;
     Ok(after)
+}
+
+// Replaces a subscriber. The suppressions of addresses that it has no more name it, so that its erasure
+// finds them.
+fn replace(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
+    tx.replace(before, after)?;
+    let left = before.profile.addresses();
+    let left = left.filter(|address| !after.profile.addresses().any(|kept| kept == *address));
+    suppressions::note(tx, &before.subscriber_id, left)
 }
 
 /// Returns a subscriber with the fields of `create` in place of its own. Absent fields stay.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
@@ -145,12 +146,40 @@ pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppress
         tx.replace(&before, &after)?;
         return Ok(after);
     }
-    if let Some(expired) = find(tx, &create.address)? {
+    let mut added = Suppression::new(tx.id(), tx.home(), create, now);
+    if let Some(expired) = find(tx, &added.address)? {
         tx.remove(&expired)?;
+        added.subscriber_ids = expired.subscriber_ids;
     }
-    let added = Suppression::new(tx.id(), tx.home(), create, now);
     tx.insert(&added)?;
     Ok(added)
+}
+
+/// Notes in the suppressions of some addresses that a subscriber has had them.
+pub(crate) fn note(
+    tx: &mut Tx<'_>,
+    subscriber: &SubscriberId,
+    addresses: impl IntoIterator<Item = (Channel, String)>,
+) -> Result<()> {
+    for (channel, text) in addresses {
+        // A phone number of a subscriber may be any text.
+        let Ok(address) = SuppressedAddress::new(channel, text) else { continue };
+        if let Some(before) = find(tx, &address)? {
+            note_in(tx, &before, subscriber)?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes in a suppression that a subscriber has had its address.
+pub(crate) fn note_in(
+    tx: &mut Tx<'_>,
+    before: &Suppression,
+    subscriber: &SubscriberId,
+) -> Result<Suppression> {
+    let after = before.clone().of(subscriber);
+    put(tx, before, &after)?;
+    Ok(after)
 }
 
 /// The suppression of an address at `now`. Returns `None` if there is none.
@@ -175,12 +204,17 @@ pub(crate) fn find(view: &dyn View, address: &SuppressedAddress) -> Result<Optio
 /// that is all that was left of it.
 pub(crate) fn erase(tx: &mut Tx<'_>, before: &Suppression) -> Result<bool> {
     let after = before.erased();
-    if after == *before {
-        return Ok(false);
+    put(tx, before, &after)?;
+    Ok(after != *before)
+}
+
+// Puts a suppression in place of another one, also at another address.
+fn put(tx: &mut Tx<'_>, before: &Suppression, after: &Suppression) -> Result<()> {
+    if after.address == before.address {
+        return Ok(tx.replace(before, after)?);
     }
     tx.remove(before)?;
-    tx.insert(&after)?;
-    Ok(true)
+    Ok(tx.insert(after)?)
 }
 
 // A call that adds one removes some that have expired, so that their number falls.

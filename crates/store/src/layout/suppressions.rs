@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 
 use super::{EXPIRING_SUPPRESSIONS, SUPPRESSION_LISTS, SUPPRESSIONS, Table};
-use crate::key::{Key, Prefix, Range, parts};
+use crate::key::{Key, Prefix, Range, Text, parts};
 use crate::record::{Entries, Record};
 
 impl Record for Suppression {
@@ -35,6 +35,11 @@ pub fn suppression(
     address: &str,
 ) -> Key<Suppression> {
     SUPPRESSIONS.within(environment).then(channel).then(address).end()
+}
+
+/// The suppressions of an environment.
+pub fn suppressions(environment: EnvironmentId) -> Prefix<Suppression, parts![Channel, Text]> {
+    SUPPRESSIONS.within(environment)
 }
 
 /// The suppressions of a channel, or all, oldest first.

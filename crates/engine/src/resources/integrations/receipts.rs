@@ -167,9 +167,13 @@ fn follow(
             MessageStatus::Error { error_id, error_text: error_text.unwrap_or_default() };
         tx.replace(before, &after)?;
     }
-    match receipt.kind.suppression() {
-        Some(reason) => suppress(tx, (channel, message.as_ref()), receipt, reason),
-        None => Ok(None),
+    let Some(reason) = receipt.kind.suppression() else { return Ok(None) };
+    let Some(added) = suppress(tx, (channel, message.as_ref()), receipt, reason)? else {
+        return Ok(None);
+    };
+    match notification.recipient_id() {
+        Some(subscriber) => suppressions::note_in(tx, &added, &subscriber).map(Some),
+        None => Ok(Some(added)),
     }
 }
 

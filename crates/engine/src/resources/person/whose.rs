@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity::{Filter, Term};
+use domain::connection::ChannelConnection;
+use domain::endpoint::ChannelEndpoint;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId};
 use domain::message::Message;
 use domain::notification::{Notification, Ordinal};
+use domain::page::OrderBy;
 use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
@@ -18,7 +21,7 @@ use store::{Order, ReadRecords, Table, layout};
 
 use super::meanwhile::Answered;
 use super::{AT_A_TIME, Erasing, Part, Seen};
-use crate::resources::subscribers;
+use crate::resources::{integrations, subscribers};
 use crate::tx::{Reading, View};
 use crate::{Result, Scope};
 
@@ -37,6 +40,8 @@ pub(super) struct Person {
     pub(super) answered: Arc<Answered>,
     /// The notifications that were there when the erasure began, oldest first.
     pub(super) notifications: Vec<Ordinal>,
+    /// The identifiers of the connections, endpoints and subscriptions that the subscriber has.
+    identifiers: BTreeSet<String>,
     /// The addresses in events and messages, which are those of subscribers who were deleted as well.
     addresses: BTreeSet<(Channel, String)>,
 }
@@ -44,12 +49,15 @@ pub(super) struct Person {
 /// Looks for the notifications of a person. Those of a subscriber who was deleted name the id only in
 /// the recipient of the event, so that all notifications are read.
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
-    let found = scope.view(|view| subscribers::find(view, id))?;
-    let own = found.into_iter().map(|subscriber| subscriber.id).collect();
+    let (own, identifiers) = scope.view(|view| match subscribers::find(view, id)? {
+        Some(found) => Ok((BTreeSet::from([found.id]), identifiers(view, &found)?)),
+        None => Ok((BTreeSet::new(), BTreeSet::new())),
+    })?;
     let (notifications, addresses) = (Vec::new(), BTreeSet::new());
     let since = scope.engine.now().before(UNDER_WAY);
     let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
-    let mut person = Person { id: id.clone(), own, since, answered, notifications, addresses };
+    let id = id.clone();
+    let mut person = Person { id, own, since, answered, notifications, identifiers, addresses };
     let mut later = Vec::new();
     loop {
         let (last, some) = scope.view(|view| {
@@ -105,6 +113,35 @@ fn addresses_of_messages(view: &Reading<'_>, of: Ordinal) -> Result<Vec<(Channel
     Ok(messages.into_iter().flat_map(addresses_of_message).collect())
 }
 
+/// The connections and the endpoints of a subscriber.
+pub(super) fn channels_of(
+    view: &dyn View,
+    id: &SubscriberId,
+) -> Result<(Vec<ChannelConnection>, Vec<ChannelEndpoint>)> {
+    let (environment, order) = (view.environment_id(), OrderBy::Id);
+    let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
+    for integration in integrations::all(view)? {
+        let of = integration.id;
+        let of_one = layout::connection_list(environment, order, of, Some(id), None);
+        connections.extend(view.all(&of_one)?);
+        let of_one = layout::endpoint_list(environment, order, of, Some(id), None);
+        endpoints.extend(view.all(&of_one)?);
+    }
+    Ok((connections, endpoints))
+}
+
+// The identifiers of what a subscriber has.
+fn identifiers(view: &dyn View, subscriber: &Subscriber) -> Result<BTreeSet<String>> {
+    let (connections, endpoints) = channels_of(view, &subscriber.subscriber_id)?;
+    let own = layout::subscriber_subscriptions(view.environment_id(), subscriber.id);
+    let subscriptions = view.all(&own)?;
+    let connections = connections.iter().map(|connection| connection.identifier.to_string());
+    let endpoints = endpoints.iter().map(|endpoint| endpoint.identifier.to_string());
+    let subscriptions =
+        subscriptions.iter().map(|subscription| subscription.identifier.to_string());
+    Ok(connections.chain(endpoints).chain(subscriptions).collect())
+}
+
 /// The notifications of a subscriber, oldest first.
 pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Result<Vec<Ordinal>> {
     let filter = Filter::new(None, None, None).any_of([Term::subscriber(subscriber.id)]);
@@ -124,8 +161,8 @@ impl Person {
     }
 
     fn has(&self, notification: &Notification) -> bool {
-        let named = notification.to.as_ref().and_then(|to| to.get("subscriberId")?.as_str());
-        self.own.contains(&notification.subscriber_id) || named == Some(self.id.as_str())
+        self.own.contains(&notification.subscriber_id)
+            || notification.recipient_id().as_ref() == Some(&self.id)
     }
 
     /// Whether an entry of the quarantine is about the person. Its record may be that of the
@@ -146,6 +183,8 @@ impl Person {
 
     /// What records about the person are recognized by.
     pub(super) fn traces(&self, subscriber: Option<&Subscriber>) -> Traces {
-        Traces::of(&self.id, self.own.clone(), self.addresses.clone()).with(subscriber)
+        Traces::of(&self.id, self.own.clone(), self.addresses.clone())
+            .naming(self.identifiers.clone())
+            .with(subscriber)
     }
 }

@@ -1,0 +1,176 @@
+//! What names a person in a place of its own, also if the record that leads to it is gone.
+
+use domain::idempotency::StoredAnswer;
+use domain::suppression::Suppression;
+use domain::task::Task;
+use serde_json::{Value, json};
+use tidings::receipt::{Receipt, ReceiptKind};
+use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
+
+use super::nothing_is_left;
+use crate::world::{email, on_both, on_both_with, only, parsed};
+
+/// A message to several devices has a task for each of them.
+#[test]
+fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
+    for is_paused in [false, true] {
+        on_both(|world| {
+            let integration = world.active_integration("push", "fcm");
+            let push = json!({ "type": "push", "template": { "title": "T", "body": "B" } });
+            world.workflow_of("push", &[push]);
+            let tokens = json!({ "deviceTokens": ["canary-token-1", "canary-token-2"] });
+            world.subscriber(json!({ "subscriberId": "canary-id", "channels": [{
+                "providerId": "fcm", "_integrationId": integration.id, "credentials": tokens,
+            }] }));
+            let receipt = world.trigger(json!({ "name": "push", "to": "canary-id" }));
+            if is_paused {
+                world.env.integrations().pause(integration.id).unwrap();
+                world.run_due();
+            } else {
+                world.engine.delivery().run_due(1).unwrap();
+            }
+            let id = only(receipt.notifications).notification_id;
+            world.env.notifications().delete(id).unwrap();
+            let tasks = || world.records::<Task>().iter().filter(|task| task.is_send()).count();
+            assert!(tasks() > 0);
+
+            world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!(tasks(), 0, "{is_paused}");
+            nothing_is_left(&world.store);
+        });
+    }
+}
+
+/// The answer of such a call is a preference, which names nobody.
+#[test]
+fn an_erasure_reaches_answers_about_preferences() {
+    on_both(|world| {
+        world.bare_subscriber("canary-id");
+        world.in_app_workflow("news");
+        let once = |key: &str| world.env.idempotent(key).unwrap();
+        let rule = json!({ "==": [{ "var": "payload.topic" }, "Canaria"] });
+        let all = parsed(json!({ "channels": { "email": false }, "condition": rule }));
+        let of_one = json!({ "workflowId": "news", "channels": {}, "condition": rule });
+        let of_one = parsed(json!({ "preferences": [of_one] }));
+        once("all").preferences("canary-id").unwrap().update_global(&all).unwrap();
+        once("one").preferences("canary-id").unwrap().update_bulk(&of_one).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.answers, 2, "{erased:?}");
+        assert_eq!(world.records::<StoredAnswer>(), []);
+        nothing_is_left(&world.store);
+        let again = once("all").preferences("canary-id").unwrap().update_global(&all);
+        assert_eq!(again.unwrap_err().status(), 404);
+    });
+}
+
+/// A refusal names the identifier that is taken.
+#[test]
+fn an_erasure_reaches_refusals_that_name_what_the_person_has() {
+    on_both(|world| {
+        world.active_integration("chat", "slack");
+        world.bare_subscriber("canary-id");
+        world.bare_subscriber("bob");
+        let of = |subscriber: &str, rest: Value| {
+            let mut create = json!({
+                "identifier": "of-Canaria", "integrationIdentifier": "slack",
+                "subscriberId": subscriber,
+            });
+            create.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            create
+        };
+        let connection =
+            json!({ "workspace": { "id": "w" }, "auth": { "accessToken": "canary-token" } });
+        let endpoint = json!({ "type": "slack_user", "endpoint": { "userId": "u" } });
+        let connection = |who: &str| parsed(of(who, connection.clone()));
+        let endpoint = |who: &str| parsed(of(who, endpoint.clone()));
+        world.env.channel_connections().create(&connection("canary-id")).unwrap();
+        world.env.channel_endpoints().create(&endpoint("canary-id")).unwrap();
+        let item = |who: &str| json!({ "subscriberId": who, "identifier": "of-Canaria" });
+        let subscribe = |who: &str| parsed(json!({ "subscriptions": [item(who)] }));
+        world.env.topics().subscribe("news", &subscribe("canary-id")).unwrap();
+        let once = |key: &str| world.env.idempotent(key).unwrap();
+        once("connection").channel_connections().create(&connection("bob")).unwrap_err();
+        once("endpoint").channel_endpoints().create(&endpoint("bob")).unwrap_err();
+        drop(once("subscription").topics().subscribe("news", &subscribe("bob")));
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.answers, 3, "{erased:?}");
+        assert_eq!(world.records::<StoredAnswer>(), []);
+        nothing_is_left(&world.store);
+    });
+}
+
+/// Records that had the address are gone before the erasure: it is one that the subscriber had before, or
+/// the subscriber and its notifications were deleted.
+#[test]
+fn an_erasure_reaches_suppressions_of_addresses_that_nothing_else_names() {
+    for (changes, deletes) in [(true, false), (false, true), (true, true)] {
+        on_both(|world| {
+            let canary = json!({ "subscriberId": "canary-id", "email": "canary@example.org",
+                "phone": "+42 (99) 887766" });
+            world.subscriber(canary);
+            for (channel, address) in [("email", "canary@example.org"), ("sms", "+4299887766")] {
+                let add = json!({ "channel": channel, "address": address, "text": "Canaria" });
+                world.env.suppressions().add(&parsed(add)).unwrap();
+            }
+            if changes {
+                let other = json!({ "email": "other@example.org", "phone": "+1" });
+                world.env.subscribers().update("canary-id", &parsed(other)).unwrap();
+            }
+            if deletes {
+                world.env.subscribers().delete("canary-id").unwrap();
+            }
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!(erased.suppressions, 2, "{changes} {deletes}");
+            nothing_is_left(&world.store);
+            let left = world.records::<Suppression>();
+            assert!(left.iter().all(|one| one.address.address().starts_with("erased:")));
+            let mail = parsed(json!("email"));
+            let found = world.env.suppressions().find(mail, "canary@example.org").unwrap();
+            assert!(found.is_some());
+        });
+    }
+}
+
+/// A provider that names its messages.
+#[derive(Debug)]
+struct Service;
+
+impl Provider for Service {
+    fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+        Ok(ProviderReceipt::id("msg"))
+    }
+}
+
+/// The address is in the message and in the event only, which are deleted before the person is.
+#[test]
+fn an_erasure_reaches_the_suppression_of_a_message_that_is_gone() {
+    let service = |builder: Builder| builder.default_provider(Service);
+    on_both_with(service, |world| {
+        let integration = world.active_integration("email", "mail");
+        world.workflow_of("mail", &[email()]);
+        world.subscriber(json!({ "subscriberId": "canary-id", "email": "first@example.org" }));
+        let to = json!({ "subscriberId": "canary-id", "email": "canary@example.org" });
+        world.trigger(json!({ "name": "mail", "to": to }));
+        assert_eq!(world.run_due().sent, 1);
+        world.env.subscribers().update("canary-id", &parsed(json!({ "email": "x@y.z" }))).unwrap();
+        let bounced = Receipt::new("msg", ReceiptKind::Bounced).unwrap();
+        world.env.integrations().ingest_receipt(integration.id, &bounced).unwrap();
+        let named = only(world.records::<Suppression>()).subscriber_ids;
+        assert_eq!(only(named).as_str(), "canary-id");
+        world.tick();
+        world.env.notifications().delete_before(world.now()).unwrap();
+        world.env.subscribers().delete("canary-id").unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.suppressions, 1, "{erased:?}");
+        nothing_is_left(&world.store);
+    });
+}
