@@ -43,7 +43,7 @@ pub struct Suppression {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Subscribers whose messages a provider has reported, and those who had the address and have another
-    /// one or were deleted since. Their erasure leaves a hash of the address.
+    /// one or were deleted since. Their erasure leaves a hash of the address, and so do more than 100.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub subscriber_ids: BTreeSet<SubscriberId>,
 }
@@ -162,8 +162,8 @@ impl Suppression {
     /// Days for which an address is suppressed that has bounced.
     pub const DAYS: u32 = 90;
 
-    /// Largest number of subscribers that it names. The address of more is kept as a hash.
-    pub const MAX_SUBSCRIBERS: usize = 100;
+    // Subscribers that it names. The address of more is kept as a hash.
+    const MAX_SUBSCRIBERS: usize = 100;
 
     /// Returns a new suppression.
     #[doc(hidden)]
