@@ -33,6 +33,7 @@ const OTHERS: [&str; 28] = [
     "roots.rs MAX_NOTES",
     "smtp.rs LONGEST",
     "suggest.rs MAX_LEN",
+    "suppression.rs MAX_SUBSCRIBERS",
     "template.rs MAX_DEPTH",
     "texts.rs MAX_LANGUAGES",
     "texts.rs MAX_PREPARED",
