@@ -201,13 +201,14 @@ impl Eraser<'_, '_> {
                 let next = Part::Suppressions(Vec::new());
                 self.quarantine(after, erased)?.map_or(next, Part::Quarantine)
             }
-            Part::Suppressions(after) => match self.former_suppressions(after, erased)? {
-                Some(after) => Part::Suppressions(after),
-                None => {
+            Part::Suppressions(after) => {
+                if let Some(after) = self.former_suppressions(after, erased)? {
+                    Part::Suppressions(after)
+                } else {
                     self.own_suppressions(erased)?;
                     Part::Subscriber(Removed::default())
                 }
-            },
+            }
             Part::Subscriber(before) => {
                 match self.last(before, (&mut at.seen, &mut at.again), erased)? {
                     Step::Done(()) => return Ok(Step::Done(at.erased)),
