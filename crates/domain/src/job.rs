@@ -5,10 +5,11 @@ mod retry;
 mod sends;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
 use crate::filter::Filter;
-use crate::ids::{DetailId, IntegrationId, JobId, MessageId, StepId, TemplateId};
+use crate::ids::{DetailId, IntegrationId, JobId, MessageId, StepId, TaskId, TemplateId};
 use crate::json::Object;
 use crate::receipt::ProviderMessage;
 use crate::step::{ReplyCallback, WorkflowStep};
@@ -411,6 +412,13 @@ impl ExecutionDetail {
 }
 
 impl Job {
+    /// Returns the ids of the tasks of its messages or of its call, which may be done.
+    #[doc(hidden)]
+    pub fn task_ids(&self) -> impl Iterator<Item = TaskId> {
+        let sends = self.sends.iter().map(|send| send.id);
+        [self.id].into_iter().chain(sends).map(|id| Uuid::from(id).into())
+    }
+
     /// Returns a job that waits for the job before it.
     #[doc(hidden)]
     pub fn new(id: JobId, step: &WorkflowStep, now: Timestamp) -> Self {

@@ -174,29 +174,24 @@ impl Traces {
         self
     }
 
-    /// Returns `true` if a text in `json` is the id of the subscriber or an identifier, or has an id that
-    /// the engine has given, the identifier of a subscription that the engine has made or an address in it.
-    /// An address within a longer word does not count.
+    /// Returns `true` if a text in `json` is the id of the subscriber, or has an id that the engine has
+    /// given, the identifier of a subscription that the engine has made or an address in it. An address
+    /// within a longer word does not count.
     pub fn are_in(&self, json: &Value) -> bool {
         let subscription = Subscription::part_of_subscriber(&self.id);
         let is_found = |text: &str| {
             text == self.id.as_str()
-                // Refusals quote them.
-                || text.split('`').any(|part| self.identifiers.contains(part))
                 || has_subscription(text, &subscription)
                 || self.ids.iter().any(|id| text.contains(id.as_str()))
                 || self.addresses.iter().any(|address| has_word(text, address))
         };
-        let mut open = vec![json];
-        while let Some(value) = open.pop() {
-            match value {
-                Value::String(text) if is_found(text) => return true,
-                Value::Array(items) => open.extend(items),
-                Value::Object(members) => open.extend(members.values()),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-            }
-        }
-        false
+        any_text(json, is_found)
+    }
+
+    /// Returns `true` if a text in the JSON of a refusal is an identifier, or quotes one. An identifier may
+    /// be any word, which says nothing in the result of a call that was done.
+    pub fn are_named_in(&self, refusal: &Value) -> bool {
+        any_text(refusal, |text| text.split('`').any(|part| self.identifiers.contains(part)))
     }
 
     /// Returns `true` if `text`, with escapes for bytes that are not printable ASCII, has one of the
@@ -219,6 +214,20 @@ impl Traces {
     fn searched_addresses(&self) -> impl Iterator<Item = &String> {
         self.addresses.iter().filter(|address| address.len() >= MIN_SEARCHED)
     }
+}
+
+// Returns `true` if `is_found` returns `true` for a text in `json`, at any depth.
+fn any_text(json: &Value, is_found: impl Fn(&str) -> bool) -> bool {
+    let mut open = vec![json];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if is_found(text) => return true,
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    false
 }
 
 // Returns `true` if `address` is in `text` without a letter or a digit before or behind it. A short

@@ -43,7 +43,8 @@ pub struct Suppression {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Subscribers whose messages a provider has reported, and those who had the address and have another
-    /// one or were deleted since. Their erasure leaves a hash of the address, and so do more than 100.
+    /// one or were deleted since. If one of them is erased, or if there are more than 100, only a hash of the
+    /// address is kept.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub subscriber_ids: BTreeSet<SubscriberId>,
 }
@@ -202,6 +203,14 @@ impl Suppression {
         let SuppressionCreate { reason, text, expires_at, .. } = create;
         let reason = reason.unwrap_or(SuppressionReason::Manual);
         Self { reason, text: text.or(self.text), expires_at, ..self }
+    }
+
+    /// Returns the suppression as it is shown to a subscriber: it names no other one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn only(mut self, subscriber: &SubscriberId) -> Self {
+        self.subscriber_ids.retain(|id| id == subscriber);
+        self
     }
 
     /// Returns the suppression without what it says about persons: the address is a hash, and the text

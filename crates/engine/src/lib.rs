@@ -278,6 +278,7 @@ impl Engine {
                 Ok(())
             })
         })?;
+        self.parts.latest_time.note(now);
         Ok(outcome.ok_or_else(::store::not_run)?)
     }
 

@@ -2,12 +2,13 @@
 //! wrong time, and what was planned under it is not settled yet.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::time::Timestamp;
-use tidings::{Delivery, Engine, ManualClock, Provider, ProviderReceipt, SendError};
+use tidings::{Clock, Delivery, Engine, ManualClock, Provider, ProviderReceipt, SendError};
 
 use crate::world::{Counts, World, email, in_app, on_both, parsed, time};
 
@@ -191,6 +192,51 @@ fn a_snoozed_message_is_asleep_until_its_time() {
             comes_after(&world, 3_600, "snoozed");
         });
     }
+}
+
+/// A clock that is ahead for some readings, and right from then on.
+#[derive(Clone, Debug)]
+struct Corrected {
+    right: ManualClock,
+    left: Arc<AtomicUsize>,
+}
+
+impl Clock for Corrected {
+    fn now(&self) -> Timestamp {
+        let is_ahead = |left: usize| left.checked_sub(1);
+        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_ahead) {
+            Ok(_) => ahead(),
+            Err(_) => self.right.now(),
+        }
+    }
+}
+
+/// A process that sends the message has a lease of the right clock. Under the one that was ahead, that is
+/// over, and another process claims the message.
+#[test]
+fn a_message_that_another_process_may_send_still_is_not_sent_behind_a_wrong_clock() {
+    let mut given_back = 0;
+    for readings in 1..20 {
+        let mut world = World::in_memory();
+        people(&world);
+        world.notify("mail", "ada");
+        let killed = world.mortal_engine(|builder| builder, |_| {});
+        assert!(killed.delivery().run_due(1).is_err());
+        let left = Arc::new(AtomicUsize::new(readings));
+        let clock = Corrected { right: world.clock.clone(), left: left.clone() };
+        world.restart_with(|builder| builder.clock(clock));
+        let sent_ahead = world.run_due().sent;
+        let is_right = left.swap(0, Ordering::Relaxed) == 0;
+
+        if sent_ahead == 0 && is_right {
+            given_back += 1;
+            world.pass(SECOND * 298);
+            assert_eq!(world.run_due().sent, 0, "{readings} readings");
+            world.pass(SECOND * 2);
+            assert_eq!(world.run_due().sent, 1, "{readings} readings");
+        }
+    }
+    assert!(given_back > 3, "{given_back}");
 }
 
 // Sends a message to each subscriber under a clock that is ahead. It is set right while the first one is

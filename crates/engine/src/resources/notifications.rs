@@ -11,12 +11,12 @@ use activity::IndexCheck;
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
 use domain::ids::{EnvironmentId, NotificationId, StepId};
-use domain::job::JobDigest;
+use domain::job::{Job, JobDigest};
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
     Ordinal, ResendRefusal,
 };
-use domain::task::Work;
+use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use serde_json::json;
 use store::{
@@ -29,7 +29,7 @@ use crate::damage::if_readable;
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::leases;
-use crate::tx::View;
+use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
 use self::search::Search;
@@ -252,6 +252,7 @@ impl Notifications<'_> {
         let index = self.scope.engine.activity();
         self.scope.write("notifications.delete", id, |tx| {
             let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
+            remove_tasks(tx, &notification)?;
             Ok(index.delete(tx, &notification)?)
         })
     }
@@ -427,6 +428,19 @@ fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notification>> {
     let keys: Vec<_> = ordinals.iter().map(key).collect();
     let found = view.engine().parts.notifications.find_readable(view, &keys)?;
     Ok(found.into_iter().flatten().map(Arc::unwrap_or_clone).collect())
+}
+
+// Removes the tasks of the messages and calls of a notification. A window has other events, and a delay that
+// ends without its notification does nothing.
+fn remove_tasks(tx: &mut Tx<'_>, notification: &Notification) -> Result<()> {
+    let waiting = notification.jobs.iter().filter(|job| !job.status.has_ended());
+    for id in waiting.flat_map(Job::task_ids) {
+        let key = layout::task(tx.environment_id(), id);
+        if let Some(task) = store::if_readable(tx.find::<Task>(&key))?.flatten() {
+            tx.remove(&task)?;
+        }
+    }
+    Ok(())
 }
 
 fn missing(id: NotificationId) -> Error {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::idempotency::{CallOutcome, StoredAnswer};
-use domain::ids::{DigestWindowId, SubscriberId};
+use domain::ids::{DigestWindowId, SubscriberId, TaskId};
 use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, PersonalData, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
@@ -98,6 +98,7 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
             receipts.extend(accepted.filter(|receipt| !receipt.notifications.is_empty()));
         }
         receipts.dedup_by(|one, before| one.transaction_id == before.transaction_id);
+        let suppressed = suppressed(view, &subscriber)?.into_iter();
         Ok(PersonalData::new(subscriber.clone())
             .with_settings(
                 view.all(&layout::preferences(environment, own))?,
@@ -109,7 +110,7 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
                 view.all(&layout::message_lists(environment, own))?,
                 receipts,
             )
-            .with_suppressions(suppressed(view, &subscriber)?))
+            .with_suppressions(suppressed.map(|one| one.only(id)).collect()))
     })
 }
 
@@ -202,12 +203,8 @@ impl Eraser<'_, '_> {
                 self.quarantine(after, erased)?.map_or(next, Part::Quarantine)
             }
             Part::Suppressions(after) => {
-                if let Some(after) = self.former_suppressions(after, erased)? {
-                    Part::Suppressions(after)
-                } else {
-                    self.own_suppressions(erased)?;
-                    Part::Subscriber(Removed::default())
-                }
+                let next = Part::Subscriber(Removed::default());
+                self.former_suppressions(after, erased)?.map_or(next, Part::Suppressions)
             }
             Part::Subscriber(before) => {
                 match self.last(before, (&mut at.seen, &mut at.again), erased)? {
@@ -262,6 +259,7 @@ impl Eraser<'_, '_> {
         if is_more {
             return Ok(Step::More(Part::Subscriber(before)));
         }
+        self.own_suppressions(erased)?;
         Ok(match self.end(&before, *erased)? {
             Step::Done(()) => Step::Done(()),
             Step::More(removed) => Step::More(Part::Subscriber(removed)),
@@ -366,8 +364,13 @@ impl Eraser<'_, '_> {
     fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
         let is_about = match &answer.outcome {
             CallOutcome::Begun | CallOutcome::BegunAs(_) => false,
-            CallOutcome::Done(json) | CallOutcome::Refused(json) => {
+            CallOutcome::Done(json) => {
                 self.traces.are_in(json) || self.traces.are_in_key(&answer.key)
+            }
+            CallOutcome::Refused(json) => {
+                self.traces.are_in(json)
+                    || self.traces.are_named_in(json)
+                    || self.traces.are_in_key(&answer.key)
             }
         };
         if is_about {
@@ -409,7 +412,7 @@ impl Eraser<'_, '_> {
                     return Ok(Some(Part::Buckets { after: passed, event }));
                 }
                 if let Some(window) = &bucket.window {
-                    self.task(Uuid::from(window.id))?;
+                    self.task(Uuid::from(window.id).into())?;
                 }
                 self.tx.remove(bucket)?;
                 erased.windows += 1;
@@ -489,18 +492,16 @@ impl Eraser<'_, '_> {
     // Removes the tasks of the jobs, sends and windows of a notification.
     fn tasks(&mut self, notification: &Notification) -> Result<()> {
         for job in &notification.jobs {
-            let sends = job.sends.iter().map(|send| send.id);
             let window = job.digest.as_ref().and_then(|digest| digest.window_id);
-            let ids = [job.id].into_iter().chain(sends).map(Uuid::from);
-            for id in ids.chain(window.map(Uuid::from)) {
+            for id in job.task_ids().chain(window.map(|window| Uuid::from(window).into())) {
                 self.task(id)?;
             }
         }
         Ok(())
     }
 
-    fn task(&mut self, id: Uuid) -> Result<()> {
-        let key = layout::task(self.tx.environment_id(), id.into());
+    fn task(&mut self, id: TaskId) -> Result<()> {
+        let key = layout::task(self.tx.environment_id(), id);
         if let Some(task) = self.tx.find::<Task>(&key)? {
             self.tx.remove(&task)?;
         }

@@ -236,7 +236,7 @@ pub(super) fn removal(
     cascade.then(|tx| {
         tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
         tx.remove(subscriber)?;
-        // An erasure has left hashes of them.
+        // An erasure has left hashes of them in the same transaction.
         suppressions::note(tx, &subscriber.subscriber_id, subscriber.profile.addresses())
     })
 }

@@ -29,8 +29,9 @@ fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
             } else {
                 world.engine.delivery().run_due(1).unwrap();
             }
-            let id = only(receipt.notifications).notification_id;
-            world.env.notifications().delete(id).unwrap();
+            assert_eq!(receipt.notifications.len(), 1);
+            world.tick();
+            world.env.notifications().delete_before(world.now()).unwrap();
             let tasks = || world.records::<Task>().iter().filter(|task| task.is_send()).count();
             assert!(tasks() > 0);
 
@@ -40,6 +41,69 @@ fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
             nothing_is_left(&world.store);
         });
     }
+}
+
+/// Nothing but the tasks has named the person.
+#[test]
+fn a_notification_that_is_deleted_takes_its_messages_along() {
+    on_both(|world| {
+        let integration = world.active_integration("push", "fcm");
+        let push = json!({ "type": "push", "template": { "title": "T", "body": "B" } });
+        world.workflow_of("push", &[push]);
+        let tokens = json!({ "deviceTokens": ["canary-token-1", "canary-token-2"] });
+        world.subscriber(json!({ "subscriberId": "canary-id", "channels": [{
+            "providerId": "fcm", "_integrationId": integration.id, "credentials": tokens,
+        }] }));
+        let receipt = world.trigger(json!({ "name": "push", "to": "canary-id" }));
+        world.env.integrations().pause(integration.id).unwrap();
+        world.run_due();
+        assert_eq!(world.engine.delivery().stats().unwrap().total().held, 2);
+
+        world.env.notifications().delete(only(receipt.notifications).notification_id).unwrap();
+        world.env.subscribers().delete("canary-id").unwrap();
+
+        assert_eq!(world.engine.delivery().stats().unwrap().total().held, 0);
+        nothing_is_left(&world.store);
+    });
+}
+
+/// An identifier may be any word.
+#[test]
+fn an_erasure_leaves_what_has_the_word_of_an_identifier() {
+    on_both(|world| {
+        world.bare_subscriber("canary-id");
+        world.bare_subscriber("bob");
+        let item = |who: &str| json!({ "subscriberId": who, "identifier": "news" });
+        let subscribe = |who: &str| parsed(json!({ "subscriptions": [item(who)] }));
+        world.env.topics().subscribe("one", &subscribe("canary-id")).unwrap();
+        let once = world.env.idempotent("bob").unwrap();
+        once.topics().subscribe("two", &subscribe("bob")).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.answers, 0);
+        assert_eq!(world.records::<StoredAnswer>().len(), 1);
+    });
+}
+
+/// An export is for the person, whom other owners of an address do not concern.
+#[test]
+fn an_export_names_no_other_owner_of_an_address() {
+    on_both(|world| {
+        for id in ["ada", "bob"] {
+            world.subscriber(json!({ "subscriberId": id, "email": "team@example.org" }));
+        }
+        let add = json!({ "channel": "email", "address": "team@example.org" });
+        world.env.suppressions().add(&parsed(add)).unwrap();
+        let other = parsed(json!({ "email": "bob@example.org" }));
+        world.env.subscribers().update("bob", &other).unwrap();
+        let named = only(world.records::<Suppression>()).subscriber_ids;
+        assert_eq!(only(named).as_str(), "bob");
+
+        let export = world.env.subscribers().export("ada").unwrap();
+
+        assert!(only(export.suppressions).subscriber_ids.is_empty());
+    });
 }
 
 /// The answer of such a call is a preference, which names nobody.

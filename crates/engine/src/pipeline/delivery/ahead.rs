@@ -1,5 +1,5 @@
 //! Tasks that a clock has put off that was ahead by more than a day. They are brought back when the
-//! engine starts, and when its clock goes back by more than that behind a look or a transaction.
+//! engine starts, and when its clock goes back by more than that since a look or a transaction.
 
 use std::collections::HashMap;
 use std::mem;
@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, NotificationId};
 use domain::notification::Notification;
-use domain::task::{CLOCK_DIFFERENCE, Lane, Task, TaskClass};
+use domain::task::{CLOCK_DIFFERENCE, Lane, Task, TaskClass, TaskState};
 use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
+use super::claim::{LeaseKind, Leased};
 use crate::damage::if_readable;
 use crate::pipeline::sweep::{Batch, Room};
 use crate::resources::notifications;
@@ -211,15 +212,31 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
 }
 
 /// Gives back a task that was leased under a clock that was ahead, due as it is under the present one.
-/// Returns `false` if another attempt has it.
-pub(super) fn give_back(tx: &mut Tx<'_>, attempt: u32, task: &Task) -> Result<bool> {
+/// The host was not called. If its call of an earlier attempt may be under way, that gets a new lease.
+/// Returns `false` if another attempt has the task.
+pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
     let (now, lease) = (tx.now(), tx.engine().parts.lease);
+    if task.work.calls_the_host() {
+        let Some(given_back) = task.state.given_back(leased.attempt, now) else { return Ok(false) };
+        let state = match leased.kind {
+            LeaseKind::Attempt => given_back,
+            LeaseKind::Repeat => {
+                TaskState::Leased { until: now.after(lease), attempts: leased.attempt - 1 }
+            }
+            LeaseKind::GiveUp => {
+                TaskState::Leased { until: now.after(lease), attempts: leased.attempt }
+            }
+        };
+        // A call that was noted and not made has no unknown outcome.
+        tx.replace(task, &task.with(state).having(leased.task.tries()))?;
+        return Ok(true);
+    }
     let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
     // Another thread may have brought it back already.
     let brought_back = task.brought_back(now, lease, before.as_ref());
     let state = brought_back.map_or(task.state, |task| task.state);
-    let due_at = state.due_at().filter(|_| !task.work.calls_the_host()).unwrap_or(now);
-    let Some(state) = task.state.given_back(attempt, due_at) else { return Ok(false) };
+    let due_at = state.due_at().unwrap_or(now);
+    let Some(state) = task.state.given_back(leased.attempt, due_at) else { return Ok(false) };
     replace(tx, task, &task.with(state), before)?;
     Ok(true)
 }

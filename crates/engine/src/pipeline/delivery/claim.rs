@@ -108,8 +108,11 @@ fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> 
     for task in tasks {
         let alone = task.state.is_leased();
         long += usize::from(!task.work.is_short());
-        if long > BATCH || (alone && !claimed.leased.is_empty()) {
+        if alone && !claimed.leased.is_empty() {
             break;
+        }
+        if long > BATCH {
+            continue;
         }
         claimed.leased.push(lease(draft, &task)?);
         if alone {

@@ -134,7 +134,8 @@ fn is_damage(error: &Error) -> bool {
 }
 
 /// Makes tasks due again that were not attempted. The attempts do not count. The tasks are due at the time
-/// of the claim, or at the present one if the clock has gone back since.
+/// of the claim, or at the present one if the clock has gone back since. A delay that was set under the
+/// right clock keeps its end if that of the claim was ahead.
 pub(super) fn give_back(
     engine: &Engine,
     unused: &[Leased],
@@ -163,7 +164,7 @@ pub(super) fn give_back(
 
 fn give_one_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
     if leased.is_of_clock_ahead(tx.now()) {
-        return ahead::give_back(tx, leased.attempt, task);
+        return ahead::give_back(tx, leased, task);
     }
     let due_at = leased.since.min(tx.now());
     put_back(tx, leased, task, due_at)
@@ -205,7 +206,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     if !may_settle(&task, leased, done) {
         return Ok(Settled::Superseded);
     }
-    // It was made under a time that was wrong.
+    // What was decided under a time that was wrong is decided again.
     if leased.is_of_clock_ahead(tx.now()) && !done.is_final() {
         return give_one_back(tx, leased, &task).map(|_| Settled::Again);
     }

@@ -77,28 +77,9 @@ impl Done {
         matches!(self, Done::Asked(..) | Done::FannedOut(_) | Done::Refused(_) | Done::Called(_))
     }
 
-    /// Returns `true` if the result stands, whatever the time: the host application was called, or the
-    /// task cannot be done.
+    /// Returns `true` if the result does not depend on the time of the attempt.
     pub(in super::super) const fn is_final(&self) -> bool {
-        match self {
-            Done::Asked(..)
-            | Done::Called(_)
-            | Done::GaveUp
-            | Done::Dropped
-            | Done::Unreadable(_)
-            | Done::Superseded
-            | Done::Swept(_)
-            | Done::Created(_) => true,
-            Done::FannedOut(_)
-            | Done::Refused(_)
-            | Done::Deferred(_)
-            | Done::Held(_)
-            | Done::Early(_)
-            | Done::Paused(_)
-            | Done::Turned(_)
-            | Done::Woken
-            | Done::Unused => false,
-        }
+        matches!(self, Done::Asked(..) | Done::Called(_) | Done::Unreadable(_))
     }
 
     /// Returns the size of the messages that the result creates, in bytes.
