@@ -44,15 +44,17 @@ impl LatestTime {
     }
 
     // Begins a look, unless the clock goes on from the latest time or another thread has begun one.
-    fn look(&self, now: Timestamp) -> Option<Look<'_>> {
+    // The clock is read behind the latest time, which another thread may have noted meanwhile.
+    fn look(&self, now: impl Fn() -> Timestamp) -> Option<(Timestamp, Look<'_>)> {
         let before = self.0.load(Ordering::Acquire);
+        let now = now();
         if now.after(CLOCK_DIFFERENCE).as_millis() >= before {
             self.note(now);
             return None;
         }
         let (begun, not) = (Ordering::AcqRel, Ordering::Relaxed);
         let has_begun = self.0.compare_exchange(before, now.as_millis(), begun, not).is_ok();
-        has_begun.then_some(Look { latest: self, before })
+        has_begun.then_some((now, Look { latest: self, before }))
     }
 }
 
@@ -84,8 +86,7 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
     if engine.parts.findings.is_some() {
         return Ok(());
     }
-    let now = engine.now();
-    let Some(look) = engine.parts.latest_time.look(now) else { return Ok(()) };
+    let Some((now, look)) = engine.parts.latest_time.look(|| engine.now()) else { return Ok(()) };
     let all = Prefix::<Environment>::of_all().range();
     let (environments, lanes) = engine.read(|snapshot| {
         let environments = snapshot.readable(&all, Order::Ascending, usize::MAX)?;
