@@ -10,7 +10,7 @@ use tidings::notification::NotificationQuery;
 use tidings::retention::Retention;
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
-use tidings::{Engine, ManualClock};
+use tidings::{Builder, Engine, ManualClock};
 
 use crate::world::{
     START, World, email, id, in_app, on_both, on_both_with, only, parsed, time, workflow_of,
@@ -454,6 +454,56 @@ fn an_open_window_pins() {
             assert_eq!((count(&world), rows(&world, Table::DigestEvents)), (0, 0));
         },
     );
+}
+
+/// A window that is closed late pins its events, although its opener was canceled and a later event has
+/// opened another one. The process that closes it dies, and the next one sweeps first.
+#[test]
+fn a_window_that_is_closed_late_pins_its_events() {
+    let retention = |builder: Builder| builder.retention(Retention::default().activity(1));
+    on_both_with(retention, |mut world| {
+        world.active_integration("email", "ses");
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.workflow_of("mail", &[email()]);
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        let said = "{% for event in events %}{{ event.payload.n }}{% endfor %}";
+        world.workflow_of(
+            "news",
+            &[
+                json!({ "type": "digest", "metadata": hour }),
+                json!({ "type": "in_app", "template": { "body": said } }),
+            ],
+        );
+        let trigger = |world: &World, n: usize| {
+            let (payload, id) = (json!({ "n": n }), n.to_string());
+            world.trigger(json!({
+                "name": "news", "to": "ada", "payload": payload, "transactionId": id,
+            }));
+        };
+        world.notify("mail", "ada");
+        trigger(&world, 0);
+        trigger(&world, 1);
+        world.pass(Duration::from_secs(7_200));
+        trigger(&world, 2);
+        world.env.events().cancel("0").unwrap();
+        world.pass(3 * DAY);
+        let killed = world.mortal_engine(retention, |_| {});
+        assert!(killed.delivery().run_due(3).is_err());
+        world.restart_with(retention);
+
+        world.run_due();
+        assert_eq!((world.inbox("ada").len(), count(&world)), (0, 4));
+        world.pass(Duration::from_secs(300));
+        world.run_due();
+
+        let mut texts: Vec<_> =
+            world.inbox("ada").iter().map(|one| one.text().unwrap().to_owned()).collect();
+        texts.sort();
+        assert_eq!(texts, ["1", "2"]);
+        days(&world, 3);
+        assert_eq!((count(&world), rows(&world, Table::DigestEvents)), (0, 0));
+        is_sound(&world);
+    });
 }
 
 /// The look-back of a backoff is kept, however short the age is.

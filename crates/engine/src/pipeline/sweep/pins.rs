@@ -26,7 +26,7 @@ pub(super) fn is_over(
     // The digest of a notification may be a part of that of a later step.
     for _ in 0..=notification.jobs.len() {
         let is_old = part.ended_at().is_some_and(|ended| ended < before);
-        if !is_old || is_collected(view, &part)? {
+        if !is_old || is_collected(view, &part)? || has_open_window(view, &part)? {
             return Ok(false);
         }
         let Some(digesting) = part.digested_notification_id else { return Ok(true) };
@@ -47,6 +47,20 @@ fn is_collected(view: &Reading<'_>, notification: &Notification) -> Result<bool>
             .filter(|window| Some(window.notification_id) == notification.digested_notification_id);
         if let Some(window) = opened
             && is_open(view, window.id)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+// Returns `true` if a notification has opened a window that is open. It may have been canceled since, and its
+// bucket have a later window.
+fn has_open_window(view: &Reading<'_>, notification: &Notification) -> Result<bool> {
+    for job in &notification.jobs {
+        let window = job.digest.as_ref().and_then(|digest| digest.window_id);
+        if let Some(window) = window
+            && is_open(view, window)?
         {
             return Ok(true);
         }
