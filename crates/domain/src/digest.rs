@@ -9,7 +9,6 @@ use crate::ids::{
 };
 use crate::notification::Notification;
 use crate::step::{DigestEvent, EventKey, Slot};
-use crate::task::CLOCK_DIFFERENCE;
 use crate::time::Timestamp;
 
 /// What a digest step has of the events with one key, for a subscriber and a set of contexts.
@@ -143,7 +142,7 @@ impl ThrottleSlot {
     /// Such a place does not count.
     pub fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
         let taken_at = self.taken_at.unwrap_or(self.notification_id.created_at());
-        taken_at > now.after(CLOCK_DIFFERENCE)
+        taken_at.is_ahead_of(now)
     }
 }
 

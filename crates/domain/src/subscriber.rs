@@ -18,8 +18,7 @@ use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::secret::Secret;
 use crate::time::{Dated, Timestamp, dated};
-use crate::vocabulary::Channel;
-use crate::vocabulary::ChannelProviderId;
+use crate::vocabulary::{Channel, ChannelProviderId};
 
 /// Recipient of notifications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ pub struct Change {
     pub key: Vec<u8>,
     /// The change of what counters count.
     pub recount: Option<Recount>,
-    /// The change of a task in its lane, which a task never leaves.
+    /// The change of a task in its lane.
     pub lane: Option<LaneChange>,
     /// The change of the outcomes of a notification.
     pub moved: Option<Moved>,
@@ -39,7 +39,7 @@ pub enum ChangeKind {
     Removed,
 }
 
-/// The change of a task in its lane, which a task never leaves.
+/// The change of a task in its lane, which it never leaves: its class and its workflow stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneChange {
     /// The lane of the task.

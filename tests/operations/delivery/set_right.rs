@@ -119,6 +119,38 @@ fn a_delay_whose_turn_was_held_ends_when_it_should() {
     }
 }
 
+/// The clock goes back by hours, which is less than a day, and the workflow of a claimed message is paused
+/// and resumed meanwhile.
+#[test]
+fn a_message_that_was_held_does_not_wait_for_a_wrong_clock() {
+    on_both(|mut world| {
+        people(&world);
+        for workflow in ["held", "last"] {
+            world.workflow_of(workflow, &[email()]);
+        }
+        let right = world.now();
+        world.clock.advance(HOUR * 10);
+        for workflow in ["mail", "held", "last"] {
+            world.notify(workflow, "ada");
+            world.tick();
+        }
+        let env = world.env.clone();
+        during_each_call(&mut world, move |clock, is_first| {
+            if is_first {
+                env.workflows().pause("held").unwrap();
+            } else {
+                clock.set(right);
+                env.workflows().resume("held").unwrap();
+            }
+        });
+
+        assert_eq!(world.run_due().sent, 2);
+        world.pass(SECOND);
+
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
 /// The first delay was over, and the second one begins under the right clock.
 #[test]
 fn a_turn_that_was_planned_under_a_clock_that_was_ahead_is_planned_again() {

@@ -11,7 +11,6 @@ use crate::contact::TimeZone;
 use crate::error::{Invalid, Reason};
 use crate::json::{Object, shape};
 use crate::setters::setters;
-use crate::task::CLOCK_DIFFERENCE;
 use crate::time::Timestamp;
 use crate::vocabulary::TimeUnit;
 
@@ -124,7 +123,7 @@ pub enum Arrival {
 impl DigestState {
     // Nothing is known if the latest event is one of a clock that was ahead.
     fn as_of(self, now: Timestamp) -> Self {
-        let is_ahead = self.last_event.is_some_and(|last| last > now.after(CLOCK_DIFFERENCE));
+        let is_ahead = self.last_event.is_some_and(|last| last.is_ahead_of(now));
         if is_ahead { Self::default() } else { self }
     }
 }

@@ -10,6 +10,14 @@ use crate::time::Timestamp;
 /// Time by which a clock may differ from an earlier one. More is a mistake of one of them.
 pub const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
+impl Timestamp {
+    /// Returns `true` if the time is one of a clock that was ahead of `now` by more than a day.
+    #[doc(hidden)]
+    pub fn is_ahead_of(self, now: Timestamp) -> bool {
+        self > now.after(CLOCK_DIFFERENCE)
+    }
+}
+
 impl Task {
     /// Returns the task as of `now` if a clock that was ahead by more than a day has set its due time or
     /// its lease, which lasts `lease`. A send or a call is due at once, or gets a new lease. A delay or a
@@ -116,7 +124,7 @@ impl Notification {
 // less was planned before it was stored.
 fn brought_back(time: Timestamp, set_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let is_of_that_clock = set_at < time.after(CLOCK_DIFFERENCE);
-    let is_put_off = is_of_that_clock && set_at > now.after(CLOCK_DIFFERENCE);
+    let is_put_off = is_of_that_clock && set_at.is_ahead_of(now);
     is_put_off.then(|| now.after(time.since(set_at)))
 }
 

@@ -32,8 +32,8 @@ pub struct WorkerBuilder {
 ///
 /// A thread sleeps until the next task is due, one second at most. A commit of the same engine that
 /// adds a task wakes it. A thread claims the tasks that it can do in 100 ms, judging by the last
-/// ones: at most 32, or 256 if they are short. Errors of the store and panics of the host's code are counted, and
-/// the thread goes on after a pause of up to one second.
+/// ones: at most 32, or 256 if they are short. Errors of the store and panics of the host's code are
+/// counted, and the thread goes on after a pause of up to one second.
 ///
 /// A worker that is dropped stops as by [`stop`](Self::stop) with five seconds.
 ///

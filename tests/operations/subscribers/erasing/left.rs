@@ -4,32 +4,37 @@ use domain::idempotency::StoredAnswer;
 use domain::suppression::Suppression;
 use domain::task::Task;
 use serde_json::{Value, json};
+use tidings::ids::NotificationId;
 use tidings::receipt::{Receipt, ReceiptKind};
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 
 use super::nothing_is_left;
-use crate::world::{email, on_both, on_both_with, only, parsed};
+use crate::world::{World, email, on_both, on_both_with, only, parsed};
 
-/// A message to several devices has a task for each of them.
+// A message to two devices has a task for each of them, which may be held by the integration.
+fn push_to_devices(world: &World, is_held: bool) -> NotificationId {
+    let integration = world.active_integration("push", "fcm");
+    let push = json!({ "type": "push", "template": { "title": "T", "body": "B" } });
+    world.workflow_of("push", &[push]);
+    let tokens = json!({ "deviceTokens": ["canary-token-1", "canary-token-2"] });
+    world.subscriber(json!({ "subscriberId": "canary-id", "channels": [{
+        "providerId": "fcm", "_integrationId": integration.id, "credentials": tokens,
+    }] }));
+    let id = world.notify("push", "canary-id");
+    if is_held {
+        world.env.integrations().pause(integration.id).unwrap();
+        world.run_due();
+    } else {
+        world.engine.delivery().run_due(1).unwrap();
+    }
+    id
+}
+
 #[test]
 fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
     for is_paused in [false, true] {
         on_both(|world| {
-            let integration = world.active_integration("push", "fcm");
-            let push = json!({ "type": "push", "template": { "title": "T", "body": "B" } });
-            world.workflow_of("push", &[push]);
-            let tokens = json!({ "deviceTokens": ["canary-token-1", "canary-token-2"] });
-            world.subscriber(json!({ "subscriberId": "canary-id", "channels": [{
-                "providerId": "fcm", "_integrationId": integration.id, "credentials": tokens,
-            }] }));
-            let receipt = world.trigger(json!({ "name": "push", "to": "canary-id" }));
-            if is_paused {
-                world.env.integrations().pause(integration.id).unwrap();
-                world.run_due();
-            } else {
-                world.engine.delivery().run_due(1).unwrap();
-            }
-            assert_eq!(receipt.notifications.len(), 1);
+            push_to_devices(&world, is_paused);
             world.tick();
             world.env.notifications().delete_before(world.now()).unwrap();
             let tasks = || world.records::<Task>().iter().filter(|task| task.is_send()).count();
@@ -47,19 +52,10 @@ fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
 #[test]
 fn a_notification_that_is_deleted_takes_its_messages_along() {
     on_both(|world| {
-        let integration = world.active_integration("push", "fcm");
-        let push = json!({ "type": "push", "template": { "title": "T", "body": "B" } });
-        world.workflow_of("push", &[push]);
-        let tokens = json!({ "deviceTokens": ["canary-token-1", "canary-token-2"] });
-        world.subscriber(json!({ "subscriberId": "canary-id", "channels": [{
-            "providerId": "fcm", "_integrationId": integration.id, "credentials": tokens,
-        }] }));
-        let receipt = world.trigger(json!({ "name": "push", "to": "canary-id" }));
-        world.env.integrations().pause(integration.id).unwrap();
-        world.run_due();
+        let id = push_to_devices(&world, true);
         assert_eq!(world.engine.delivery().stats().unwrap().total().held, 2);
 
-        world.env.notifications().delete(only(receipt.notifications).notification_id).unwrap();
+        world.env.notifications().delete(id).unwrap();
         world.env.subscribers().delete("canary-id").unwrap();
 
         assert_eq!(world.engine.delivery().stats().unwrap().total().held, 0);

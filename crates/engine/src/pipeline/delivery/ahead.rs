@@ -181,8 +181,7 @@ fn bring_first_back(tx: &mut Tx<'_>, tasks: &[Task]) -> Result<usize> {
 
 // Those of the tasks that are to be brought back.
 fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<Vec<Task>> {
-    let latest = now.after(CLOCK_DIFFERENCE);
-    tasks.retain(|task| task.state.due_at() > Some(latest));
+    tasks.retain(|task| task.state.due_at().is_some_and(|due_at| due_at.is_ahead_of(now)));
     let ids: Vec<_> = tasks.iter().map(|task| task.work.notification_id()).collect();
     let key = |id: NotificationId| layout::notification(view.environment_id(), id.ordinal());
     let keys: Vec<_> = ids.iter().flatten().map(|id| key(*id)).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::vec::IntoIter;
 
 use domain::ids::TransactionId;
-use domain::task::{CLOCK_DIFFERENCE, Work};
+use domain::task::Work;
 use domain::time::Timestamp;
 
 use super::claim::{LeaseKind, Leased};
@@ -183,9 +183,9 @@ impl DeliveryQueue<'_> {
 }
 
 impl Leased {
-    /// Returns `true` if the clock was ahead at the claim: `now` is more than a day before that.
+    /// Returns `true` if the clock was ahead at the claim.
     pub(super) fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
-        now.after(CLOCK_DIFFERENCE) < self.since
+        self.since.is_ahead_of(now)
     }
 
     // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up

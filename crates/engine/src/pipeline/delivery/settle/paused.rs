@@ -29,7 +29,7 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
         lanes::hold(tx, &task.lane())?;
         make_due(tx, leased, task)?;
     } else {
-        let due_at = tx.now().max(leased.since).after(AGAIN);
+        let due_at = tx.now().after(AGAIN);
         put_back(tx, leased, task, due_at)?;
     }
     Ok(Settled::Again)
@@ -46,7 +46,7 @@ impl Course<'_, '_> {
     ) -> Result<Settled> {
         let integration = integrations::find(self.tx, integration_id)?;
         if !integration.is_some_and(|integration| integration.is_paused()) {
-            let due_at = self.tx.now().max(leased.since).after(AGAIN);
+            let due_at = self.tx.now().after(AGAIN);
             put_back(self.tx, leased, task, due_at)?;
             return Ok(Settled::Again);
         }
