@@ -42,6 +42,7 @@ mod reentry;
 mod repair;
 mod sealing;
 mod secrets;
+mod stalled;
 mod storm;
 mod unreadable;
 mod wreck;

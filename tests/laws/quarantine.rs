@@ -9,6 +9,7 @@ use store::Table;
 use testkit::interposed::Point;
 use testkit::tables::{Entry, check_indexes, dump, put, records};
 use testkit::world::{World, email, id, on_both, only, sms};
+use tidings::dead_letter::DeadLetterQuery;
 use tidings::job::{Job, JobStatus};
 use tidings::notification::Notification;
 use tidings::quarantine::Quarantined;
@@ -159,7 +160,6 @@ fn an_unreadable_task_is_moved() {
         let report = deliver(&world);
 
         assert_eq!((report.sent, report.quarantined), (7, 1));
-        check_indexes(&world.store);
         let delivery = world.engine.delivery();
         let entry = only(delivery.quarantined(10).unwrap());
         assert_eq!(entry.environment_id, world.env.environment_id());
@@ -173,7 +173,22 @@ fn an_unreadable_task_is_moved() {
         assert_eq!(delivery.stats().unwrap().quarantined, 0);
         assert_eq!(delivery.quarantined(10).unwrap(), []);
         assert!(!delivery.discard(entry.id).unwrap());
+        check_redriven(&world);
     });
+}
+
+/// Checks that one notification waits for a task that was lost, and that its message becomes a dead letter,
+/// which is sent once it is redriven.
+fn check_redriven(world: &World) {
+    let check = world.engine.check().unwrap();
+    let found = only(check.findings.iter().map(ToString::to_string));
+    assert!(found.ends_with("the task that it waits for is missing"), "{found}");
+    assert_eq!(world.engine.repair().unwrap().resumed, 1);
+    check_indexes(&world.store);
+    let redriven = world.env.dead_letters().redrive_matching(&DeadLetterQuery::default()).unwrap();
+    assert_eq!(redriven, 1);
+    assert_eq!(deliver(world).sent, 1);
+    assert_eq!(sent(world).len(), 8);
 }
 
 /// An entry of the queue that leads nowhere, or to a task that is elsewhere, is removed.
@@ -183,7 +198,7 @@ fn an_entry_without_a_task_is_removed() {
         if value.is_none() {
             assert_eq!(deliver(&world).quarantined, 1);
             assert_eq!(world.engine.delivery().quarantined(10).unwrap(), []);
-            check_indexes(&world.store);
+            check_redriven(&world);
         }
     });
 }

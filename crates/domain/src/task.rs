@@ -2,6 +2,7 @@
 
 mod ahead;
 mod attempt;
+mod awaited;
 mod tries;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ use crate::vocabulary::Severity;
 
 pub use ahead::CLOCK_DIFFERENCE;
 pub use attempt::{Claim, Outcome, Settlement};
+pub use awaited::Awaited;
 pub use tries::{Failure, Tries};
 
 /// Work that is due at a time.

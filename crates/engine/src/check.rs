@@ -72,9 +72,10 @@ pub enum Finding {
 }
 
 impl Engine {
-    /// Compares the rows of the store with its records. The comparison reads all of both from one
-    /// snapshot. Other operations continue meanwhile. The e-mail addresses of one environment after
-    /// the other are held in memory, and all other rows in small parts.
+    /// Compares the rows of the store with its records, and looks for records that wait for a task which
+    /// is missing. The comparison reads everything from one snapshot. Other operations continue
+    /// meanwhile. The e-mail addresses of one environment after the other are held in memory, and all
+    /// other rows in small parts.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

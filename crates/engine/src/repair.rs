@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use store::check::{Fix, Pass, Step};
+use store::check::{Fix, Pass, Step, Waiting, stalled};
 use store::{Table, counters};
 
 use crate::check::{Progress, summed};
-use crate::damage;
+use crate::damage::{self, if_readable};
+use crate::pipeline;
 use crate::resources::{environments, notifications};
 use crate::tx::Draft;
 use crate::{Engine, Result, trace};
@@ -23,6 +24,8 @@ pub struct RepairReport {
     pub put_aside: u64,
     /// Number of index entries and other derived rows that were put or removed.
     pub mended: u64,
+    /// Number of records that go on, since the task that they wait for was missing.
+    pub resumed: u64,
     /// Environments whose activity index was made anew.
     pub rebuilt: Vec<EnvironmentId>,
     /// Environments whose own record was put aside. Each has another one in its place, with the name
@@ -40,7 +43,9 @@ impl Engine {
     /// [`discard`](crate::DeliveryQueue::discard). In place of an environment, there is another
     /// record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
-    /// [`development`](crate::Organization::development) makes a new one.
+    /// [`development`](crate::Organization::development) makes a new one. Jobs, snoozes and broadcasts
+    /// whose task is missing get another one. A message for a provider becomes a dead letter instead, as
+    /// it may have been sent.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written
@@ -95,6 +100,11 @@ impl Engine {
     ) -> Result<ControlFlow<()>> {
         for pass in Pass::all() {
             if self.repair_in(pass, report, progress)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        for table in Waiting::TABLES {
+            if self.resume_stalled(table, report, progress)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -168,6 +178,37 @@ impl Engine {
             step = self.write(self.now(), |draft| Ok(counters::go_on(draft.writer, key)?))?;
         }
         Ok(())
+    }
+
+    // Gives tasks to the records of a table that wait for some which are not there. If a table cannot be
+    // gone through, it is not known which they are.
+    fn resume_stalled(
+        &self,
+        table: Table,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        const AT_A_TIME: usize = 64;
+        let mut behind: Option<Vec<u8>> = None;
+        loop {
+            let told = &mut summed(&mut report.rows, progress);
+            let part = self.read(|snapshot| Ok(stalled(snapshot, table, behind.as_deref(), told)?));
+            let Some(part) = if_readable(part)? else { return Ok(ControlFlow::Continue(())) };
+            let ControlFlow::Continue(part) = part else { return Ok(ControlFlow::Break(())) };
+            for some in part.found.chunks(AT_A_TIME) {
+                report.resumed += self.write(self.now(), |draft| {
+                    let mut resumed = 0;
+                    for stalled in some {
+                        resumed += u64::from(pipeline::stalled::resume(draft, stalled)?);
+                    }
+                    Ok(resumed)
+                })?;
+            }
+            behind = part.next;
+            if behind.is_none() {
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
     }
 
     fn repair_activity(

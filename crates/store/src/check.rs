@@ -8,6 +8,7 @@ mod derived;
 mod finding;
 mod lanes;
 mod rows;
+mod stalled;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,6 +21,7 @@ use crate::{Error, OnRows, Result, Snapshot, Table, Transaction};
 
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub(crate) use self::rows::{has_records, is_readable};
+pub use self::stalled::{Stalled, StalledPart, Waiting, stalled};
 
 /// A part of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +189,6 @@ impl Step {
 /// Compares all tables that `snapshot` shows, but for the activity index, which has a comparison of
 /// its own. Ends if `progress` breaks.
 pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<TableCheck> {
-    const MANY: usize = 1_000;
     let (mut check, mut unsound) = (TableCheck::default(), BTreeSet::new());
     for pass in Pass::all() {
         if pass.follows().iter().any(|table| unsound.contains(table)) {
@@ -200,9 +201,7 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
             let goes_on = progress(pass.table(), step.rows).is_continue();
             for (finding, _) in step.found {
                 unsound.extend(Table::ALL.into_iter().find(|one| one.name() == finding.table));
-                if check.findings.len() < MANY {
-                    check.findings.push(finding);
-                }
+                check.add(finding);
             }
             if !goes_on {
                 return Ok(check);
@@ -221,7 +220,39 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
             Pass::Keys(_) | Pass::Counted(_) | Pass::Outcomes | Pass::Addresses => {}
         }
     }
+    if !check_waiting(snapshot, &unsound, &mut check, progress)? {
+        return Ok(check);
+    }
     Ok(TableCheck { is_finished: true, ..check })
+}
+
+// Adds the records that wait for a task which is not there. Returns `false` if `progress` breaks. What
+// is in an unsound table is not known.
+fn check_waiting(
+    snapshot: &dyn Snapshot,
+    unsound: &BTreeSet<Table>,
+    check: &mut TableCheck,
+    progress: &mut OnRows<'_>,
+) -> Result<bool> {
+    let is_unsound = |table| unsound.contains(table);
+    if [Table::Tasks, Table::Quarantine].iter().any(is_unsound) {
+        return Ok(true);
+    }
+    for table in Waiting::TABLES {
+        let mut behind = None;
+        while !unsound.contains(&table) {
+            let part = stalled(snapshot, table, behind.as_deref(), progress)?;
+            let ControlFlow::Continue(part) = part else { return Ok(false) };
+            for Stalled { table, key, .. } in part.found {
+                check.add(TableFinding::new(table, &key, Problem::Stalled));
+            }
+            behind = part.next;
+            if behind.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// The same without a callback.

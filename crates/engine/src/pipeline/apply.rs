@@ -108,8 +108,8 @@ impl Course<'_, '_> {
         })
     }
 
-    // Queues the call of a function of the host application.
-    fn call(&mut self, job: usize) -> Result<()> {
+    /// Queues the call of a function of the host application.
+    pub(super) fn call(&mut self, job: usize) -> Result<()> {
         let due_at = self.tx.now();
         self.log(job, Detail::StepQueued, None);
         self.move_job(job, JobStatus::Queued { due_at, attempts: 0 });

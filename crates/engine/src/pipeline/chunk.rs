@@ -231,7 +231,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, fan_out: &FanOut, state: &FanOutState) -> R
     Ok(tx.insert(&task)?)
 }
 
-fn task(tx: &Tx<'_>, fan_out: &FanOut) -> Task {
+/// Returns a task that tells the next recipients of an event.
+pub(super) fn task(tx: &Tx<'_>, fan_out: &FanOut) -> Task {
     let work = Work::FanOut { transaction_id: fan_out.transaction_id.clone() };
     Task::background(tx.home(), Some(fan_out.workflow_id), tx.id(), tx.now(), work)
 }

@@ -13,6 +13,7 @@ pub(crate) mod left;
 mod planned;
 mod prepare;
 mod redrive;
+pub(crate) mod stalled;
 pub(crate) mod sweep;
 pub(crate) mod texts;
 pub(crate) mod trigger;

@@ -54,6 +54,19 @@ pub enum Problem {
     Outdated,
     /// Two records have this entry.
     Contested,
+    /// The record waits for a task of the delivery queue, and there is none: a delay never ends, or a
+    /// message is never sent.
+    Stalled,
+}
+
+impl TableCheck {
+    const FINDINGS: usize = 1_000;
+
+    pub(crate) fn add(&mut self, finding: TableFinding) {
+        if self.findings.len() < Self::FINDINGS {
+            self.findings.push(finding);
+        }
+    }
 }
 
 impl TableFinding {
@@ -80,6 +93,7 @@ impl fmt::Display for TableFinding {
                 write!(f, "{table} {key}: the row is not that of the notifications")
             }
             Problem::Contested => write!(f, "{table} {key}: two records have the entry"),
+            Problem::Stalled => write!(f, "{table} {key}: the task that it waits for is missing"),
         }
     }
 }

@@ -112,8 +112,8 @@ pub(crate) fn is_readable(
     entries_of(codec, table, key, value).map(|entries| entries.is_ok())
 }
 
-// The first rows of a table behind a key, and the key behind which there may be others.
-fn some_rows(
+/// The first rows of a table behind a key, and the key behind which there may be others.
+pub(super) fn some_rows(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: Option<&[u8]>,

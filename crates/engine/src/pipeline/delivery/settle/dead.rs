@@ -5,6 +5,7 @@ use domain::ids::{IntegrationId, JobId, MessageId};
 use domain::job::Detail;
 use domain::message::{Message, MessageStatus};
 use domain::task::Task;
+use store::Table;
 
 use crate::Result;
 use crate::pipeline::apply::Course;
@@ -74,6 +75,14 @@ impl Course<'_, '_> {
         let integration_id = task.target().map(|target| target.integration_id);
         self.bury(job, send, Death { reason, text, integration_id, message_id });
         Ok(())
+    }
+
+    /// Ends a job, or one of its sends, whose task is missing. Whether the message was sent is not known.
+    pub(crate) fn end_lost(&mut self, job: usize, send: Option<JobId>) -> Result<()> {
+        self.log(job, Detail::RecordUnreadable, Some(Table::Tasks.name().to_owned()));
+        let (reason, text) = (DeadLetterReason::AnswerLost, None);
+        self.bury(job, send, Death { reason, text, integration_id: None, message_id: None });
+        self.end_failed(job, send)
     }
 
     /// Stores the message of a job, or of one of its sends. Returns its id.

@@ -1,0 +1,209 @@
+//! Looking for records that wait for a task which is not there.
+//!
+//! The tasks of messages and windows are found by their ids. Turns and the tasks of broadcasts have ids of
+//! their own, so the tasks of an environment are looked through, once for many records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use domain::ids::EnvironmentId;
+use domain::message::Message;
+use domain::notification::Notification;
+use domain::quarantine::Quarantined;
+use domain::task::{Awaited, Task};
+use domain::trigger::FanOut;
+
+use super::rows::some_rows;
+use crate::record::{Row, if_readable};
+use crate::{Codec, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, layout};
+
+/// A record that waits for tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// A notification whose jobs have not ended.
+    Notification(Box<Notification>),
+    /// A snoozed message.
+    Message(Box<Message>),
+    /// An event whose recipients tasks tell.
+    FanOut(Box<FanOut>),
+}
+
+/// A record that waits for tasks which are not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// Table of the record.
+    pub table: Table,
+    /// Key of the record.
+    pub key: Vec<u8>,
+    /// The tasks that are not there.
+    pub lost: Vec<Awaited>,
+}
+
+/// Stalled records of a part of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StalledPart {
+    /// The records.
+    pub found: Vec<Stalled>,
+    /// The key behind which the table goes on. `None` at its end.
+    pub next: Option<Vec<u8>>,
+}
+
+// Tasks that may not be there, with the keys of the records that wait for them.
+type Wanted = BTreeMap<(EnvironmentId, Awaited), Vec<u8>>;
+
+impl Waiting {
+    /// The tables that have such records.
+    pub const TABLES: [Table; 3] = [Table::Notifications, Table::Messages, Table::FanOuts];
+
+    /// Returns `None` for a record of another table, and for one that cannot be read.
+    pub fn read(codec: Codec<'_>, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Self>> {
+        if_readable(match table {
+            Table::Notifications => codec.decode(key, value).map(Box::new).map(Self::Notification),
+            Table::Messages => codec.decode(key, value).map(Box::new).map(Self::Message),
+            Table::FanOuts => codec.decode(key, value).map(Box::new).map(Self::FanOut),
+            _ => return Ok(None),
+        })
+    }
+
+    fn environment(&self) -> EnvironmentId {
+        match self {
+            Self::Notification(notification) => notification.environment_id,
+            Self::Message(message) => message.environment_id,
+            Self::FanOut(fan_out) => fan_out.environment_id,
+        }
+    }
+
+    fn awaited(&self) -> Vec<Awaited> {
+        match self {
+            Self::Notification(notification) => {
+                notification.awaited().into_iter().map(|(_, awaited)| awaited).collect()
+            }
+            Self::Message(message) => message.awaited().into_iter().collect(),
+            Self::FanOut(fan_out) => vec![fan_out.awaited()],
+        }
+    }
+}
+
+/// Looks for stalled records of a table behind `behind`. A record whose task is in quarantine is not
+/// stalled. Breaks if `progress` does.
+pub fn stalled(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    behind: Option<&[u8]>,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<(), StalledPart>> {
+    // More of them take more memory, and fewer more looks at all tasks.
+    const MOST: usize = 65_536;
+    let (mut wanted, mut next) = (Wanted::new(), behind.map(<[u8]>::to_vec));
+    loop {
+        let (rows, behind) = some_rows(snapshot, table, next.as_deref())?;
+        if progress(table, rows.len() as u64).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        for row in rows {
+            want(snapshot, table, row, &mut wanted)?;
+        }
+        next = behind;
+        if next.is_none() || wanted.len() >= MOST {
+            break;
+        }
+    }
+    if remove_queued(snapshot, &mut wanted, progress)?.is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    remove_quarantined(snapshot, &mut wanted)?;
+    let mut found: BTreeMap<Vec<u8>, Vec<Awaited>> = BTreeMap::new();
+    for ((_, awaited), key) in wanted {
+        found.entry(key).or_default().push(awaited);
+    }
+    let found = found.into_iter().map(|(key, lost)| Stalled { table, key, lost }).collect();
+    Ok(ControlFlow::Continue(StalledPart { found, next }))
+}
+
+// Adds the tasks that a record waits for and that are not there under their ids.
+fn want(snapshot: &dyn Snapshot, table: Table, row: Row, wanted: &mut Wanted) -> Result<()> {
+    let Some(waiting) = Waiting::read(snapshot.codec(), table, &row.key, &row.value)? else {
+        return Ok(());
+    };
+    let environment = waiting.environment();
+    for awaited in waiting.awaited() {
+        let is_there = match &awaited {
+            Awaited::Task(id) => snapshot.contains(&layout::task(environment, *id))?,
+            Awaited::Turn(_) | Awaited::FanOut(_) => false,
+        };
+        if !is_there {
+            wanted.insert((environment, awaited), row.key.clone());
+        }
+    }
+    Ok(())
+}
+
+// Removes those whose tasks are in the queue under ids of their own.
+fn remove_queued(
+    snapshot: &dyn Snapshot,
+    wanted: &mut Wanted,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
+    const STEP: u64 = 256;
+    let is_by_work = |awaited: &Awaited| !matches!(awaited, Awaited::Task(_));
+    let of_work = wanted.keys().filter(|(_, awaited)| is_by_work(awaited));
+    let environments: BTreeSet<EnvironmentId> =
+        of_work.map(|(environment, _)| *environment).collect();
+    let codec = snapshot.codec();
+    for environment in environments {
+        let mut left =
+            wanted.keys().filter(|(of, awaited)| *of == environment && is_by_work(awaited)).count();
+        let (mut rows, mut told, mut failed) = (0, ControlFlow::Continue(()), None);
+        let tasks = layout::tasks(environment).range();
+        snapshot.scan_bytes(&tasks, Order::Ascending, None, &mut |key, value| {
+            match if_readable(codec.decode::<Task>(key, value)) {
+                Ok(Some(task)) => {
+                    let mut by_work = Awaited::of(&task).filter(is_by_work);
+                    let is_wanted = |awaited| wanted.remove(&(environment, awaited)).is_some();
+                    left -= usize::from(by_work.any(is_wanted));
+                }
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+            rows += 1;
+            if rows % STEP == 0 {
+                told = progress(Table::Tasks, STEP);
+            }
+            let goes_on = left > 0 && failed.is_none() && told.is_continue();
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if told.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+// Removes those whose tasks are in quarantine: they wait for the operator.
+fn remove_quarantined(snapshot: &dyn Snapshot, wanted: &mut Wanted) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let (codec, mut failed) = (snapshot.codec(), None);
+    let all = Prefix::<Quarantined>::of_all().range();
+    snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| match if_readable(
+        codec.decode::<Quarantined>(key, value),
+    ) {
+        Ok(entry) => {
+            let task = entry.and_then(|entry| entry.readable_task().ok());
+            for awaited in task.iter().flat_map(Awaited::of) {
+                let environment = task.as_ref().map(|task| task.environment_id);
+                environment.map(|environment| wanted.remove(&(environment, awaited)));
+            }
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
