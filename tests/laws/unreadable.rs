@@ -258,6 +258,29 @@ fn only_what_is_damaged_is_made_anew() {
     }
 }
 
+/// Rows that are damaged again are made anew again a minute later, or once the clock has gone back.
+#[test]
+fn what_is_damaged_again_is_made_anew_again() {
+    let request = json!(["notifications.list", { "search": "example" }]);
+    let sound = copy();
+    let ask = |world: &World| requests::text(&requests::call(&world.engine, &world.env, &request));
+    let damage = |world: &World| {
+        for (table, key, _) in rows_of(world, Derived::Addresses) {
+            put(&world.store, table, &key, Some(b"\xFFgarbage"));
+        }
+    };
+    let world = copy();
+    damage(&world);
+    assert_eq!(ask(&world), ask(&sound));
+    damage(&world);
+    assert_ne!(ask(&world), ask(&sound), "it is made anew at once");
+    world.pass(Duration::from_secs(60));
+    assert_eq!(ask(&world), ask(&sound), "a minute later");
+    damage(&world);
+    world.clock.set(world.now().before(Duration::from_secs(1)));
+    assert_eq!(ask(&world), ask(&sound), "the clock has gone back");
+}
+
 fn rows_of(world: &World, kind: Derived) -> Vec<Entry> {
     let mut rows = dump(&world.store);
     rows.retain(|(table, ..)| table.role() == Role::Derived(kind));

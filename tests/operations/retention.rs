@@ -1,16 +1,19 @@
 //! Retention: what a sweep removes, and what it keeps.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{fs, slice};
 
 use serde_json::json;
 use store::Table;
+use testkit::tables::{dump, put};
 use tidings::message::InboxCounts;
 use tidings::notification::NotificationQuery;
 use tidings::retention::Retention;
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
-use tidings::{Builder, Engine, ManualClock};
+use tidings::{Builder, Clock, Engine, ManualClock};
 
 use crate::world::{
     START, World, email, id, in_app, on_both, on_both_with, only, parsed, time, workflow_of,
@@ -162,6 +165,69 @@ fn a_clock_that_was_ahead_does_not_end_retention() {
 }
 
 /// A job that waits pins its notification and the messages, however old they are.
+/// A clock that shows the end of the century for one reading.
+#[derive(Clone, Debug)]
+struct Blip {
+    right: ManualClock,
+    /// Number of readings before that one.
+    left: Arc<AtomicUsize>,
+}
+
+impl Clock for Blip {
+    fn now(&self) -> Timestamp {
+        match self.left.fetch_sub(1, Ordering::Relaxed) {
+            0 => time("2099-01-01T00:00:00.000Z"),
+            _ => self.right.now(),
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_ahead_for_a_moment_makes_nothing_old() {
+    let policy = Retention::default().activity(30).messages(Channel::InApp, 30).receipts(30);
+    for readings in 0..30 {
+        let mut world = World::in_memory();
+        world.in_app_workflow("news");
+        for _ in 0..3 {
+            world.notify("news", "ada");
+        }
+        world.pass(DAY);
+        let clock = Blip { right: world.clock.clone(), left: Arc::new(AtomicUsize::new(readings)) };
+        world.restart_with(|builder| builder.clock(clock).retention(policy.clone()));
+
+        for _ in 0..20 {
+            assert_eq!(world.engine.delivery().run_due(100).unwrap().swept, 0, "{readings}");
+        }
+
+        assert_eq!((count(&world), world.inbox("ada").len()), (3, 3), "{readings}");
+    }
+}
+
+/// An environment whose task cannot be read gets another one.
+#[test]
+fn a_task_that_cannot_be_read_does_not_end_retention() {
+    let policy = || Retention::default().activity(30);
+    on_both_with(
+        |builder| builder.retention(policy()),
+        |mut world| {
+            world.active_integration("email", "ses");
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("mail", &[email()]);
+            days(&world, 1);
+            let tasks = dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::Tasks);
+            let (table, key, _) = only(tasks);
+            put(&world.store, table, &key, Some(b"\xFFgarbage"));
+            world.restart_with(|builder| builder.retention(policy()));
+            world.notify("mail", "ada");
+
+            assert_eq!(world.run_due().sent, 1);
+
+            assert_eq!((days(&world, 29), count(&world)), (0, 1));
+            assert_eq!((days(&world, 3), count(&world)), (1, 0));
+        },
+    );
+}
+
 #[test]
 fn live_tasks_pin() {
     on_both_with(

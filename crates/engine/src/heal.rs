@@ -46,7 +46,8 @@ pub(crate) fn healed<T>(
 fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()> {
     let now = engine.now();
     let mut healed = engine.parts.healing.0.lock();
-    let is_recent = |last: &Timestamp| now.since(*last) < PAUSE;
+    // The clock may have gone back.
+    let is_recent = |last: &Timestamp| *last <= now && now.since(*last) < PAUSE;
     if !healed.get(&(environment, rows)).is_some_and(is_recent) {
         let (store, goes_on) = (engine.store(), &mut |_, _| ControlFlow::Continue(()));
         let _ = match rows {

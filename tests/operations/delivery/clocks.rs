@@ -376,6 +376,56 @@ fn a_clock_that_is_behind_brings_nothing_back() {
     });
 }
 
+/// An engine that starts under such a clock looks at the queue once the clock is right.
+#[test]
+fn a_clock_that_is_behind_at_the_start_is_not_the_only_one_that_counts() {
+    on_both(|mut world| {
+        let right = world.now();
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        let delay = json!({ "type": "delay", "metadata": hour });
+        world.bare_subscriber("ada");
+        world.workflow_of("delay", &[delay, in_app()]);
+        world.clock.set(time("2099-01-01T00:00:00.000Z"));
+        world.notify("delay", "ada");
+        world.clock.set(time("1970-01-01T00:00:00.000Z"));
+        world.restart_with(|builder| builder);
+        for _ in 0..2 {
+            world.run_due();
+        }
+
+        world.clock.set(right);
+        world.run_due();
+        world.clock.advance(SECOND * 3_600);
+        world.run_due();
+
+        assert_eq!(world.inbox("ada").len(), 1);
+    });
+}
+
+/// The clock that was ahead has put off the second attempt to send an earlier message. The workflow is paused
+/// when the engine starts.
+#[test]
+fn what_waits_for_its_workflow_is_brought_back() {
+    on_both(|mut world| {
+        world.active_integration("email", "ses");
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.workflow_of("mail", &[email()]);
+        world.notify("mail", "ada");
+        let right = world.now();
+        world.clock.set(time("2099-01-01T00:00:00.000Z"));
+        world.outbox.refuse_next(retryable("down"));
+        assert_eq!(world.run_due().retried, 1);
+        world.env.workflows().pause("mail").unwrap();
+        world.clock.set(right);
+        world.restart_with(|builder| builder);
+        world.run_due();
+
+        world.env.workflows().resume("mail").unwrap();
+
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
 #[test]
 fn a_message_waits_for_a_circuit() {
     check(SECOND * 10, |world| {

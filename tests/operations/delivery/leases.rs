@@ -14,7 +14,7 @@ use tidings::time::Timestamp;
 use tidings::{Delivery, Engine, Error, ProviderReceipt, SendError};
 
 use super::{Told, log, queued_email, retryable, statuses};
-use crate::world::{Counts, World, names, on_both, only, parsed, wire};
+use crate::world::{Counts, World, in_app, names, on_both, only, parsed, wire};
 
 const LEASE: Duration = Duration::from_secs(300);
 const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
@@ -321,6 +321,38 @@ fn what_kills_its_process_is_not_tried_for_ever() {
         assert_eq!(log(&world.notification(id), 0).last().unwrap(), "lease_expired");
         assert_eq!(world.outbox.sent().len(), 0);
     });
+}
+
+/// A turn is due at the end of a delay. What it cannot decide is the job behind that.
+#[test]
+fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
+    let delay = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    let delay = json!({ "type": "delay", "metadata": delay });
+    for (steps, ended) in [
+        (vec![delay.clone(), in_app(), in_app()], vec!["completed", "failed", "completed"]),
+        (vec![delay], vec!["completed"]),
+    ] {
+        on_both(|mut world| {
+            let retry = RetryPolicy::new(2, Duration::from_secs(1));
+            world.restart_with(|builder| builder.retry(retry));
+            world.workflow_of("late", &steps);
+            let id = world.notify("late", "ada");
+            world.pass(Duration::from_secs(60));
+            for _ in 0..2 {
+                // The claim is stored, and its result is not.
+                let died = world.interrupted(1, || world.engine.delivery().run_due(1));
+                assert!(died.is_err(), "{died:?}");
+                world.restart_with(|builder| builder.retry(retry));
+                world.pass(LEASE);
+            }
+
+            world.run_due();
+
+            assert_eq!(statuses(&world, id), ended);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+        });
+    }
 }
 
 #[test]

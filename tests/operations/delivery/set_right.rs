@@ -271,6 +271,79 @@ fn a_message_that_another_process_may_send_still_is_not_sent_behind_a_wrong_cloc
     assert!(given_back > 3, "{given_back}");
 }
 
+/// A clock that is ahead for one reading.
+#[derive(Clone, Debug)]
+struct Blip {
+    right: ManualClock,
+    /// Number of readings before that one.
+    left: Arc<AtomicUsize>,
+}
+
+impl Clock for Blip {
+    fn now(&self) -> Timestamp {
+        let one_less = |left: usize| Some(left.wrapping_sub(1));
+        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+            Ok(0) => ahead(),
+            Ok(_) | Err(_) => self.right.now(),
+        }
+    }
+}
+
+/// Whichever reading it is, a delay ends when it should, also one that begins then.
+#[test]
+fn a_delay_ends_when_it_should_whenever_the_clock_is_ahead() {
+    let broadcast = |world: &World| {
+        (0..101).for_each(|number| _ = world.bare_subscriber(&format!("s{number}")));
+        world.workflow_of("crowd", &[waits("delay", 1, "hours"), in_app()]);
+        let broadcast = parsed(json!({ "name": "crowd" }));
+        world.env.events().broadcast(&broadcast).unwrap();
+    };
+    let two_delays = |world: &World| {
+        let steps = [waits("delay", 1, "minutes"), waits("delay", 1, "hours"), in_app()];
+        world.workflow_of("late", &steps);
+        world.notify("late", "ada");
+        world.clock.advance(SECOND * 60);
+    };
+    for set_up in [&broadcast as &dyn Fn(&World), &two_delays] {
+        for readings in 0..30 {
+            let mut world = World::in_memory();
+            people(&world);
+            set_up(&world);
+            let left = Arc::new(AtomicUsize::new(readings));
+            let clock = Blip { right: world.clock.clone(), left };
+            world.restart_with(|builder| builder.clock(clock));
+
+            comes_after(&world, 3_600, &format!("ahead in reading {readings}"));
+        }
+    }
+}
+
+/// The clock goes back by hours, which is less than a day, while the first of two messages is sent.
+#[test]
+fn a_message_that_a_provider_takes_later_does_not_wait_for_a_wrong_clock() {
+    on_both(|mut world| {
+        people(&world);
+        let right = world.now();
+        world.clock.advance(HOUR * 10);
+        for to in ["ada", "bob"] {
+            world.notify("mail", to);
+        }
+        let clock = world.clock.clone();
+        let act = move |is_first| {
+            if is_first {
+                clock.set(right);
+            }
+        };
+        let provider = Interrupted { sent: Arc::default(), act: Box::new(act) };
+        world.restart_with(|builder| builder.default_provider(provider).per_second("ses", 1));
+
+        assert_eq!(world.run_due().sent, 1);
+        world.pass(SECOND);
+
+        assert_eq!(world.run_due().sent, 1);
+    });
+}
+
 // Sends a message to each subscriber under a clock that is ahead. It is set right while the first one is
 // sent, which takes `span`, and what is due is asked for in each call. Returns the recipients of all
 // attempts, and the first report.
@@ -322,7 +395,9 @@ fn ahead() -> Timestamp {
 // A message comes into the inbox when so many seconds are over, and not one earlier.
 #[track_caller]
 fn comes_after(world: &World, seconds: u32, what: &str) {
+    // What a clock that is ahead has claimed is given back, and done by the next call.
     let inbox = || {
+        world.run_due();
         world.run_due();
         world.inbox("ada").len()
     };

@@ -18,6 +18,15 @@ pub enum Claim {
     GiveUp(u32),
 }
 
+impl Claim {
+    /// Returns the number of the attempt.
+    pub const fn number(self) -> u32 {
+        match self {
+            Claim::Attempt(number) | Claim::Repeat(number) | Claim::GiveUp(number) => number,
+        }
+    }
+}
+
 /// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -108,7 +117,22 @@ impl TaskState {
         }
     }
 
-    /// Returns the state after attempt number `attempt` was given back, due at `due_at`. The attempt
+    /// Returns the state after a claim that was not used, due at `due_at`: the attempt does not count, and
+    /// an outcome that was unknown before the claim is still unknown. Returns `None` if it is not the
+    /// current attempt.
+    pub fn undone(self, claim: Claim, due_at: Timestamp) -> Option<TaskState> {
+        self.is_attempt(claim.number()).then_some(match claim {
+            Claim::Attempt(number) => {
+                TaskState::Waiting { due_at, attempts: number.saturating_sub(1) }
+            }
+            Claim::Repeat(number) => {
+                TaskState::Leased { until: due_at, attempts: number.saturating_sub(1) }
+            }
+            Claim::GiveUp(attempts) => TaskState::Leased { until: due_at, attempts },
+        })
+    }
+
+    /// Returns the state after attempt number `attempt` has done nothing, due at `due_at`. The attempt
     /// does not count. Returns `None` if it is not the current attempt.
     pub fn given_back(self, attempt: u32, due_at: Timestamp) -> Option<TaskState> {
         let attempts = attempt.saturating_sub(1);
@@ -214,6 +238,23 @@ mod tests {
             (waiting(9, 2), None),
         ] {
             assert_eq!(state.given_back(2, at(5)), after, "{state:?}");
+        }
+    }
+
+    /// One row per claim of a state that is due at 5: the state after it was not used, due at 7, from which
+    /// the same claim follows.
+    #[test]
+    fn a_claim_that_was_not_used_is_made_again() {
+        for (before, undone) in [
+            (waiting(5, 0), waiting(7, 0)),
+            (leased(5, 1), leased(7, 1)),
+            (leased(5, 2), leased(7, 2)),
+        ] {
+            let claim = before.claim(&POLICY, at(5)).unwrap();
+            let current = leased(9, claim.number());
+            assert_eq!(current.undone(claim, at(7)), Some(undone), "{before:?}");
+            assert_eq!(undone.claim(&POLICY, at(7)), Some(claim), "{before:?}");
+            assert_eq!(leased(9, claim.number() + 1).undone(claim, at(7)), None, "{before:?}");
         }
     }
 

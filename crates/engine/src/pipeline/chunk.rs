@@ -72,7 +72,8 @@ pub(crate) fn step(
     };
     // What is done under a manual clock depends on no other one.
     let is_timed = engine.parts.clock.as_manual().is_none();
-    let created = engine.write_in(&home, engine.now(), |tx| {
+    // The time of the plan is that of the transaction, so that a delay begins when its job says.
+    let created = engine.write_in(&home, now, |tx| {
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
         tx.remove(&task)?;

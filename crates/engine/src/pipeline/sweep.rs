@@ -87,8 +87,18 @@ pub(crate) fn ensure(engine: &Engine) -> Result<()> {
     if sweeps.are_there(now) {
         return Ok(());
     }
-    let homes = engine.read(|snapshot| Ok(homes(snapshot)?))?;
-    engine.write(now, |draft| homes.iter().try_for_each(|home| add(draft, home)))?;
+    let lacking = engine.read(|snapshot| {
+        let mut lacking = Vec::new();
+        for home in homes(snapshot)? {
+            if lacks_task(snapshot, &home, now)?.is_some() {
+                lacking.push(home);
+            }
+        }
+        Ok(lacking)
+    })?;
+    for some in lacking.chunks(REMOVED) {
+        engine.write(now, |draft| some.iter().try_for_each(|home| add(draft, home)))?;
+    }
     sweeps.seen_at.store(now.as_millis(), Ordering::Release);
     Ok(())
 }
@@ -109,23 +119,38 @@ pub(crate) fn add(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
     if draft.engine.parts.sweeps.retention.keeps_everything() {
         return Ok(());
     }
-    let task = Task::sweep(home, draft.now);
-    match draft.writer.find::<Task>(&task.key())? {
-        None => draft.writer.insert(&task)?,
-        // A clock that was ahead has put it off.
-        Some(there) if there.state.due_at() > Some(draft.now.after(Retention::INTERVAL)) => {
-            draft.writer.replace(&there, &task)?;
-        }
-        Some(_) => {}
+    match lacks_task(&*draft.writer, home, draft.now)? {
+        Some((Some(there), task)) => Ok(draft.writer.replace(&there, &task)?),
+        Some((None, task)) => Ok(draft.writer.insert(&task)?),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// Does the next step of a sweep. Returns the number of records that it has removed.
-pub(crate) fn step(engine: &Engine, task: &Task) -> Result<usize> {
+// The task that an environment lacks, and the one in its place. One that cannot be read is taken out of the
+// queue when it is due.
+fn lacks_task(
+    snapshot: &dyn Snapshot,
+    home: &Home,
+    now: Timestamp,
+) -> store::Result<Option<(Option<Task>, Task)>> {
+    let task = Task::sweep(home, now);
+    let Some(there) = store::if_readable(snapshot.find::<Task>(&task.key()))? else {
+        return Ok(None);
+    };
+    // A clock that was ahead has put it off.
+    let latest = Some(now.after(Retention::INTERVAL));
+    let is_right = there.as_ref().is_some_and(|there| there.state.due_at() <= latest);
+    Ok((!is_right).then_some((there, task)))
+}
+
+/// Does the next step of a sweep that was claimed at `since`. Returns the number of records that it has
+/// removed.
+pub(crate) fn step(engine: &Engine, task: &Task, since: Timestamp) -> Result<usize> {
     let Work::Sweep { part, after } = &task.work else { return Ok(0) };
     let home = task.home();
-    let sweep = Sweep { engine, task, part: *part, after, home: &home, now: engine.now() };
+    // A clock that is ahead for a moment makes no record old.
+    let now = engine.now().min(since);
+    let sweep = Sweep { engine, task, part: *part, after, home: &home, now };
     match part {
         SweepPart::Notifications => sweep.notifications(),
         SweepPart::Messages => sweep.messages(),

@@ -2,18 +2,17 @@
 //! engine starts, and when its clock goes back by more than that since a look or a transaction.
 
 use std::collections::HashMap;
-use std::mem;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, NotificationId};
 use domain::notification::Notification;
-use domain::task::{CLOCK_DIFFERENCE, Lane, Task, TaskClass, TaskState};
+use domain::task::{CLOCK_DIFFERENCE, Claim, Lane, Task, TaskClass};
 use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use super::claim::{LeaseKind, Leased};
+use super::claim::{Leased, held_lanes_of};
 use crate::damage::if_readable;
 use crate::pipeline::sweep::{Batch, Room};
 use crate::resources::notifications;
@@ -25,14 +24,18 @@ const AT_A_TIME: usize = 128;
 
 /// The latest time at which the engine has looked at its queue, or written.
 #[derive(Debug)]
-pub(crate) struct LatestTime(AtomicI64);
+pub(crate) struct LatestTime {
+    latest: AtomicI64,
+    /// Least creation of an environment that was passed over, since the clock was behind it.
+    passed_over: AtomicI64,
+}
 
-/// Before the first look.
+/// Before the first look, and if no environment was passed over.
 const NEVER: i64 = i64::MAX;
 
 impl Default for LatestTime {
     fn default() -> Self {
-        Self(AtomicI64::new(NEVER))
+        Self { latest: AtomicI64::new(NEVER), passed_over: AtomicI64::new(NEVER) }
     }
 }
 
@@ -40,43 +43,54 @@ impl LatestTime {
     /// Notes the time of a transaction that has ended. A look that has begun meanwhile may have missed
     /// what it wrote, and is followed by another one if the time was ahead.
     pub(crate) fn note(&self, now: Timestamp) {
-        self.0.fetch_max(now.as_millis(), Ordering::AcqRel);
+        self.latest.fetch_max(now.as_millis(), Ordering::AcqRel);
     }
 
-    // Begins a look, unless the clock goes on from the latest time or another thread has begun one.
-    // The clock is read behind the latest time, which another thread may have noted meanwhile.
+    // Begins a look, unless the clock goes on from the latest time and has reached no environment that was
+    // passed over, or another thread has begun one. The clock is read after the latest time, which another
+    // thread may have noted meanwhile.
     fn look(&self, now: impl Fn() -> Timestamp) -> Option<(Timestamp, Look<'_>)> {
-        let before = self.0.load(Ordering::Acquire);
+        let latest = self.latest.load(Ordering::Acquire);
+        let passed_over = self.passed_over.load(Ordering::Acquire);
         let now = now();
-        if now.after(CLOCK_DIFFERENCE).as_millis() >= before {
+        let goes_on = now.after(CLOCK_DIFFERENCE).as_millis() >= latest;
+        let (place, before, after) = if goes_on {
             self.note(now);
+            (&self.passed_over, passed_over, NEVER)
+        } else {
+            (&self.latest, latest, now.as_millis())
+        };
+        if goes_on && now.as_millis() < passed_over {
             return None;
         }
         let (begun, not) = (Ordering::AcqRel, Ordering::Relaxed);
-        let has_begun = self.0.compare_exchange(before, now.as_millis(), begun, not).is_ok();
-        has_begun.then_some((now, Look { latest: self, before }))
+        let has_begun = place.compare_exchange(before, after, begun, not).is_ok();
+        let is_first = goes_on || latest == NEVER;
+        has_begun.then_some((now, Look { of: self, latest, passed_over, is_first }))
     }
 }
 
 /// A look at all tasks. If it does not come to its end, another one follows.
 struct Look<'l> {
-    latest: &'l LatestTime,
-    before: i64,
+    of: &'l LatestTime,
+    /// What is noted at its end.
+    latest: i64,
+    passed_over: i64,
+    /// `true` if the engine has not looked at the environments before.
+    is_first: bool,
 }
 
 impl Look<'_> {
-    fn is_first(&self) -> bool {
-        self.before == NEVER
-    }
-
-    fn end(self) {
-        mem::forget(self);
+    fn end(mut self, passed_over: Option<Timestamp>) {
+        self.latest = i64::MIN;
+        self.passed_over = passed_over.map_or(NEVER, Timestamp::as_millis);
     }
 }
 
 impl Drop for Look<'_> {
     fn drop(&mut self) {
-        self.latest.0.fetch_max(self.before, Ordering::AcqRel);
+        self.of.latest.fetch_max(self.latest, Ordering::AcqRel);
+        self.of.passed_over.fetch_min(self.passed_over, Ordering::AcqRel);
     }
 }
 
@@ -90,21 +104,26 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
     let all = Prefix::<Environment>::of_all().range();
     let (environments, lanes) = engine.read(|snapshot| {
         let environments = snapshot.readable(&all, Order::Ascending, usize::MAX)?;
-        Ok((environments, if look.is_first() { lanes(snapshot)? } else { HashMap::new() }))
+        Ok((environments, if look.is_first { lanes(snapshot)? } else { HashMap::new() }))
     })?;
-    // A clock that is behind the creation of an environment is wrong itself.
-    for environment in environments.iter().filter(|environment| environment.created_at <= now) {
+    let mut passed_over: Option<Timestamp> = None;
+    for environment in &environments {
+        // A clock that is behind the creation of an environment is wrong itself.
+        if environment.created_at > now {
+            passed_over = passed_over.into_iter().chain([environment.created_at]).min();
+            continue;
+        }
         let organization_id = environment.organization_id.clone();
         let home = Home { organization_id, environment_id: environment.id };
         let lanes = lanes.get(&environment.id).map(Vec::as_slice).unwrap_or_default();
-        let looks_at_all = !look.is_first() || has_put_off(engine, &home, lanes, now)?;
+        let looks_at_all = !look.is_first || has_put_off(engine, &home, lanes, now)?;
         let made_since = if looks_at_all { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
         let mut after = Vec::new();
         while let Some(last) = bring_some_back(engine, &home, (now, made_since), &after)? {
             after = last;
         }
     }
-    look.end();
+    look.end(passed_over);
     Ok(())
 }
 
@@ -124,7 +143,7 @@ fn has_put_off(engine: &Engine, home: &Home, lanes: &[Lane], now: Timestamp) -> 
     })
 }
 
-fn lanes(snapshot: &dyn Snapshot) -> store::Result<HashMap<EnvironmentId, Vec<Lane>>> {
+fn lanes(snapshot: &dyn Snapshot) -> Result<HashMap<EnvironmentId, Vec<Lane>>> {
     let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
     for class in TaskClass::ALL {
         let all = layout::lanes_until(class, Timestamp::MAX);
@@ -134,6 +153,10 @@ fn lanes(snapshot: &dyn Snapshot) -> store::Result<HashMap<EnvironmentId, Vec<La
             }
             ControlFlow::Continue(())
         })?;
+        // The workflows of these are paused.
+        for lane in held_lanes_of(snapshot, class, usize::MAX)? {
+            lanes.entry(lane.environment_id).or_default().push(lane);
+        }
     }
     Ok(lanes)
 }
@@ -217,16 +240,11 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
 pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
     let (now, lease) = (tx.now(), tx.engine().parts.lease);
     if task.work.calls_the_host() {
-        let Some(given_back) = task.state.given_back(leased.attempt, now) else { return Ok(false) };
-        let state = match leased.kind {
-            LeaseKind::Attempt => given_back,
-            LeaseKind::Repeat => {
-                TaskState::Leased { until: now.after(lease), attempts: leased.attempt - 1 }
-            }
-            LeaseKind::GiveUp => {
-                TaskState::Leased { until: now.after(lease), attempts: leased.attempt }
-            }
+        let due_at = match leased.claim {
+            Claim::Attempt(_) => now,
+            Claim::Repeat(_) | Claim::GiveUp(_) => now.after(lease),
         };
+        let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
         // A call that was noted and not made has no unknown outcome.
         tx.replace(task, &task.with(state).having(leased.task.tries()))?;
         return Ok(true);
@@ -236,7 +254,7 @@ pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result
     let brought_back = task.brought_back(now, lease, before.as_ref());
     let state = brought_back.map_or(task.state, |task| task.state);
     let due_at = state.due_at().unwrap_or(now);
-    let Some(state) = task.state.given_back(leased.attempt, due_at) else { return Ok(false) };
+    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
     replace(tx, task, &task.with(state), before)?;
     Ok(true)
 }

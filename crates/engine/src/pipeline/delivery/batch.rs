@@ -4,10 +4,10 @@ use std::time::Duration;
 use std::vec::IntoIter;
 
 use domain::ids::TransactionId;
-use domain::task::Work;
+use domain::task::{Claim, Work};
 use domain::time::Timestamp;
 
-use super::claim::{LeaseKind, Leased};
+use super::claim::Leased;
 use super::provider::Delivery;
 use super::quota::Admission;
 use super::send::{self, Attempt};
@@ -60,6 +60,7 @@ impl DeliveryQueue<'_> {
                 }
             };
             let end = self.engine.now();
+            since = since.min(end);
             slowest = slowest.max(end.since(start));
             size += done.size();
             unsettled.push((leased, done));
@@ -88,11 +89,12 @@ impl DeliveryQueue<'_> {
     }
 
     fn work_on(&self, leased: &Leased) -> Result<Done> {
-        trace::task(&leased.task, leased.attempt, Done::word, || self.try_work_on(leased))
+        trace::task(&leased.task, leased.attempt(), Done::word, || self.try_work_on(leased))
     }
 
     fn try_work_on(&self, leased: &Leased) -> Result<Done> {
-        if leased.kind == LeaseKind::GiveUp && leased.task.work.notification_id().is_some() {
+        if matches!(leased.claim, Claim::GiveUp(_)) && leased.task.work.notification_id().is_some()
+        {
             return Ok(Done::GaveUp);
         }
         self.attempt(leased).or_else(|error| {
@@ -128,7 +130,9 @@ impl DeliveryQueue<'_> {
                 })
             }
             Work::Wake { .. } => Ok(Done::Woken),
-            Work::Sweep { .. } => sweep::step(self.engine, &leased.task).map(Done::Swept),
+            Work::Sweep { .. } => {
+                sweep::step(self.engine, &leased.task, leased.since).map(Done::Swept)
+            }
             Work::Close { .. } => turn::close(self.engine, leased),
             Work::Call { notification_id, job_id } => {
                 let job = (*notification_id, *job_id);
@@ -158,16 +162,17 @@ impl DeliveryQueue<'_> {
     fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
+        let held = |until| Ok(Done::Held { since: now, until });
         if let Some(until) = circuits.waits_until(integration, now) {
-            return Ok(Done::Held(until));
+            return held(until);
         }
         let permit = match quotas.admit(&delivery.integration.provider_id, now) {
             Admission::Now(permit) => permit,
-            Admission::Later(until) => return Ok(Done::Held(until)),
+            Admission::Later(until) => return held(until),
         };
         // Another thread may have begun the probe meanwhile.
         if let Some(until) = circuits.begin(integration, now) {
-            return Ok(Done::Held(until));
+            return held(until);
         }
         if !send::note_call(self.engine, leased, &delivery)? {
             return Ok(Done::Superseded);
@@ -188,6 +193,11 @@ impl Leased {
         self.since.is_ahead_of(now)
     }
 
+    /// Returns `true` if the clock was ahead at the claim, or when the work on the task has read it.
+    pub(super) fn has_seen_clock_ahead(&self, now: Timestamp) -> bool {
+        self.seen.get().is_ahead_of(now)
+    }
+
     // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up
     // to the last instant there is does not end. One of a clock that was ahead says nothing about now.
     fn fits(&self, now: Timestamp, span: Duration) -> bool {
@@ -200,7 +210,7 @@ impl Leased {
     // store has taken long, or the process was suspended. The attempt counts, so that the retry policy
     // ends a task whose store is always too slow. It does not count if the clock was ahead.
     fn lost(&self, now: Timestamp) -> Option<Done> {
-        if self.is_of_clock_ahead(now) {
+        if self.has_seen_clock_ahead(now) {
             return Some(Done::Unused);
         }
         (!self.fits(now, Duration::ZERO)).then_some(Done::Superseded)

@@ -133,7 +133,7 @@ pub(super) fn prepare(
             Err(refusal) => return Ok(Prepared::Refuse(refusal)),
         };
         let Some(subscriber) = facts.subscriber else { return Ok(Prepared::Drop) };
-        let attempts = leased.attempt;
+        let attempts = leased.attempt();
         let call = Call { notification, subscriber, handler, job: job_id, attempts };
         Ok(Prepared::Call(Box::new(call)))
     })

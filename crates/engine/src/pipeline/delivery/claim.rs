@@ -1,5 +1,6 @@
 //! Claims: due tasks are leased, from all lanes in turn.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -19,31 +20,27 @@ use crate::{Engine, Error, Result};
 #[derive(Debug)]
 pub(super) struct Leased {
     pub(super) task: Kept<Task>,
-    /// Number of the attempt, from 1.
-    pub(super) attempt: u32,
+    pub(super) claim: Claim,
     /// Time of the claim.
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
-    pub(super) kind: LeaseKind,
+    /// Latest time that the work on the task has seen.
+    pub(super) seen: Cell<Timestamp>,
 }
 
 impl Leased {
+    /// Number of the attempt, from 1.
+    pub(super) const fn attempt(&self) -> u32 {
+        self.claim.number()
+    }
+
     /// Time of the work on the task. The clock may have gone back since the claim. The task was due
     /// then, and what it has waited for would not be over.
     pub(super) fn now(&self, engine: &Engine) -> Timestamp {
-        engine.now().max(self.since)
+        let now = engine.now().max(self.since);
+        self.seen.set(self.seen.get().max(now));
+        now
     }
-}
-
-/// What is known about the attempt before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LeaseKind {
-    /// There was none, or its outcome is known.
-    Attempt,
-    /// Its outcome is unknown.
-    Repeat,
-    /// Its outcome is unknown, and it was the last one.
-    GiveUp,
 }
 
 /// Tasks that were claimed together.
@@ -303,15 +300,11 @@ impl Claimed {
 fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
     let parts = &draft.engine.parts;
     let claim = before.state.claim(&parts.retry, draft.now);
-    let (attempt, kind) = match claim.ok_or_else(|| corrupt("a task is not due"))? {
-        Claim::Attempt(attempt) => (attempt, LeaseKind::Attempt),
-        Claim::Repeat(attempt) => (attempt, LeaseKind::Repeat),
-        Claim::GiveUp(attempt) => (attempt, LeaseKind::GiveUp),
-    };
+    let claim = claim.ok_or_else(|| corrupt("a task is not due"))?;
     let since = draft.now;
     let until = since.after(parts.lease);
-    let task = before.with(TaskState::Leased { until, attempts: attempt });
+    let task = before.with(TaskState::Leased { until, attempts: claim.number() });
     draft.writer.replace(before, &task)?;
     let task = draft.writer.keep(task)?;
-    Ok(Leased { task, attempt, since, until, kind })
+    Ok(Leased { task, claim, since, until, seen: Cell::new(since) })
 }

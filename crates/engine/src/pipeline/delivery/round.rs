@@ -48,7 +48,7 @@ impl Beginnings {
         let task = calling.or(leased.first());
         let beginning = claimed.first.clone().map(|entry| Beginning {
             entry,
-            task: task.map(|leased| (leased.task.id, leased.attempt, leased.task.work.clone())),
+            task: task.map(|leased| (leased.task.id, leased.attempt(), leased.task.work.clone())),
         });
         let is_same = beginning.is_some() && beginning == self.last;
         self.repeats = if is_same { self.repeats + 1 } else { 0 };

@@ -151,7 +151,7 @@ impl Delivery {
             tries: leased.task.tries(),
             target,
             send,
-            attempts: leased.attempt,
+            attempts: leased.attempt(),
         })
     }
 }
@@ -186,7 +186,7 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
     let home = leased.task.home();
     engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
-        let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt)) else {
+        let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt())) else {
             return Ok(false);
         };
         tx.draft.writer.replace(&task, &task.clone().having(calling.clone()))?;

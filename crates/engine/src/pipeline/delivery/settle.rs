@@ -16,12 +16,12 @@ use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
-use domain::task::{Task, Work};
+use domain::task::{Claim, Task, TaskState, Work};
 use domain::time::Timestamp;
 use store::{ReadKept, WriteRecords, WriteScope, layout};
 
 use super::call::CallResult;
-use super::claim::{LeaseKind, Leased};
+use super::claim::Leased;
 use super::provider::SendResult;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, ahead, quarantine};
 use crate::damage::if_readable;
@@ -167,7 +167,13 @@ fn give_one_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> 
         return ahead::give_back(tx, leased, task);
     }
     let due_at = leased.since.min(tx.now());
-    put_back(tx, leased, task, due_at)
+    undo(tx, leased, task, due_at)
+}
+
+// Undoes the claim of a task, which is due at `due_at`.
+fn undo(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Result<bool> {
+    let undone = task.state.undone(leased.claim, due_at);
+    replace_state(tx, task, undone)
 }
 
 fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
@@ -177,7 +183,13 @@ fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
 
 // Makes a task due at `due_at`. Its attempt does not count.
 fn put_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Result<bool> {
-    let Some(state) = task.state.given_back(leased.attempt, due_at) else { return Ok(false) };
+    let given_back = task.state.given_back(leased.attempt(), due_at);
+    replace_state(tx, task, given_back)
+}
+
+// Returns `false` if there is no other state.
+fn replace_state(tx: &mut Tx<'_>, task: &Task, state: Option<TaskState>) -> Result<bool> {
+    let Some(state) = state else { return Ok(false) };
     tx.replace(task, &task.with(state))?;
     Ok(true)
 }
@@ -192,7 +204,7 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Arc<Task>>> {
 fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
     let accepted =
         matches!(done, Done::Asked(_, SendResult::Sent(_)) | Done::Called(CallResult::Done(_)));
-    accepted || task.state.is_attempt(leased.attempt)
+    accepted || task.state.is_attempt(leased.attempt())
 }
 
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
@@ -207,12 +219,16 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         return Ok(Settled::Superseded);
     }
     // What was decided under a time that was wrong is decided again.
-    if leased.is_of_clock_ahead(tx.now()) && !done.is_final() {
+    if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
         return give_one_back(tx, leased, &task).map(|_| Settled::Again);
     }
     match (done, &task.work) {
         (Done::Unused, _) => give_one_back(tx, leased, &task).map(|_| Settled::Again),
-        (Done::Held(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Held),
+        (Done::Held { since, until }, _) => {
+            // The clock may have gone back since then.
+            let due_at = tx.now().min(*since).after(until.since(*since));
+            undo(tx, leased, &task, due_at).map(|_| Settled::Held)
+        }
         (Done::Early(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Again),
         (Done::Paused(Hold::Workflow), _) => paused::wait_for_workflow(tx, leased, &task),
         (Done::Unreadable(unreadable), _) => set_aside(tx, &task, unreadable),
@@ -255,6 +271,7 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
     let Some(before) = found else { return Ok(Settled::Quarantined) };
     let workflow = if_readable(workflow_of(tx, &before))?.flatten();
     let mut course = Course::of(tx, before.clone(), workflow.as_deref());
+    course.end_delay(task);
     if let Some(job) = course.job_of(task) {
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
         course.end_failed(job, task.send_id())?;
@@ -268,6 +285,9 @@ impl Course<'_, '_> {
     fn settle(&mut self, leased: &Leased, task: &Task, done: &Done) -> Result<Settled> {
         if let Done::Turned(turn) = done {
             return self.turn(leased, task, turn);
+        }
+        if matches!(done, Done::GaveUp) {
+            self.end_delay(task);
         }
         let Some(job) = self.job_of(task) else { return self.drop_task(task) };
         if done.is_attempt() {
@@ -292,7 +312,7 @@ impl Course<'_, '_> {
             Done::Turned(_)
             | Done::Dropped
             | Done::Superseded
-            | Done::Held(_)
+            | Done::Held { .. }
             | Done::Early(_)
             | Done::Paused(Hold::Workflow)
             | Done::Unreadable(_)
@@ -314,7 +334,7 @@ impl Course<'_, '_> {
     }
 
     fn note_repeat(&mut self, job: usize, leased: &Leased) {
-        if leased.kind == LeaseKind::Repeat {
+        if matches!(leased.claim, Claim::Repeat(_)) {
             self.log(job, Detail::LeaseExpired, None);
         }
     }
@@ -370,7 +390,8 @@ impl Course<'_, '_> {
         match &task.work {
             Work::Send { job_id, .. } | Work::Call { job_id, .. } => self.waiting_job(*job_id),
             Work::Close { step_id, .. } => {
-                self.notification.jobs.iter().position(|job| job.step.id == *step_id)
+                let mut jobs = self.notification.jobs.iter();
+                jobs.position(|job| job.step.id == *step_id && !job.status.has_ended())
             }
             Work::Turn { .. } => self.next_job(),
             Work::Sweep { .. }
@@ -381,8 +402,24 @@ impl Course<'_, '_> {
         }
     }
 
+    // The job that a turn decides. An open window holds up those behind it.
     fn next_job(&self) -> Option<usize> {
+        if self.notification.is_collecting() {
+            return None;
+        }
         self.notification.jobs.iter().position(|job| job.status == JobStatus::Pending)
+    }
+
+    // Ends the delay that a turn was due for, if the turn fails.
+    fn end_delay(&mut self, task: &Task) {
+        let is_turn = matches!(task.work, Work::Turn { .. });
+        if !is_turn || self.notification.is_collecting() {
+            return;
+        }
+        let mut jobs = self.notification.jobs.iter();
+        if let Some(job) = jobs.position(|job| matches!(job.status, JobStatus::Delayed { .. })) {
+            self.complete(job, Detail::DelayFinished, None);
+        }
     }
 
     fn drop_task(&mut self, task: &Task) -> Result<Settled> {

@@ -177,19 +177,25 @@ fn events(
     now: Timestamp,
 ) -> Result<(Option<Notification>, DigestedEvents)> {
     let range = layout::digest_events(view.environment_id(), window).range();
-    let mut left = Ok(Vec::new());
+    let (mut first, mut last, mut count, mut failed) = (Vec::new(), None, 0_u32, None);
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
-        match (left::is_left(view, &event, (step, usize::MAX), now), &mut left) {
-            (Ok(true), Ok(left)) => left.push(event),
-            (Ok(_), _) => {}
-            (Err(error), _) => left = Err(error),
+        match left::is_left(view, &event, (step, usize::MAX), now) {
+            Ok(true) => {
+                count = count.saturating_add(1);
+                if first.len() < JobDigest::MAX_EVENTS {
+                    first.push(event);
+                } else {
+                    last = Some(event);
+                }
+            }
+            Ok(false) => {}
+            Err(error) => failed = Some(error),
         }
-        if left.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if failed.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    let left = left?;
-    let count = u32::try_from(left.len()).unwrap_or(u32::MAX);
-    let first = left.get(..JobDigest::MAX_EVENTS).unwrap_or(&left);
-    let last = left.last().filter(|_| left.len() > first.len());
+    if let Some(error) = failed {
+        return Err(error);
+    }
     let mut opening = None;
     let mut events = Vec::with_capacity(first.len());
     for event in first {

@@ -154,7 +154,7 @@ impl Course<'_, '_> {
         task: &Task,
         due_at: Timestamp,
     ) -> Result<Settled> {
-        let attempts = leased.attempt.saturating_sub(1);
+        let attempts = leased.attempt().saturating_sub(1);
         self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
         self.move_job(job, JobStatus::Queued { due_at, attempts });
         self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;

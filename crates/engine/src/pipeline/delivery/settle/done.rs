@@ -24,8 +24,9 @@ pub(in super::super) enum Done {
     Called(CallResult),
     /// Another worker has the task.
     Superseded,
-    /// The provider takes no more messages before this time.
-    Held(Timestamp),
+    /// The provider takes no message at `since`, and none until then: its quota is used up, or the circuit
+    /// of the integration is open.
+    Held { since: Timestamp, until: Timestamp },
     /// The delay or the window that the jobs of a notification wait for ends at this time.
     Early(Timestamp),
     /// The work waits until what is paused is resumed.
@@ -58,7 +59,7 @@ impl Done {
             Done::Deferred(_) => "deferred",
             Done::Called(_) => "called",
             Done::Superseded => "superseded",
-            Done::Held(_) => "held",
+            Done::Held { .. } => "held",
             Done::Early(_) => "early",
             Done::Paused(_) => "paused",
             Done::Turned(_) => "turned",

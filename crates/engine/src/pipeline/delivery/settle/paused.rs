@@ -50,7 +50,7 @@ impl Course<'_, '_> {
             put_back(self.tx, leased, task, due_at)?;
             return Ok(Settled::Again);
         }
-        let Some(state) = task.state.held(leased.attempt, integration_id) else {
+        let Some(state) = task.state.held(leased.attempt(), integration_id) else {
             return Ok(Settled::Superseded);
         };
         self.note_repeat(job, leased);

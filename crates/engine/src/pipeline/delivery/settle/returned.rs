@@ -25,7 +25,7 @@ impl Course<'_, '_> {
     ) -> Result<Settled> {
         let now = self.tx.now();
         let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
-        let settlement = task.state.settle(leased.attempt, result.outcome(), retry, now);
+        let settlement = task.state.settle(leased.attempt(), result.outcome(), retry, now);
         let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
         let said = result.said();
         match settlement {
