@@ -207,12 +207,6 @@ impl Environment {
     }
 }
 
-/// The error of a notification that the index has found, and the store has not.
-#[doc(hidden)]
-pub fn missing_notification() -> Error {
-    corrupt(Table::ActivitySegments, "a notification is missing")
-}
-
 fn corrupt(table: Table, what: &'static str) -> Error {
     Error::Corrupt { table: table.name(), source: what.into() }
 }

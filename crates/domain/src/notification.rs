@@ -336,12 +336,6 @@ impl Notification {
         let next = self.jobs.iter().position(|job| !job.status.has_ended());
         next.unwrap_or(self.jobs.len())
     }
-
-    /// Returns the job with this id.
-    #[doc(hidden)]
-    pub fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        self.jobs.iter_mut().find(|job| job.id == id)
-    }
 }
 
 impl From<&Notification> for Home {

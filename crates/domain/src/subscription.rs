@@ -182,12 +182,6 @@ impl Subscription {
         self.internal_subscriber_id == subscriber.id && self.context_keys == *contexts
     }
 
-    /// Returns `true` if `other` belongs to the same subscriber.
-    #[doc(hidden)]
-    pub fn is_of_same_subscriber(&self, other: &Self) -> bool {
-        self.internal_subscriber_id == other.internal_subscriber_id
-    }
-
     /// Returns `true` if the subscription admits the event. Its conditions are evaluated over
     /// `data`.
     #[doc(hidden)]

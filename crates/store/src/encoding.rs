@@ -232,16 +232,6 @@ fn inflated(block: &[u8]) -> Result<Vec<u8>, Unreadable> {
     if bytes.len() == len { Ok(bytes) } else { Err(Unreadable::TooShort) }
 }
 
-/// The value that stands for a JSON text.
-///
-/// # Errors
-///
-/// [`Unreadable::Json`] if the text is no JSON.
-pub fn of_json(json: &[u8]) -> Result<Vec<u8>, Unreadable> {
-    let tree: serde_json::Value = serde_json::from_slice(json)?;
-    encode(&tree, 0).map_err(de::Error::custom)
-}
-
 /// The JSON text of `value`.
 pub fn json(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
     match value.split_first() {

@@ -29,7 +29,7 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
             (Head::Held, _) | (Head::At(_) | Head::Absent, None) => continue,
             // What is due behind the first task does not move the lane.
             (Head::At(due_at), Some(earliest)) if earliest > due_at => continue,
-            // Before that are only tasks that the transaction has changed.
+            // The transaction has removed all tasks that were due before `earliest`, or moved them.
             (Head::At(_) | Head::Absent, Some(earliest)) => layout::due_from(&lane, earliest),
             (Head::Unreadable, _) => layout::lane(&lane).range(),
         };

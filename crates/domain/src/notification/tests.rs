@@ -206,10 +206,9 @@ fn a_trigger_may_overrule_the_severity() {
 
 #[test]
 fn a_job_is_found_by_its_id() {
-    let mut notification = notification();
+    let notification = notification();
     let id = notification.jobs[1].id;
     assert_eq!(notification.job(id).map(|job| job.kind), Some(JobType::Sms));
-    assert_eq!(notification.job_mut(id).map(|job| job.kind), Some(JobType::Sms));
     assert_eq!(notification.job(sample::id(99)), None);
 }
 

@@ -188,10 +188,6 @@ fn a_new_one_says_nothing_and_is_of_its_subscriber_in_its_topic() {
     assert!(!subscription.is_of(&ada, &contexts(&[])), "another context");
     let again = Subscriber { id: sample::id(99), ..ada };
     assert!(!subscription.is_of(&again, &contexts(&["tenant:acme"])), "created again");
-
-    let other = Subscription { internal_subscriber_id: again.id, ..subscription.clone() };
-    assert!(!subscription.is_of_same_subscriber(&other));
-    assert!(subscription.is_of_same_subscriber(&self::subscription(&[])));
 }
 
 /// One row per list of settings: the settings of the subscription after it.

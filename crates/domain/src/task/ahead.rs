@@ -119,9 +119,9 @@ impl Notification {
     }
 }
 
-// Returns the time as long after `now` as `time` is after `set_at`, if that was a time of a clock that
-// was ahead. A time that is earlier by a day or more does not depend on that clock. What is earlier by
-// less was planned before it was stored.
+// Returns `now` plus the span from `set_at` to `time`, if a clock that was ahead has set `time` at `set_at`.
+// Returns `None` otherwise, also if `time` is a day or more before `set_at`: then it does not depend on that
+// clock. A time that is before `set_at` by less was planned before it was stored.
 fn brought_back(time: Timestamp, set_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let is_of_that_clock = set_at < time.after(CLOCK_DIFFERENCE);
     let is_put_off = is_of_that_clock && set_at.is_ahead_of(now);

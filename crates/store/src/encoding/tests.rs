@@ -35,7 +35,6 @@ fn check_comes_back(tree: &Value) {
     let text = serde_json::to_vec(tree).unwrap();
     assert_eq!(decode::<Value>(&value).unwrap(), *tree);
     assert_eq!(json(&value).unwrap(), text);
-    assert_eq!(of_json(&text).unwrap(), value);
     assert!(value.len() <= text.len() + 9 * (1 + numbers(tree)), "{} of {text:?}", value.len());
 }
 

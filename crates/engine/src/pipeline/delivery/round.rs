@@ -9,8 +9,8 @@ use super::claim::{self, Claimed};
 use super::{BATCH, DeliveryQueue, DeliveryReport, LARGE_BATCH};
 use crate::{Engine, Result};
 
-/// Claims in a row that may begin with the same turn. A turn whose jobs have changed since it was
-/// planned is due again as it was. Behind so many claims, the store does not keep what they write.
+/// Number of claims in a row that may begin with the same turn. A turn whose jobs have changed since it was
+/// planned is due again as it was. If more claims begin with it, the store does not keep what they write.
 const REPEATS: u32 = 8;
 
 /// What the rounds of a caller, one after the other, depend on.
