@@ -228,6 +228,29 @@ fn a_task_that_cannot_be_read_does_not_end_retention() {
     );
 }
 
+/// Receipts go in the order of their events, but for those of a clock that was ahead.
+#[test]
+fn a_receipt_of_a_clock_that_was_ahead_holds_up_no_other() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(1).messages(Channel::InApp, 1)),
+        |world| {
+            world.in_app_workflow("news");
+            let right = world.now();
+            world.clock.set(time("2099-01-01T00:00:00.000Z"));
+            world.notify("news", "ada");
+            world.clock.set(right);
+            for _ in 0..2 {
+                world.notify("news", "ada");
+            }
+            assert_eq!(rows(&world, Table::Triggers), 3);
+
+            days(&world, 5);
+
+            assert_eq!(rows(&world, Table::Triggers), 1);
+        },
+    );
+}
+
 #[test]
 fn live_tasks_pin() {
     on_both_with(
@@ -387,7 +410,7 @@ fn a_canceled_event_goes_with_its_receipt() {
 #[test]
 fn an_event_that_goes_on_keeps_its_receipt() {
     on_both_with(
-        |builder| builder.retention(Retention::default().receipts(1)),
+        |builder| builder.retention(Retention::default().activity(1).messages(Channel::InApp, 1)),
         |world| {
             world.in_app_workflow("news");
             for n in 0..150 {

@@ -189,3 +189,34 @@ fn bulk(world: &World, events: &[Value]) -> Vec<tidings::Result<TriggerReceipt>>
     let events: Vec<Trigger> = events.iter().cloned().map(parsed).collect();
     world.env.events().trigger_bulk(&events).unwrap()
 }
+
+/// An event that repeats the id of an earlier one of its bulk changes nothing, whatever else it says. It has
+/// the receipt of the first one.
+#[test]
+fn an_event_that_is_repeated_in_its_bulk_changes_nothing() {
+    on_both(|world| {
+        let body = "{{ subscriber.firstName }} {{ context.tenant.data.name }}";
+        world.workflow_of("hi", &[json!({ "type": "in_app", "template": { "body": body } })]);
+        world.workflow(with(workflow_of("off", &[in_app()]), json!({ "active": false })));
+        world.subscriber(json!({ "subscriberId": "ada", "firstName": "Ada" }));
+        let acme = json!({ "type": "tenant", "id": "acme", "data": { "name": "Acme" } });
+        world.env.contexts().create(&parsed(acme)).unwrap();
+        let wrong = json!({ "subscriberId": "ada", "firstName": "Wrong" });
+        let ajax = json!({ "tenant": { "id": "acme", "data": { "name": "Wrong" } } });
+        let events: Vec<Trigger> = [
+            json!({ "name": "hi", "to": "bob", "transactionId": "t1" }),
+            json!({ "name": "hi", "to": wrong, "transactionId": "t1", "context": ajax }),
+            json!({ "name": "off", "to": "ada", "transactionId": "t1" }),
+            json!({ "name": "nothing", "to": [], "transactionId": "t1" }),
+            json!({ "name": "hi", "to": "ada", "context": { "tenant": "acme" } }),
+        ]
+        .map(parsed)
+        .into();
+
+        let receipts = world.env.events().trigger_bulk(&events).unwrap();
+
+        let receipts: Vec<TriggerReceipt> = receipts.into_iter().map(Result::unwrap).collect();
+        assert!(receipts[1..4].iter().all(|repeated| *repeated == receipts[0]), "{receipts:?}");
+        assert_eq!(only(world.inbox("ada")).text(), Some("Ada Acme"));
+    });
+}

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod cancel;
+mod meanwhile;
 mod overrides;
 
 use serde_json::{Value, json};

@@ -8,8 +8,9 @@ use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt};
 
 use crate::idempotency::{Call, Step, StoredRefusal};
+use crate::pipeline::current::Named;
 use crate::pipeline::planned::Prepared;
-use crate::pipeline::prepare::transaction_id;
+use crate::pipeline::prepare::{TRIGGER, transaction_id};
 use crate::pipeline::trigger::{accept, prefetch, receipt_now};
 use crate::tx::{CONTENT, Tx};
 use crate::{Result, Scope};
@@ -120,13 +121,9 @@ impl<'b> Bulk<'b> {
             }
             prefetch(tx, prepared)?;
             let next = iter::zip(self.triggers.iter().skip(before), prepared);
-            let receipts = next.map(|(trigger, prepared)| match prepared {
-                Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
-                // A refusal here has left a part of its event in the transaction, which must not last.
-                Prepared::Planned(_) | Prepared::Settled(_) => {
-                    accept(tx, trigger, prepared).map(Ok)
-                }
-            });
+            let mut named = Named::default();
+            let receipts = next
+                .map(|(trigger, prepared)| accept(tx, (trigger, TRIGGER), prepared, &mut named));
             let receipts = receipts.collect::<Result<Vec<_>>>()?;
             if before + prepared.len() < self.triggers.len() {
                 return Ok(Step::More(Part::Happened(receipts)));

@@ -4,6 +4,7 @@ pub(crate) mod apply;
 mod bulk;
 pub(crate) mod cancel;
 pub(crate) mod chunk;
+mod current;
 pub(crate) mod delivery;
 mod explain;
 pub(crate) mod facts;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::context::{ContextSet, NamedContext};
+use domain::context::{Context, ContextSet, NamedContext};
+use domain::ids::TransactionId;
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Action};
 use domain::subscriber::Subscriber;
@@ -17,6 +18,8 @@ use crate::idempotency::StoredRefusal;
 pub(crate) enum Prepared {
     /// The trigger was accepted before, or has no effect.
     Settled(TriggerReceipt),
+    /// An earlier event of the same call has this transaction id.
+    Repeated(TransactionId),
     /// The trigger creates notifications.
     Planned(Box<PlannedTrigger>),
     /// The trigger is refused.
@@ -32,13 +35,15 @@ pub(crate) struct PlannedTrigger {
     pub(crate) may_be_known: bool,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) named: Vec<NamedContext>,
+    /// The named contexts as they were read.
+    pub(crate) contexts: Vec<Option<Context>>,
     pub(crate) context_keys: ContextSet,
     /// Subscribers that the trigger names.
     pub(crate) direct: Vec<PlannedRecipient>,
     /// Subscribers that it reaches otherwise.
     pub(crate) others: Others,
-    /// Subscriber who has caused the event.
-    pub(crate) actor: Option<SubscriberRecipient>,
+    /// Subscriber who has caused the event, and the record as it was read.
+    pub(crate) actor: Option<(SubscriberRecipient, Option<Arc<Kept<Subscriber>>>)>,
     /// Bytes of the payloads, overrides and messages of its notifications.
     pub(crate) content: usize,
 }
@@ -46,8 +51,8 @@ pub(crate) struct PlannedTrigger {
 /// Subscribers that a trigger does not name.
 #[derive(Debug)]
 pub(crate) enum Others {
-    /// The trigger tells them itself.
-    Told(Vec<PlannedRecipient>),
+    /// The trigger tells them itself. Each has the subscriber as it was read.
+    Told(Vec<(Subscriber, PlannedRecipient)>),
     /// Tasks tell them.
     Crowd(Crowd),
 }

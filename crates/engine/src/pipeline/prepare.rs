@@ -1,7 +1,7 @@
 //! Preparation of triggers: their recipients and plans, decided on a snapshot before the
 //! transaction.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
@@ -39,14 +39,27 @@ pub(crate) struct Preparation<'r> {
     before: Changed,
     /// What this event is going to change, unless it is refused.
     own: Changed,
+    /// Transaction ids of the events before this one that are going to happen.
+    taken: HashSet<TransactionId>,
     /// Bytes that the notifications of the trigger have so far.
     content: usize,
 }
 
+/// Prepares an event.
+pub(crate) type Prepare =
+    fn(&mut Preparation<'_>, &Trigger, Option<&TransactionId>) -> Result<Prepared>;
+
+/// [`Preparation::prepare`].
+pub(crate) const TRIGGER: Prepare = |preparation, trigger, id| preparation.prepare(trigger, id);
+
+/// [`Preparation::prepare_broadcast`].
+pub(crate) const BROADCAST: Prepare =
+    |preparation, broadcast, id| preparation.prepare_broadcast(broadcast, id);
+
 #[derive(Default)]
 struct Changed {
     subscribers: HashMap<SubscriberId, Reached>,
-    contexts: HashMap<ContextKey, Context>,
+    contexts: HashMap<ContextKey, Named>,
 }
 
 // A subscriber as it was read, if there was one, and as the trigger leaves it.
@@ -56,10 +69,18 @@ struct Reached {
     after: Arc<Subscriber>,
 }
 
+// A context as it was read, if there was one, and as the trigger leaves it.
+#[derive(Clone)]
+struct Named {
+    read: Option<Context>,
+    after: Context,
+}
+
 // The records that an event names, as it leaves them.
 struct Found {
     named: Vec<NamedContext>,
     context_keys: ContextSet,
+    contexts_read: Vec<Option<Context>>,
     contexts: Vec<Context>,
     actor: Option<Reached>,
     recipients: Vec<Reached>,
@@ -75,15 +96,16 @@ impl Scope {
         mut body: impl FnMut(&mut Preparation<'_>) -> Result<T>,
     ) -> Result<T> {
         let seed = self.engine.parts.seeds.draw(now);
-        self.view(|view| {
-            let made = &seed.start();
-            let (before, own) = (Changed::default(), Changed::default());
-            body(&mut Preparation { view, made, now, before, own, content: 0 })
-        })
+        self.view(|view| body(&mut Preparation::new(view, &seed.start(), now)))
     }
 }
 
-impl Preparation<'_> {
+impl<'r> Preparation<'r> {
+    pub(crate) fn new(view: &'r Reading<'r>, made: &'r Made<'r>, now: Timestamp) -> Self {
+        let (before, own) = (Changed::default(), Changed::default());
+        Self { view, made, now, before, own, taken: HashSet::new(), content: 0 }
+    }
+
     /// Prepares a trigger. `id` is its transaction id if it comes without one.
     ///
     /// # Errors
@@ -95,6 +117,11 @@ impl Preparation<'_> {
         trigger: &Trigger,
         id: Option<&TransactionId>,
     ) -> Result<Prepared> {
+        if let Some(repeated) =
+            trigger.transaction_id.as_ref().filter(|id| self.taken.contains(*id))
+        {
+            return Ok(Prepared::Repeated(repeated.clone()));
+        }
         let planned = self.plan(trigger, id, |trigger| {
             let audience = trigger.audience()?;
             let keys = audience.topic_keys().cloned().collect();
@@ -108,10 +135,14 @@ impl Preparation<'_> {
     /// # Errors
     ///
     /// As [`prepare`](Self::prepare).
-    pub(crate) fn prepare_broadcast(&mut self, broadcast: &Trigger) -> Result<Prepared> {
+    pub(crate) fn prepare_broadcast(
+        &mut self,
+        broadcast: &Trigger,
+        id: Option<&TransactionId>,
+    ) -> Result<Prepared> {
         let planned =
-            self.plan(broadcast, None, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
-        self.or_settled(broadcast, None, planned)
+            self.plan(broadcast, id, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
+        self.or_settled(broadcast, id, planned)
     }
 
     // A refusal is a result of the preparation. An event that was accepted before is not refused, and
@@ -127,6 +158,7 @@ impl Preparation<'_> {
             Ok(Prepared::Planned(planned)) => {
                 self.before.subscribers.extend(own.subscribers);
                 self.before.contexts.extend(own.contexts);
+                self.taken.insert(planned.receipt.transaction_id.clone());
                 Ok(Prepared::Planned(planned))
             }
             Ok(prepared) => Ok(prepared),
@@ -161,9 +193,11 @@ impl Preparation<'_> {
         if receipt.status != TriggerStatus::Processed {
             return Ok(self.earlier(id)?.unwrap_or(Prepared::Settled(receipt)));
         }
+        let (contexts_read, contexts) = self.contexts(&named)?;
         let found = Found {
             context_keys: contexts::keys(&named),
-            contexts: self.contexts(&named)?,
+            contexts_read,
+            contexts,
             named,
             actor: trigger.actor.as_ref().map(|actor| self.subscriber(actor)).transpose()?,
             recipients: self.subscribers(&audience.subscribers)?,
@@ -209,10 +243,11 @@ impl Preparation<'_> {
             may_be_known,
             workflow,
             named: found.named,
+            contexts: found.contexts_read,
             context_keys: found.context_keys,
             direct,
             others,
-            actor: trigger.actor.clone(),
+            actor: trigger.actor.clone().zip(found.actor.map(|actor| actor.read)),
             content: self.content,
         })))
     }
@@ -254,6 +289,7 @@ impl Preparation<'_> {
         prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
         let mut told = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
+            let read = member.subscriber.clone();
             let known = self.reached(&member.subscriber.subscriber_id);
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
@@ -264,7 +300,7 @@ impl Preparation<'_> {
             let recipient = (recipient, &member.subscriber);
             let planned = plan_recipient(self.view, recipient, topics, (event, run))?;
             self.count(size, &planned)?;
-            told.push(planned);
+            told.push((read, planned));
         }
         counted.counts.created = told.len();
         Ok(Others::Told(told))
@@ -317,17 +353,21 @@ impl Preparation<'_> {
         Ok((read, before))
     }
 
-    // Returns the contexts that the trigger names, as it leaves them.
-    fn contexts(&mut self, named: &[NamedContext]) -> Result<Vec<Context>> {
-        named.iter().map(|context| self.context(context)).collect()
+    // Returns the contexts that the trigger names, as they were read, and as it leaves them.
+    fn contexts(&mut self, named: &[NamedContext]) -> Result<(Vec<Option<Context>>, Vec<Context>)> {
+        let contexts = named.iter().map(|context| self.context(context));
+        let contexts = contexts.collect::<Result<Vec<_>>>()?;
+        Ok(contexts.into_iter().map(|Named { read, after }| (read, after)).unzip())
     }
 
-    fn context(&mut self, named: &NamedContext) -> Result<Context> {
+    fn context(&mut self, named: &NamedContext) -> Result<Named> {
         let key = &named.key;
         let changed = self.own.contexts.get(key).or_else(|| self.before.contexts.get(key));
-        let before = match changed {
-            Some(known) => Some(known.clone()),
-            None => contexts::find(self.view, &named.key)?,
+        let (read, before) = if let Some(known) = changed {
+            (known.read.clone(), Some(known.after.clone()))
+        } else {
+            let read = contexts::find(self.view, &named.key)?;
+            (read.clone(), read)
         };
         let data = named.data.clone();
         let after = match (before, data) {
@@ -338,8 +378,9 @@ impl Preparation<'_> {
                 Context::new(self.made.id(), self.view.home, named.key.clone(), data, self.now)
             }
         };
-        self.own.contexts.insert(named.key.clone(), after.clone());
-        Ok(after)
+        let context = Named { read, after };
+        self.own.contexts.insert(named.key.clone(), context.clone());
+        Ok(context)
     }
 }
 

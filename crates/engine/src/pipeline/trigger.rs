@@ -1,22 +1,26 @@
 //! Triggering workflows.
 
 use std::slice;
+use std::sync::Arc;
 
 use activity::{Appender, Facets};
 use domain::convert::IntoChecked;
 use domain::event::Event;
-use domain::ids::{InternalSubscriberId, TransactionId};
+use domain::ids::{InternalSubscriberId, SubscriberId, TransactionId};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
     AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, Progress, Trigger,
     TriggerReceipt,
 };
-use store::{HostTransaction, Order, ReadRecords, Snapshot, WriteRecords, layout};
+use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout};
 
+use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
+use crate::pipeline::current::{Named, prepared_again};
 use crate::pipeline::fan_out::Source;
 use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
+use crate::pipeline::prepare::{BROADCAST, Prepare, TRIGGER};
 use crate::pipeline::{bulk, chunk};
 use crate::resources::contexts::{self, NamedData};
 use crate::resources::subscribers;
@@ -91,10 +95,7 @@ impl Events<'_> {
             let now = self.scope.engine.now();
             let prepared =
                 self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
-            let accept = |tx: &mut Tx<'_>| {
-                prefetch(tx, slice::from_ref(&prepared))?;
-                accept(tx, trigger, &prepared)
-            };
+            let accept = |tx: &mut Tx<'_>| accept_one(tx, (trigger, TRIGGER), &prepared);
             self.scope.write_in_host(transaction, (NAME, now), trigger, accept)
         })
     }
@@ -104,8 +105,7 @@ impl Events<'_> {
         let now = self.scope.engine.now();
         let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
         self.scope.write_at(now, "events.trigger", trigger, |tx| {
-            prefetch(tx, slice::from_ref(&prepared))?;
-            accept(tx, trigger, &prepared)
+            accept_one(tx, (trigger, TRIGGER), &prepared)
         })
     }
 
@@ -156,9 +156,10 @@ impl Events<'_> {
         let now = self.scope.engine.now();
         let trigger = broadcast.to_trigger();
         let receipt = self.scope.operation("events.broadcast", || {
-            let prepared =
-                self.scope.prepare(now, |preparation| preparation.prepare_broadcast(&trigger))?;
-            let accept = |tx: &mut Tx<'_>| accept(tx, &trigger, &prepared);
+            let prepared = self
+                .scope
+                .prepare(now, |preparation| preparation.prepare_broadcast(&trigger, None))?;
+            let accept = |tx: &mut Tx<'_>| accept_one(tx, (&trigger, BROADCAST), &prepared);
             self.scope.write_at(now, "events.broadcast", broadcast, accept)
         })?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
@@ -191,39 +192,56 @@ impl Events<'_> {
     }
 }
 
-/// Tells the store which rows of the direct recipients the triggers are going to read.
+/// Tells the store which rows of the recipients the triggers are going to read.
 pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let environment = tx.environment_id();
-    let direct = prepared.iter().flat_map(|prepared| match prepared {
-        Prepared::Planned(planned) => planned.direct.as_slice(),
-        Prepared::Settled(_) | Prepared::Refused(_) => &[],
+    let planned = prepared.iter().filter_map(|prepared| match prepared {
+        Prepared::Planned(planned) => Some(planned),
+        Prepared::Settled(_) | Prepared::Repeated(_) | Prepared::Refused(_) => None,
     });
-    let ids = direct.clone().map(|planned| planned.recipient.subscriber_id());
+    let direct = planned.clone().flat_map(|planned| &planned.direct);
+    let told = planned.flat_map(|planned| match &planned.others {
+        Others::Told(told) => told.as_slice(),
+        Others::Crowd(_) => &[],
+    });
+    let ids = direct.clone().map(|direct| direct.recipient.subscriber_id());
+    let ids = ids.chain(told.clone().map(|(member, _)| &member.subscriber_id));
     let subscribers = ids.map(|id| layout::subscriber(environment, id).into_parts());
-    let known = direct.filter_map(|planned| planned.read.as_deref());
-    let counters = known.map(|read| layout::message_counters(environment, read.id).into_parts());
+    let known = direct.filter_map(|direct| direct.read.as_deref().map(|read| read.id));
+    let known = known.chain(told.map(|(member, _)| member.id));
+    let counters = known.map(|id| layout::message_counters(environment, id).into_parts());
     Ok(tx.prefetch(&mut subscribers.chain(counters))?)
 }
 
-/// Accepts a trigger. A refusal may leave a part of it in the transaction, which must not be committed.
-/// Another call may have been accepted under the same transaction id since the preparation, unless the
-/// preparation has made the id.
-pub(crate) fn accept(
+// Accepts the only event of a call.
+fn accept_one(
     tx: &mut Tx<'_>,
-    trigger: &Trigger,
+    event: (&Trigger, Prepare),
     prepared: &Prepared,
 ) -> Result<TriggerReceipt> {
-    let planned = match prepared {
-        Prepared::Refused(refusal) => return Err(refusal.clone().into()),
-        Prepared::Settled(receipt) => return receipt_now(tx, receipt),
-        Prepared::Planned(planned) => planned,
-    };
-    if planned.may_be_known
-        && let Some(receipt) = find_receipt(tx, &planned.receipt.transaction_id)?
-    {
-        return Ok(receipt);
+    prefetch(tx, slice::from_ref(prepared))?;
+    accept(tx, event, prepared, &mut Named::default())?.map_err(Error::from)
+}
+
+/// Accepts a trigger, behind those of its call that have named some records. A refusal leaves nothing of it
+/// in the transaction. An error may leave a part, which must not be committed.
+pub(crate) fn accept(
+    tx: &mut Tx<'_>,
+    (trigger, prepare): (&Trigger, Prepare),
+    prepared: &Prepared,
+    named: &mut Named,
+) -> Result<Result<TriggerReceipt, StoredRefusal>> {
+    let again = prepared_again(tx, (trigger, prepare), prepared, named)?;
+    match again.as_ref().unwrap_or(prepared) {
+        Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
+        Prepared::Settled(receipt) => Ok(Ok(receipt.clone())),
+        Prepared::Repeated(id) => Err(Error::not_found(Entity::Event, id)),
+        Prepared::Planned(planned) => {
+            let receipt = notify_all(tx, trigger, planned, named)?;
+            named.add(planned);
+            Ok(Ok(receipt))
+        }
     }
-    notify_all(tx, trigger, planned)
 }
 
 /// The receipt of an accepted trigger. Returns `None` if there is none.
@@ -259,9 +277,11 @@ fn notify_all(
     tx: &mut Tx<'_>,
     trigger: &Trigger,
     planned: &PlannedTrigger,
+    named: &Named,
 ) -> Result<TriggerReceipt> {
     let contexts = contexts::ensure(tx, &planned.named, NamedData::Replaces)?;
-    let actor = planned.actor.as_ref().map(|actor| subscribers::upsert(tx, &actor.to_create()));
+    let actor = planned.actor.as_ref();
+    let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
     let actor = actor.transpose()?;
     let mut receipt = planned.receipt.clone();
     let event = Event {
@@ -275,16 +295,30 @@ fn notify_all(
         now: tx.now(),
     };
     let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
+    let is_changed = |id: &SubscriberId| {
+        named.has(id) || event.actor.is_some_and(|actor| actor.subscriber_id == *id)
+    };
     for planned in &planned.direct {
         let create = planned.recipient.to_create();
-        let subscriber = subscribers::upsert_again(tx, &create, planned.read.as_deref())?;
+        let before = match &planned.read {
+            read if is_changed(&create.subscriber_id) => {
+                let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
+                tx.find_again(&key, read.as_deref())?
+            }
+            read => read.as_ref().map(|read| Arc::clone(read.record())),
+        };
+        let subscriber = subscribers::upsert_known(tx, &create, before)?;
         receipt.notifications.push(notify(tx, &mut log, &event, &subscriber, planned)?);
     }
     let (told, crowd) = match &planned.others {
         Others::Told(told) => (told.as_slice(), None),
         Others::Crowd(crowd) => (&[][..], Some(crowd)),
     };
-    receipt.topics.created -= notify_told(tx, &mut log, &event, told)?;
+    for (member, planned) in told {
+        let id = &member.subscriber_id;
+        let changed = if is_changed(id) { Some(subscribers::get(tx, id)?) } else { None };
+        notify(tx, &mut log, &event, changed.as_ref().unwrap_or(member), planned)?;
+    }
     if let Some(crowd) = crowd {
         let actor_id = actor.as_ref().map(|actor| actor.id);
         begin_fan_out(tx, trigger, (planned, crowd), (&receipt, actor_id))?;
@@ -292,30 +326,6 @@ fn notify_all(
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
     log.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
-}
-
-// Creates the notifications of a small crowd. Returns the number of those who got nothing, since they
-// were deleted after the preparation.
-fn notify_told(
-    tx: &mut Tx<'_>,
-    log: &mut Appender,
-    event: &Event<'_>,
-    told: &[PlannedRecipient],
-) -> Result<usize> {
-    let environment = tx.environment_id();
-    let ids = told.iter().map(|planned| planned.recipient.subscriber_id());
-    tx.prefetch(&mut ids.clone().map(|id| layout::subscriber(environment, id).into_parts()))?;
-    let found = ids.map(|id| subscribers::find(tx, id)).collect::<Result<Vec<_>>>()?;
-    let known = found.iter().flatten().map(|subscriber| subscriber.id);
-    tx.prefetch(&mut known.map(|id| layout::message_counters(environment, id).into_parts()))?;
-    let mut missing = 0;
-    for (planned, subscriber) in told.iter().zip(&found) {
-        match subscriber {
-            Some(subscriber) => drop(notify(tx, log, event, subscriber, planned)?),
-            None => missing += 1,
-        }
-    }
-    Ok(missing)
 }
 
 // Leaves a crowd to tasks.

@@ -10,7 +10,7 @@ use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
-use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Damaged, Removed};
@@ -251,14 +251,13 @@ pub(crate) fn find(view: &dyn View, id: &SubscriberId) -> Result<Option<Subscrib
     Ok(view.find(&layout::subscriber(view.environment_id(), id))?)
 }
 
-/// Creates a subscriber, or changes the one of that id, which was read before.
-pub(crate) fn upsert_again(
+/// Creates a subscriber, or changes the one of that id, which is known.
+pub(crate) fn upsert_known(
     tx: &mut Tx<'_>,
     create: &SubscriberCreate,
-    read: Option<&Kept<Subscriber>>,
+    before: Option<Arc<Subscriber>>,
 ) -> Result<Arc<Subscriber>> {
-    let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
-    match tx.find_again(&key, read)? {
+    match before {
         Some(before) if create.profile == Profile::default() => Ok(before),
         Some(before) => change(tx, &before, create).map(Arc::new),
         None => insert(tx, create).map(Arc::new),

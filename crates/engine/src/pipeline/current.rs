@@ -1,0 +1,113 @@
+//! Preparations in their transaction: whether what they were made from is still as it was read. If another
+//! call has changed it since, the event is prepared again, from what the transaction sees.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use domain::context::ContextKey;
+use domain::ids::SubscriberId;
+use domain::subscriber::Subscriber;
+use domain::trigger::{Trigger, TriggerStatus};
+use store::{Kept, ReadKept, layout};
+
+use super::planned::{Others, PlannedTrigger, Prepared};
+use super::prepare::{Preparation, Prepare};
+use super::trigger::find_receipt;
+use crate::Result;
+use crate::resources::{contexts, subscribers};
+use crate::tx::{Reading, Tx, View};
+
+/// Records that the events of a transaction name so far. What is read of them in the transaction is not what
+/// was read before it, as these events have changed them.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    subscribers: HashSet<SubscriberId>,
+    contexts: HashSet<ContextKey>,
+    /// `true` if an event was prepared again. Those behind it were prepared to come after what it was before.
+    is_other: bool,
+}
+
+impl Named {
+    /// Returns `true` if an event has named a subscriber.
+    pub(crate) fn has(&self, id: &SubscriberId) -> bool {
+        self.subscribers.contains(id)
+    }
+
+    /// Notes the records that an event names.
+    pub(crate) fn add(&mut self, planned: &PlannedTrigger) {
+        let direct = planned.direct.iter().map(|direct| &direct.recipient);
+        let all = direct.chain(planned.actor.iter().map(|(actor, _)| actor));
+        self.subscribers.extend(all.map(|recipient| recipient.subscriber_id().clone()));
+        self.contexts.extend(planned.named.iter().map(|context| context.key.clone()));
+    }
+}
+
+/// Returns another preparation of an event, if the first one is not that of the transaction.
+pub(crate) fn prepared_again(
+    tx: &Tx<'_>,
+    (trigger, prepare): (&Trigger, Prepare),
+    prepared: &Prepared,
+    named: &mut Named,
+) -> Result<Option<Prepared>> {
+    let (id, may_be_known) = match prepared {
+        Prepared::Refused(_) => return Ok(None),
+        // It has no effect, and so no record.
+        Prepared::Settled(receipt) if receipt.status != TriggerStatus::Processed => {
+            return Ok(None);
+        }
+        Prepared::Settled(receipt) => (&receipt.transaction_id, true),
+        Prepared::Repeated(id) => (id, true),
+        Prepared::Planned(planned) => (&planned.receipt.transaction_id, planned.may_be_known),
+    };
+    if may_be_known && let Some(receipt) = find_receipt(tx, id)? {
+        return Ok(Some(Prepared::Settled(receipt)));
+    }
+    if let Prepared::Planned(planned) = prepared
+        && !named.is_other
+        && is_current(tx, planned, named)?
+    {
+        return Ok(None);
+    }
+    named.is_other = true;
+    let view = Reading { engine: tx.draft.engine, home: tx.home, snapshot: &*tx.draft.writer };
+    prepare(&mut Preparation::new(&view, tx.draft.made, tx.now()), trigger, Some(id)).map(Some)
+}
+
+// Returns `true` if the records that a plan was made from, and that its transaction changes or shows, are as
+// they were read.
+fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &Named) -> Result<bool> {
+    let direct = planned.direct.iter().map(|direct| (&direct.recipient, &direct.read));
+    let actor = planned.actor.iter().map(|(actor, read)| (actor, read));
+    for (recipient, read) in direct.chain(actor) {
+        let id = recipient.subscriber_id();
+        if !named.has(id) && !is_as_read(tx, id, read.as_deref())? {
+            return Ok(false);
+        }
+    }
+    for (context, read) in planned.named.iter().zip(&planned.contexts) {
+        let key = &context.key;
+        if !named.contexts.contains(key) && contexts::find(tx, key)? != *read {
+            return Ok(false);
+        }
+    }
+    let told = match &planned.others {
+        Others::Told(told) => told.as_slice(),
+        Others::Crowd(_) => &[],
+    };
+    for (member, _) in told {
+        let id = &member.subscriber_id;
+        if !named.has(id) && subscribers::find(tx, id)?.as_ref() != Some(member) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_as_read(tx: &Tx<'_>, id: &SubscriberId, read: Option<&Kept<Subscriber>>) -> Result<bool> {
+    let found = tx.find_again(&layout::subscriber(tx.environment_id(), id), read)?;
+    Ok(match (found, read) {
+        (Some(found), Some(read)) => Arc::ptr_eq(&found, read.record()),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    })
+}
