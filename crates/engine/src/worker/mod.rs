@@ -22,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The settings of a [`Worker`].
 #[derive(Debug)]
+#[must_use = "`start` starts the worker"]
 pub struct WorkerBuilder {
     engine: Engine,
     threads: NonZeroUsize,
@@ -35,7 +36,8 @@ pub struct WorkerBuilder {
 /// ones: at most 32, or 256 if they are short. Errors of the store and panics of the host's code are
 /// counted, and the thread goes on after a pause of up to one second.
 ///
-/// A worker that is dropped stops as by [`stop`](Self::stop) with five seconds.
+/// A worker that is dropped stops as by [`stop`](Self::stop) with five seconds. Keep it as long as it
+/// is to work: `engine.worker().start()?;` stops it at once, and the compiler warns of it.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,6 +67,7 @@ pub struct WorkerBuilder {
 /// # }
 /// ```
 #[derive(Debug)]
+#[must_use = "a worker that is dropped stops: bind it, as in `let worker = ...`"]
 pub struct Worker {
     engine: Engine,
     shared: Arc<Shared>,
@@ -93,7 +96,6 @@ impl Engine {
 impl WorkerBuilder {
     /// Sets the number of threads: 1 at least, which is the default. Each of them calls one provider
     /// at a time.
-    #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN), ..self }
     }
