@@ -301,6 +301,30 @@ fn pages_go_on_behind_their_cursor() {
     });
 }
 
+/// A cursor leaves out what is in front of it. A limit is that of a page.
+#[test]
+fn a_call_about_all_dead_letters_that_match_takes_a_cursor_and_no_limit() {
+    on_both(|world| {
+        prepared(&world);
+        let ids = [refused(&world), refused(&world), refused(&world)];
+        let dead_letters = world.env.dead_letters();
+        let limited = DeadLetterQuery::default().limit(1);
+        let refusal =
+            "422 `limit` must not be given: this call is about all that match, not about a page";
+        world.refuses(refusal, || dead_letters.count(&limited));
+        world.refuses(refusal, || dead_letters.redrive_matching(&limited));
+        world.refuses(refusal, || dead_letters.discard_matching(&limited));
+
+        let first = dead_letters.list(&limited).unwrap().next.unwrap();
+        let behind = DeadLetterQuery::default().cursor(first);
+        assert_eq!(dead_letters.count(&behind).unwrap(), 2);
+        assert_eq!(dead_letters.discard_matching(&behind).unwrap(), 2);
+        assert_eq!(only(letters(&world, json!({}))).notification_id, ids[0]);
+        assert_eq!(dead_letters.redrive_matching(&behind).unwrap(), 0);
+        assert_eq!(dead_letters.count(&DeadLetterQuery::default()).unwrap(), 1);
+    });
+}
+
 /// More than one transaction changes. What fails meanwhile stays.
 #[test]
 fn many_are_redriven_and_discarded() {
@@ -313,7 +337,7 @@ fn many_are_redriven_and_discarded() {
         world.outbox.refuse_next(SendError::permanent("no"));
         let text = world.notify("text", "ada");
         assert_eq!(world.run_due().failed, 121);
-        let mails: DeadLetterQuery = parsed(json!({ "templates": ["mail"], "limit": 1 }));
+        let mails: DeadLetterQuery = parsed(json!({ "templates": ["mail"] }));
 
         assert_eq!(
             world.interrupted(1, || world.env.dead_letters().redrive_matching(&mails)).ok(),

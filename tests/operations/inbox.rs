@@ -109,9 +109,10 @@ fn only_in_app_messages_are_in_the_inbox() {
 
         let list = |query: Value| world.env.inbox(id("ada")).unwrap().list(&parsed(query)).unwrap();
 
-        for query in [json!({}), json!({ "channel": "email" }), json!({ "channel": "in_app" })] {
+        for query in [json!({}), json!({ "channel": "in_app" })] {
             assert_eq!(names(&list(query).data, |message| message.channel), ["in_app"]);
         }
+        assert_eq!(list(json!({ "channel": "email" })).data, []);
         assert_eq!(names(&world.messages("ada"), |message| message.channel), ["email", "in_app"]);
         assert_eq!(counts(&world, "ada"), InboxCounts::new(1, 1));
     });
@@ -374,10 +375,11 @@ fn all_messages_that_match_are_marked() {
         world.notify("hi", "bob");
         let inbox = world.env.inbox("ada").unwrap();
         let oldest = world.inbox("ada").pop().unwrap().transaction_id;
-        let of_one = json!({ "transactionId": oldest, "channel": "email", "limit": 1 });
+        let of_one = json!({ "transactionId": oldest, "channel": "in_app" });
         for (query, mark_as, changed, unseen, unread) in [
             (json!({}), MarkAs::Seen, 3, 0, 3),
             (of_one, MarkAs::Read, 1, 0, 2),
+            (json!({ "channel": "sms" }), MarkAs::Unread, 0, 0, 2),
             (json!({ "read": true }), MarkAs::Unseen, 1, 1, 3),
             (json!({ "read": false }), MarkAs::Read, 3, 0, 0),
             (json!({}), MarkAs::Read, 0, 0, 0),
@@ -448,5 +450,72 @@ fn a_large_inbox_is_marked_in_steps() {
         assert_eq!(inbox.delete_matching(&archived).unwrap(), 252);
         assert_eq!(world.messages("ada"), []);
         check_indexes(&world.store);
+    });
+}
+
+/// An inbox has in-app messages, whatever its subscriber has on other channels.
+#[test]
+fn a_query_for_another_channel_matches_nothing_in_an_inbox() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.active_integration("sms", "twilio");
+        world.workflow_of("text", &[sms()]);
+        world.subscriber(json!({ "subscriberId": "ada", "phone": "1" }));
+        world.notify("hi", "ada");
+        world.notify("text", "ada");
+        world.run_due();
+        let inbox = world.env.inbox("ada").unwrap();
+        let of = |channel| MessageQuery::default().channel(channel);
+        let later = world.clock.now().after(Duration::from_secs(60));
+        for channel in [Channel::Sms, Channel::Email] {
+            let (other, done) = (of(channel), of(channel).archived());
+            assert_eq!(inbox.list(&other).unwrap().data, []);
+            assert_eq!(inbox.list(&other).unwrap().total, Total::Exactly(0));
+            assert_eq!(inbox.count(&other).unwrap(), Total::Exactly(0));
+            assert_eq!(inbox.mark_matching(&other, MarkAs::Read).unwrap(), 0);
+            assert_eq!(inbox.archive_matching(&other).unwrap(), 0);
+            assert_eq!(inbox.unarchive_matching(&done).unwrap(), 0);
+            assert_eq!(inbox.snooze_matching(&other, later).unwrap(), 0);
+            assert_eq!(inbox.unsnooze_matching(&other).unwrap(), 0);
+            assert_eq!(inbox.delete_matching(&other).unwrap(), 0);
+        }
+        assert_eq!(world.messages("ada").len(), 2);
+        assert_eq!(inbox.count(&of(Channel::InApp)).unwrap(), Total::Exactly(1));
+        assert_eq!(inbox.delete_matching(&of(Channel::InApp)).unwrap(), 1);
+        assert_eq!(world.messages("ada").len(), 1);
+    });
+}
+
+/// One row per part of a page.
+#[test]
+fn a_call_about_all_messages_that_match_takes_no_page() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+        world.notify("hi", "ada");
+        let inbox = world.env.inbox("ada").unwrap();
+        let later = world.clock.now().after(Duration::from_secs(60));
+        let cursor = inbox.list(&MessageQuery::default().limit(1)).unwrap().next.unwrap();
+        for (part, value) in [
+            ("after", json!(cursor)),
+            ("before", json!(cursor)),
+            ("limit", json!(1)),
+            ("orderBy", json!("_id")),
+            ("orderDirection", json!("ASC")),
+            ("includeCursor", json!(true)),
+        ] {
+            let query: MessageQuery = parsed(json!({ part: value }));
+            inbox.list(&query).unwrap();
+            let refusal = format!(
+                "422 `{part}` must not be given: this call is about all that match, not about a page"
+            );
+            world.refuses(&refusal, || inbox.count(&query));
+            world.refuses(&refusal, || inbox.mark_matching(&query, MarkAs::Read));
+            world.refuses(&refusal, || inbox.archive_matching(&query));
+            world.refuses(&refusal, || inbox.unarchive_matching(&query));
+            world.refuses(&refusal, || inbox.snooze_matching(&query, later));
+            world.refuses(&refusal, || inbox.unsnooze_matching(&query));
+            world.refuses(&refusal, || inbox.delete_matching(&query));
+        }
     });
 }

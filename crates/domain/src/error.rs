@@ -184,6 +184,9 @@ pub enum Reason {
         /// Message of the reader.
         problem: String,
     },
+    /// The call has no pages: it is about all items that match.
+    #[error("must not be given: this call is about all that match, not about a page")]
+    NoPages,
     /// The value is valid, but the engine does not support it.
     #[error("is not supported by this version")]
     Unsupported,

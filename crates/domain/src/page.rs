@@ -225,6 +225,23 @@ impl PageQuery {
         let direction = self.order_direction.unwrap_or(Direction::Descending);
         Ok(PageRequest { list, place, limit, order_by, direction })
     }
+
+    /// Refuses each part that is given, for a call without pages.
+    #[doc(hidden)]
+    pub fn check_absent(&self) -> Result<(), Invalid> {
+        let Self { after, before, limit, order_by, order_direction, include_cursor } = self;
+        absent("after", after.is_some())?;
+        absent("before", before.is_some())?;
+        absent("limit", limit.is_some())?;
+        absent("orderBy", order_by.is_some())?;
+        absent("orderDirection", order_direction.is_some())?;
+        absent("includeCursor", *include_cursor)
+    }
+}
+
+/// Refuses `field` in the query of a call without pages.
+pub(crate) fn absent(field: &str, is_given: bool) -> Result<(), Invalid> {
+    if is_given { Err(Invalid::new(field, Reason::NoPages)) } else { Ok(()) }
 }
 
 /// Checks the size of a page.

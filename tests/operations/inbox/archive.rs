@@ -112,11 +112,13 @@ fn messages_that_match_are_archived_and_deleted() {
         let archive = |query: &MessageQuery| inbox.archive_matching(query).unwrap();
         let restore = |query: &MessageQuery| inbox.unarchive_matching(query).unwrap();
         let delete = |query: &MessageQuery| inbox.delete_matching(query).unwrap();
+        let unarchived: MessageQuery = crate::world::parsed(json!({ "archived": false }));
         let oldest = MessageQuery::default()
             .transaction_id(world.messages("ada")[4].transaction_id.clone())
             .unwrap();
-        let rows: [(Change<'_>, &MessageQuery, usize, usize, usize); 8] = [
+        let rows: [(Change<'_>, &MessageQuery, usize, usize, usize); 9] = [
             (&archive, &read, 2, 3, 2),
+            (&restore, &unarchived, 0, 3, 2),
             (&archive, &read, 0, 3, 2),
             (&restore, &oldest, 1, 4, 1),
             (&delete, &oldest, 1, 3, 1),

@@ -150,6 +150,13 @@ impl DeadLetterQuery {
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }
 
+    /// Checks the query of a call about all dead letters that match.
+    #[doc(hidden)]
+    pub fn check_unpaged(&self) -> Result<(), Invalid> {
+        self.check()?;
+        page::absent("limit", self.limit.is_some())
+    }
+
     /// Returns `true` if the facts meet the conditions on the channel, the reason and the time. The
     /// caller checks those on workflows and integrations, which have names.
     #[doc(hidden)]

@@ -64,6 +64,7 @@ impl Reason {
             | Self::OutOfRange { .. }
             | Self::TooDeep { .. }
             | Self::Repeated
+            | Self::NoPages
             | Self::Unsupported) => same,
         }
     }

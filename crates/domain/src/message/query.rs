@@ -15,7 +15,8 @@ use crate::vocabulary::{Channel, Severity};
 /// Query of the messages of a subscriber, newest first. A message must meet every condition that is
 /// set.
 ///
-/// In an inbox, a query without `archived` and `snoozed` is about messages that are neither.
+/// In an inbox, a query without `archived` and `snoozed` is about messages that are neither. All of its
+/// messages are of the channel `in_app`, so a query for another channel matches none.
 ///
 /// Conditions on the channel, on `read`, `seen`, `archived` and `snoozed` cost nothing. The other
 /// ones are checked message by message: a page looks at 1,000 messages at most. It may therefore
@@ -84,12 +85,19 @@ impl MessageQuery {
         at_most_items("templates", &self.templates, Self::MAX_VALUES)
     }
 
-    /// Returns the query of an inbox.
+    /// Checks the query of a call about all messages that match.
+    #[doc(hidden)]
+    pub fn check_unpaged(&self) -> Result<(), Invalid> {
+        self.check()?;
+        self.page.check_absent()
+    }
+
+    /// Returns the query of an inbox, which has in-app messages only.
     #[doc(hidden)]
     #[must_use]
     pub fn in_inbox(&self) -> Self {
         Self {
-            channel: Some(Channel::InApp),
+            channel: Some(self.channel.unwrap_or(Channel::InApp)),
             archived: Some(self.archived.unwrap_or(false)),
             snoozed: Some(self.snoozed.unwrap_or(false)),
             ..self.clone()
@@ -138,6 +146,14 @@ impl MessageQuery {
         if !shelves.contains(&Shelf::Sent) {
             (rest.channel, rest.read, rest.seen) = (None, None, None);
         }
+        (shelves, rest)
+    }
+
+    /// Returns the same for an inbox. A query for another channel has no shelves there.
+    #[doc(hidden)]
+    pub fn inbox_shelves(&self) -> (Vec<Shelf>, Self) {
+        let (mut shelves, rest) = self.in_inbox().shelves();
+        shelves.retain(|shelf| shelf.is_inbox());
         (shelves, rest)
     }
 

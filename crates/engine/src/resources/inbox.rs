@@ -8,11 +8,11 @@ mod snooze;
 use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId};
 use domain::message::{InboxCounts, MarkAs, Message, MessageCounters, MessageQuery};
-use domain::page::{ListKind, Page, PageQuery, Total};
+use domain::page::{ListKind, Page, Total};
 use domain::vocabulary::Severity;
 use store::layout;
 
-use crate::resources::messages::{self, Messages};
+use crate::resources::messages::{self, Asked, Messages};
 use crate::resources::subscribers;
 use crate::tx::View;
 use crate::{Result, Scope};
@@ -47,8 +47,9 @@ pub struct Inbox<'s> {
 }
 
 impl Inbox<'_> {
-    /// A page of the messages in the inbox, newest first by default. The channel of the query is
-    /// ignored. Without `archived` and `snoozed` in the query, these are messages that are neither.
+    /// A page of the messages in the inbox, newest first by default. Without `archived` and `snoozed` in
+    /// the query, these are messages that are neither. A query for another channel than `in_app` matches
+    /// none.
     ///
     /// # Errors
     ///
@@ -56,11 +57,10 @@ impl Inbox<'_> {
     /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long, or if its page
     /// cannot be used.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
-        let query = query.in_inbox();
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.list", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
-            messages::page(view, list, &subscriber, &query)
+            messages::page(view, list, &subscriber, &Asked::of_inbox(query))
         })
     }
 
@@ -92,20 +92,20 @@ impl Inbox<'_> {
         self.counted(|counters| counters.of_severity(severity))
     }
 
-    /// Returns the number of messages that match `query`, whose page and channel are not used. It
-    /// is exact if counters tell it: for queries of `read`, `seen`, `archived` and `snoozed`, and
-    /// for unread messages also by one tag or one severity. For other queries, at most 1,000
-    /// messages are looked at.
+    /// Returns the number of messages that match `query`. It is exact if counters tell it: for queries
+    /// of `read`, `seen`, `archived` and `snoozed`, and for unread messages also by one tag or one
+    /// severity. For other queries, at most 1,000 messages are looked at.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list).
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long, or if the query has
+    /// a part of a page, such as a limit.
     pub fn count(&self, query: &MessageQuery) -> Result<Total> {
-        let query = query.in_inbox().page(PageQuery::default());
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.count", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
-            messages::count(view, list, &subscriber, &query)
+            messages::count(view, list, &subscriber, &Asked::of_inbox(query))
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId, TaskId};
-use domain::message::{DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageQuery};
+use domain::message::{DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageQuery, Shelf};
 use domain::page::{ListId, ListKind, Page, Total};
 use domain::subscriber::Subscriber;
 use domain::task::Task;
@@ -65,7 +65,7 @@ impl Messages<'_> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("messages.list", |view| {
             let subscriber = subscribers::get(view, subscriber)?;
-            let mut page = page(view, list, &subscriber, query)?;
+            let mut page = page(view, list, &subscriber, &Asked::of_all(query))?;
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
                 message.template = template(view, message)?;
@@ -176,11 +176,11 @@ pub(crate) fn page(
     view: &dyn View,
     list: ListId,
     subscriber: &Subscriber,
-    query: &MessageQuery,
+    asked: &Asked<'_>,
 ) -> Result<Page<Message>> {
-    query.check()?;
-    let request = query.page.check(list.within(subscriber.id), MessageQuery::ORDERS)?;
-    let selected = Selected::by(view, subscriber, query)?;
+    asked.query.check()?;
+    let request = asked.query.page.check(list.within(subscriber.id), MessageQuery::ORDERS)?;
+    let selected = Selected::by(view, subscriber, asked)?;
     let matches = |message: &Message| selected.rest.matches(message);
     let is_filtered = selected.rest.is_filtered();
     let list = selected.list().of_records(is_filtered, &matches);
@@ -196,38 +196,59 @@ pub(crate) fn count(
     view: &dyn View,
     list: ListId,
     subscriber: &Subscriber,
-    query: &MessageQuery,
+    asked: &Asked<'_>,
 ) -> Result<Total> {
-    query.check()?;
-    let request = query.page.check(list, MessageQuery::ORDERS)?;
-    let selected = Selected::by(view, subscriber, query)?;
+    asked.query.check_unpaged()?;
+    let request = asked.query.page.check(list, MessageQuery::ORDERS)?;
+    let selected = Selected::by(view, subscriber, asked)?;
     let matches = |message: &Message| selected.rest.matches(message);
     let list = selected.list().of_records(true, &matches);
     Ok(view.total(&list, &request, selected.bounds)?)
 }
 
-// Messages that a query selects.
-struct Selected {
-    // Lists of shelves, with their lengths.
-    lists: Vec<(layout::MessageList, usize)>,
+/// A query of messages, with the shelves that it is about.
+pub(crate) struct Asked<'q> {
+    query: &'q MessageQuery,
+    shelves: Vec<Shelf>,
     // Conditions that their messages may not meet.
     rest: MessageQuery,
+}
+
+impl<'q> Asked<'q> {
+    /// A query of the messages on all channels.
+    pub(crate) fn of_all(query: &'q MessageQuery) -> Self {
+        let (shelves, rest) = query.shelves();
+        Self { query, shelves, rest }
+    }
+
+    /// A query of the messages in an inbox.
+    pub(crate) fn of_inbox(query: &'q MessageQuery) -> Self {
+        let (shelves, rest) = query.inbox_shelves();
+        Self { query, shelves, rest }
+    }
+}
+
+// Messages that a query selects.
+struct Selected<'q> {
+    // Lists of shelves, with their lengths.
+    lists: Vec<(layout::MessageList, usize)>,
+    rest: &'q MessageQuery,
     bounds: Bounds,
 }
 
-impl Selected {
-    fn by(view: &dyn View, subscriber: &Subscriber, query: &MessageQuery) -> Result<Self> {
+impl<'q> Selected<'q> {
+    fn by(view: &dyn View, subscriber: &Subscriber, asked: &'q Asked<'_>) -> Result<Self> {
         let (environment, owner) = (view.environment_id(), subscriber.id);
         let counters = counters::find(view, &layout::message_counters(environment, owner))?;
-        let (shelves, rest) = query.shelves();
+        let Asked { shelves, rest, .. } = asked;
         let bounds = Bounds {
             scanned: MessageQuery::MAX_SCANNED,
-            total: counters.exactly(&shelves, &rest),
-            at_most: counters.at_most(&shelves, &rest),
+            total: counters.exactly(shelves, rest),
+            at_most: counters.at_most(shelves, rest),
         };
         let lists = shelves
-            .into_iter()
-            .map(|shelf| (layout::message_list(environment, owner, shelf), counters.on(shelf)));
+            .iter()
+            .map(|shelf| (layout::message_list(environment, owner, *shelf), counters.on(*shelf)));
         Ok(Self { lists: lists.collect(), rest, bounds })
     }
 

@@ -119,13 +119,14 @@ impl Notifications<'_> {
         })
     }
 
-    /// Returns the number of notifications that match `query`, on all pages.
+    /// Returns the number of notifications that match `query`.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list).
+    /// As [`list`](Self::list); [`Error::Invalid`], if the query has a limit or another page than the
+    /// first one.
     pub fn count(&self, query: &NotificationQuery) -> Result<u64> {
-        query.check()?;
+        query.check_unpaged()?;
         self.scope.read("notifications.count", |view| Search::of(view, query)?.count())
     }
 

@@ -32,22 +32,22 @@ struct Run {
 /// Many dead letters: more than 50, or more than 4 MiB, take several transactions. Dead letters that
 /// come meanwhile stay as they are. A call that fails on its way can be made again, and goes on.
 impl DeadLetters<'_> {
-    /// [Redrives](Self::redrive) the dead letters that match `query`, whose limit is not used.
-    /// Returns their number. Those whose message was deleted stay in the list.
+    /// [Redrives](Self::redrive) the dead letters that match `query`. With a cursor, those in front of
+    /// it stay. Returns their number. Those whose message was deleted stay in the list.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list).
+    /// As [`list`](Self::list); [`Error::Invalid`](crate::Error::Invalid), if the query has a limit.
     pub fn redrive_matching(&self, query: &DeadLetterQuery) -> Result<usize> {
         self.change("dead_letters.redrive_matching", query, Change::Redrive)
     }
 
     /// Removes the dead letters that match `query` from the list, as [`discard`](Self::discard)
-    /// does. Returns their number.
+    /// does. With a cursor, those in front of it stay. Returns their number.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list).
+    /// As [`redrive_matching`](Self::redrive_matching).
     pub fn discard_matching(&self, query: &DeadLetterQuery) -> Result<usize> {
         self.change("dead_letters.discard_matching", query, Change::Discard)
     }
@@ -60,7 +60,7 @@ impl DeadLetters<'_> {
     ) -> Result<usize> {
         let run = Run { behind: query.cursor, ..Run::default() };
         self.scope.write_in_steps(operation, query, run, |tx, run| {
-            query.check()?;
+            query.check_unpaged()?;
             run.next(tx, query, change)
         })
     }

@@ -79,10 +79,10 @@ impl<'q> Selection<'q> {
         Ok(found)
     }
 
-    /// Returns the number of all dead letters that are selected.
+    /// Returns the number of all dead letters that are selected, behind the cursor of the query.
     pub(super) fn count(&self, view: &dyn View) -> Result<u64> {
         let mut count = 0;
-        let range = layout::dead_letters_behind(view.environment_id(), None);
+        let range = layout::dead_letters_behind(view.environment_id(), self.query.cursor);
         view.scan_bytes(&range, Order::Ascending, None, &mut |entry, _| {
             count += u64::from(layout::letter_of(entry).is_some_and(|facts| self.has(&facts)));
             ControlFlow::Continue(())

@@ -69,12 +69,12 @@ impl Inbox<'_> {
         self.change("inbox.mark_all", &MessageQuery::default(), Change::Edit(Edit::Mark(mark_as)))
     }
 
-    /// The same for the messages that match `query`, whose page and channel are not used.
+    /// The same for the messages that match `query`.
     ///
     /// # Errors
     ///
     /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid), if a list in the
-    /// query is too long.
+    /// query is too long, or if the query has a part of a page, such as a limit.
     pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<usize> {
         self.change("inbox.mark_matching", query, Change::Edit(Edit::Mark(mark_as)))
     }
@@ -111,7 +111,8 @@ impl Inbox<'_> {
     ///
     /// As [`mark_matching`](Self::mark_matching).
     pub fn unarchive_matching(&self, query: &MessageQuery) -> Result<usize> {
-        let archived = query.clone().archived();
+        let mut archived = query.clone();
+        archived.archived.get_or_insert(true);
         self.change("inbox.unarchive_matching", &archived, Change::Edit(Edit::Unarchive))
     }
 
@@ -133,7 +134,8 @@ impl Inbox<'_> {
     ///
     /// As [`mark_matching`](Self::mark_matching).
     pub fn unsnooze_matching(&self, query: &MessageQuery) -> Result<usize> {
-        let snoozed = query.clone().snoozed();
+        let mut snoozed = query.clone();
+        snoozed.snoozed.get_or_insert(true);
         self.change("inbox.unsnooze_matching", &snoozed, Change::Edit(Edit::Unsnooze))
     }
 
@@ -156,7 +158,7 @@ impl Inbox<'_> {
         let arguments = (&self.subscriber, query, change);
         let run = Run::new(query, change);
         self.scope.write_in_steps(operation, arguments, run, |tx, run| {
-            query.check()?;
+            query.check_unpaged()?;
             if let Change::Edit(Edit::Snooze(until)) = change {
                 Message::check_snooze(until, tx.now())?;
             }
@@ -168,7 +170,7 @@ impl Inbox<'_> {
 
 impl Run {
     fn new(query: &MessageQuery, change: Change) -> Self {
-        let (mut shelves, filter) = query.in_inbox().shelves();
+        let (mut shelves, filter) = query.inbox_shelves();
         if let Change::Edit(edit) = change {
             // A snooze that is moved leaves its message where it is.
             let moves = matches!(edit, Edit::Snooze(_));
