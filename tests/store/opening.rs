@@ -34,6 +34,56 @@ fn an_empty_database_becomes_a_store() {
     assert_eq!(check_whole(&RedbStore::open(&path).unwrap()), ["ada"]);
 }
 
+/// No file, an empty one and an empty database, each alone and with a log beside it.
+#[test]
+fn a_store_that_is_not_there_is_not_created_if_it_is_to_exist() {
+    let existing = RedbOptions { create: false, ..RedbOptions::default() };
+    let empty = database(|path| drop(Database::create(path).unwrap()));
+    for left in [None, Some(Vec::new()), Some(empty)] {
+        for log in [None, Some("a log")] {
+            let (folder, path) = place();
+            let beside = folder.path().join("store.redb-log");
+            if let Some(left) = &left {
+                fs::write(&path, left).unwrap();
+            }
+            if let Some(log) = log {
+                fs::write(&beside, log).unwrap();
+            }
+
+            let error = RedbStore::open_with(&path, &existing).unwrap_err();
+
+            assert!(matches!(&error, Error::NoStore { .. }), "{error:?}");
+            let text = format!("there is no notification store at `{}`", path.display());
+            assert_eq!(error.to_string(), text);
+            assert!(!error.is_retryable());
+            assert!(fs::read(&path).ok() == left, "the file was changed");
+            assert_eq!(fs::read_to_string(&beside).ok().as_deref(), log);
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_to_exist_is_opened_with_its_log() {
+    let (folder, path) = place();
+    let existing = RedbOptions { create: false, ..RedbOptions::default() };
+    let beside = folder.path().join("store.redb-log");
+    let store = RedbStore::open(&path).unwrap();
+    write_five(&store, "ada").unwrap();
+    assert!(beside.exists());
+    for (from, to) in [(&path, "copy.redb"), (&beside, "copy.redb-log")] {
+        fs::copy(from, folder.path().join(to)).unwrap();
+    }
+    drop(store);
+
+    assert_eq!(check_whole(&RedbStore::open_with(&path, &existing).unwrap()), ["ada"]);
+    let crashed = folder.path().join("copy.redb");
+    assert_eq!(check_whole(&RedbStore::open_with(&crashed, &existing).unwrap()), ["ada"]);
+
+    let nowhere = folder.path().join("missing").join("store.redb");
+    let error = RedbStore::open_with(&nowhere, &existing).unwrap_err();
+    assert!(matches!(&error, Error::NoFolder { .. }), "{error:?}");
+}
+
 #[test]
 fn what_is_not_ours_is_refused_and_left_alone() {
     check_foreign(b"Dear diary,");

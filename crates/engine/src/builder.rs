@@ -21,6 +21,8 @@ use domain::time::Timestamp;
 use domain::translation::Translation;
 use domain::unsubscribe::UnsubscribeLinks;
 use domain::workflow::Workflow;
+#[cfg(feature = "redb")]
+use store::redb::{RedbOptions, RedbStore};
 use store::sealing::{Keyring, Sealable};
 use store::{Decoded, Fork, Store, Table, layout};
 
@@ -482,7 +484,25 @@ impl Builder {
     /// key of that id.
     #[cfg(feature = "redb")]
     pub fn open(self, path: impl AsRef<std::path::Path>) -> crate::Result<Engine> {
-        let engine = self.build(store::redb::RedbStore::open(path)?);
+        self.on(RedbStore::open(path)?)
+    }
+
+    /// The same for a file that must have a store: none is created.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); [`NoStore`](store::Error::NoStore), if the file does not exist or is
+    /// empty.
+    #[cfg(feature = "redb")]
+    pub fn open_existing(self, path: impl AsRef<std::path::Path>) -> crate::Result<Engine> {
+        let options = RedbOptions { create: false, ..RedbOptions::default() };
+        self.on(RedbStore::open_with(path, &options)?)
+    }
+
+    // An engine whose keys are those of the store.
+    #[cfg(feature = "redb")]
+    fn on(self, store: RedbStore) -> crate::Result<Engine> {
+        let engine = self.build(store);
         if let Some(sealable) = &engine.parts.sealable {
             sealable.check()?;
         }

@@ -100,7 +100,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Returns an engine on the file at `path`. A missing file is created.
+    /// Returns an engine on the file at `path`. A missing file is created, see
+    /// [`open_existing`](Self::open_existing).
     ///
     /// # Errors
     ///
@@ -109,6 +110,18 @@ impl Engine {
     #[cfg(feature = "redb")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         Self::builder().open(path)
+    }
+
+    /// Returns an engine on the file at `path`, which must have a store, as for a tool that looks at
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); [`NoStore`](::store::Error::NoStore), if the file does not exist or is
+    /// empty.
+    #[cfg(feature = "redb")]
+    pub fn open_existing(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Self::builder().open_existing(path)
     }
 
     /// Returns an engine that keeps its records in memory until it is dropped.

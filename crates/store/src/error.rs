@@ -56,6 +56,13 @@ pub enum Error {
         folder: PathBuf,
     },
 
+    /// The file does not exist or is empty, and none is to be created.
+    #[error("there is no notification store at `{path}`")]
+    NoStore {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// The operating system does not let the file be read and written.
     #[error("`{path}` cannot be opened: {source}")]
     Unopenable {
@@ -228,6 +235,7 @@ impl Error {
             | Error::Backend { .. } => true,
             Error::Corrupt { .. }
             | Error::NoFolder { .. }
+            | Error::NoStore { .. }
             | Error::Unopenable { .. }
             | Error::AlreadyOpen { .. }
             | Error::NotOurs { .. }

@@ -61,6 +61,9 @@ pub struct RedbStore(GroupCommit<Logged>);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedbOptions {
+    /// `true` to create a store if the file does not exist or is empty, which is the default. Tools that
+    /// look at a store set `false`, so that a wrong path is refused with [`Error::NoStore`].
+    pub create: bool,
     /// Size of the cache of pages, in bytes; 64 MiB by default.
     pub cache_bytes: usize,
     /// `true` to check every page of the file on opening; `false` by default. Without the check a
@@ -96,7 +99,7 @@ pub enum AppliedBy {
 impl Default for RedbOptions {
     fn default() -> Self {
         let log = Some(LogOptions::default());
-        Self { cache_bytes: 64 << 20, verify: false, log, discard_damaged_log: false }
+        Self { create: true, cache_bytes: 64 << 20, verify: false, log, discard_damaged_log: false }
     }
 }
 
@@ -116,12 +119,13 @@ impl RedbStore {
         Self::open_with(path, &RedbOptions::default())
     }
 
-    /// Opens the file at `path`, or creates it. If `path` is a link, the log is beside the file that
-    /// it leads to.
+    /// Opens the file at `path`, or creates it unless [`create`](RedbOptions::create) is `false`. If
+    /// `path` is a link, the log is beside the file that it leads to.
     ///
     /// # Errors
     ///
-    /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::Unopenable`] if the
+    /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::NoStore`] if the file does
+    /// not exist or is empty, and is not to be created; [`Error::Unopenable`] if the
     /// operating system refuses for another reason; [`Error::AlreadyOpen`] if the file is
     /// open already; [`Error::NotOurs`], [`Error::NewerFormat`], [`Error::OlderFormat`] or
     /// [`Error::Damaged`] if this version cannot use the file or its log; [`Error::LogMissing`] or
@@ -130,7 +134,7 @@ impl RedbStore {
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         let path = path.as_ref();
         let log = log::name(path);
-        if !path.exists() {
+        if options.create && !path.exists() {
             // A file whose log cannot be made is not made either.
             match log.try_exists() {
                 Ok(true) => return Err(Error::ForeignLog { path: path.to_owned(), log }),
@@ -140,8 +144,17 @@ impl RedbStore {
                 Ok(false) | Err(_) => {}
             }
         }
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|source| Error::of_opening(path, source))?;
+        let mut how = File::options();
+        let file = how.read(true).write(true).create(options.create).truncate(false).open(path);
+        let file = file.map_err(|source| {
+            let is_missing = source.kind() == ErrorKind::NotFound;
+            match Error::of_opening(path, source) {
+                Error::Unopenable { path, .. } if is_missing && !options.create => {
+                    Error::NoStore { path }
+                }
+                error => error,
+            }
+        })?;
         // The log is made and removed by its path while the store is open. It stays beside the file
         // if the process changes its folder, or if a link on the way is set to another folder.
         let path = path.canonicalize().map_err(|source| Error::of_opening(path, source))?;

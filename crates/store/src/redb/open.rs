@@ -56,6 +56,9 @@ fn examine(
     let identity = attempt("identify the file", || meta::identify(database));
     let (note, is_blank) = match identity.map_err(|failure| failure.at(path))? {
         Identity::Ours => (attempt("identify the file", || meta::note(database)), false),
+        Identity::Blank if !options.create => {
+            return Err(Error::NoStore { path: path.to_owned() });
+        }
         Identity::Blank => (Ok(Note::default()), true),
         Identity::Newer { found } => {
             return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
