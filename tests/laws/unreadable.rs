@@ -424,6 +424,21 @@ fn a_key_of_a_damaged_environment_is_revoked() {
     assert!(left.iter().all(|one| one.id != created.record.id));
 }
 
+/// The list of organizations reads no records, and skips a key that is none.
+#[test]
+fn an_organization_is_listed_whatever_has_become_of_its_environments() {
+    let world = copy();
+    for (key, _) in entries_of(Table::Environments) {
+        put(&world.store, Table::Environments, key, Some(b"damaged"));
+    }
+    put(&world.store, Table::Environments, b"\0no key", Some(b"damaged"));
+    put(&world.store, Table::Environments, b"acme\0no key", Some(b"damaged"));
+
+    let page = world.another_engine().organizations(None).unwrap();
+
+    assert_eq!((page.data, page.next), (vec!["acme".parse().unwrap()], None));
+}
+
 /// The engine does not take an environment that cannot be read for one that is not there.
 #[test]
 fn an_environment_that_cannot_be_read_is_not_created_again() {

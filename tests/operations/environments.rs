@@ -379,6 +379,38 @@ fn a_key_that_cannot_be_created_is_refused() {
     assert_eq!(unreadable::<ApiKeyCreate>(json!({ "name": " " })), "`name` must not be empty");
 }
 
+/// One row per cursor. An organization without an environment is not in the store.
+#[test]
+fn the_organizations_of_a_store_are_listed_in_pages() {
+    on_both(|world| {
+        let id = |number: usize| format!("org-{number:03}");
+        for number in 0..101 {
+            let organization = world.engine.organization(id(number)).unwrap();
+            organization.production().unwrap();
+            organization.development().unwrap();
+        }
+        world.engine.organization("a name only").unwrap();
+        let page = |after: Option<&str>| {
+            let after = after.map(|after| after.parse().unwrap());
+            let page = world.unchanged(|| world.engine.organizations(after.as_ref()).unwrap());
+            (names(&page.data, ToString::to_string), page.next.map(|next| next.to_string()))
+        };
+        let all: Vec<_> = std::iter::once("acme".into()).chain((0..101).map(id)).collect();
+        for (after, first, next) in [
+            (None, 0, Some(&all[99])),
+            (Some("acme"), 1, Some(&all[100])),
+            (Some("acme0"), 1, Some(&all[100])),
+            (Some("org-000"), 2, None),
+            (Some("org-099"), 101, None),
+            (Some("org-100"), 102, None),
+            (Some("z"), 102, None),
+        ] {
+            let expected = all[first..].iter().take(100).cloned().collect();
+            assert_eq!(page(after), (expected, next.cloned()), "{after:?}");
+        }
+    });
+}
+
 fn key(world: &World, name: &str) -> CreatedApiKey {
     world.env.keys().create(&ApiKeyCreate::new(name).unwrap()).unwrap()
 }

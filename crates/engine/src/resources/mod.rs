@@ -1,4 +1,4 @@
-//! Operations on the records of an environment, one file per group.
+//! Operations on the records of an environment, one file per group, and on organizations.
 
 pub(crate) mod cascade;
 pub(crate) mod channels;
@@ -14,6 +14,7 @@ pub(crate) mod layouts;
 pub(crate) mod messages;
 mod neighbours;
 pub(crate) mod notifications;
+mod organizations;
 pub(crate) mod person;
 pub(crate) mod preferences;
 pub(crate) mod subscribers;

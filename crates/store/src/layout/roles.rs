@@ -1,8 +1,8 @@
 //! What the rows of each table are: records, entries that lead to records, or rows that are made
 //! from other rows.
 
-use domain::environment::Home;
-use domain::ids::{EnvironmentId, WorkflowId};
+use domain::environment::{Environment, Home};
+use domain::ids::{EnvironmentId, OrganizationId, WorkflowId};
 use domain::message::ListPlace;
 use domain::subscriber::Subscriber;
 use domain::task::Lane;
@@ -14,7 +14,7 @@ use super::{
     ENVIRONMENTS, LANE_HEADS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, Table, WORKFLOWS,
     outcome_of_row, read_address_part,
 };
-use crate::key::Prefix;
+use crate::key::{Prefix, Range};
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +181,15 @@ pub fn all_subscribers(environment: EnvironmentId) -> Prefix<Subscriber> {
 pub fn home_of(key: &[u8]) -> Option<Home> {
     let (organization_id, (environment_id, ())) = ENVIRONMENTS.read(key)?;
     Some(Home { organization_id, environment_id })
+}
+
+/// The environments of all organizations behind `organization`, or of all.
+pub fn environments_behind(organization: Option<&OrganizationId>) -> Range<Environment> {
+    let all = ENVIRONMENTS.all().range();
+    match organization {
+        Some(organization) => all.beyond(ENVIRONMENTS.all().then(organization).range()),
+        None => all,
+    }
 }
 
 /// The number of a change. Returns `None` if it is no key of a changed message.

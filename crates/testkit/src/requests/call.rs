@@ -1,6 +1,6 @@
 //! The operation that a request names.
 
-use domain::ids::MessageId;
+use domain::ids::{MessageId, OrganizationId};
 use domain::integration::IntegrationDelete;
 use domain::message::MarkAs;
 use tidings::{Engine, Scope, SubscriberPreferences};
@@ -40,6 +40,9 @@ pub(super) fn dispatch(engine: &Engine, env: &Scope, name: &str, given: &Argumen
             }
             "environment" => {
                 said(engine.environment(given.name(0)?).map(|scope| scope.environment_id()))
+            }
+            "organizations" => {
+                said(engine.organizations(given.get::<Option<OrganizationId>>(0)?.as_ref()))
             }
             _ => unknown(),
         },

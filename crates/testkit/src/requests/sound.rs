@@ -35,7 +35,7 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 30] = [
+    const READING: [&str; 31] = [
         "get",
         "find",
         "get_subscription",
@@ -62,6 +62,7 @@ pub fn writes(name: &str) -> bool {
         "subscriptions",
         "authenticate",
         "environment",
+        "organizations",
         "next_due",
         "quarantined",
         "url",
@@ -77,6 +78,8 @@ fn people() -> Vec<Value> {
     vec![
         json!(["engine.environment", "$environment 0"]),
         json!(["engine.authenticate", "$authorization 0"]),
+        json!(["engine.organizations", null]),
+        json!(["engine.organizations", "acme"]),
         json!(["environments.create", { "name": "New", "color": "fff" }]),
         json!(["environments.update", "$environment 0", { "defaultLocale": "de_DE" }]),
         json!(["environments.list"]),

@@ -1,0 +1,56 @@
+//! The organizations of a store.
+
+use domain::environment::OrganizationPage;
+use domain::ids::OrganizationId;
+use store::{Order, ReadRecords, Snapshot, layout};
+
+use crate::trace;
+use crate::{Engine, Result};
+
+impl Engine {
+    /// A page of the organizations in the store, in the order of the bytes of their ids: up to 100 behind
+    /// `after`, or the first ones. An organization is in the store as soon as it has an environment. Its
+    /// records need not be readable.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let engine = tidings::Engine::in_memory();
+    /// engine.organization("acme")?.production()?;
+    ///
+    /// let mut page = engine.organizations(None)?;
+    /// for id in &page.data {
+    ///     for environment in engine.organization(id)?.environments().list()? {
+    ///         println!("{id}: {}", environment.name);
+    ///     }
+    /// }
+    /// while let Some(last) = &page.next {
+    ///     page = engine.organizations(Some(last))?;
+    /// }
+    /// # assert_eq!(page.data, ["acme".parse()?]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn organizations(&self, after: Option<&OrganizationId>) -> Result<OrganizationPage> {
+        trace::operation("engine.organizations", None, || {
+            self.read(|snapshot| page(snapshot, after.cloned()))
+        })
+    }
+}
+
+// The keys of environments are enough, so that a record that cannot be read hides no organization.
+// Each organization is one step, however many environments it has.
+fn page(snapshot: &dyn Snapshot, mut behind: Option<OrganizationId>) -> Result<OrganizationPage> {
+    let mut data = Vec::new();
+    while data.len() <= OrganizationPage::LIMIT {
+        let range = layout::environments_behind(behind.as_ref());
+        let organization = |key: &[u8]| layout::home_of(key).map(|home| home.organization_id);
+        let Some(next) = snapshot.first_known(&range, Order::Ascending, organization)? else {
+            return Ok(OrganizationPage::new(data, None));
+        };
+        behind = Some(next.clone());
+        data.push(next);
+    }
+    data.truncate(OrganizationPage::LIMIT);
+    let next = data.last().cloned();
+    Ok(OrganizationPage::new(data, next))
+}
