@@ -334,6 +334,14 @@ any_name! {
     &str, String, &String, WorkflowIdentifier, &WorkflowIdentifier, WorkflowId, &WorkflowId
 }
 any_name! {
+    /// Integration as the argument of a call: its identifier or its id. A text that is neither of them
+    /// finds no integration.
+    AnyIntegrationName,
+    &str, String, &String, IntegrationIdentifier, &IntegrationIdentifier, IntegrationId,
+    &IntegrationId
+}
+
+any_name! {
     /// Layout as the argument of a call: its identifier or its id. A text that is neither of them
     /// finds no layout.
     AnyLayoutName,

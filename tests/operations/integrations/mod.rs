@@ -5,13 +5,15 @@ mod vetting;
 
 use serde_json::{Value, json};
 use testkit::sealed::is_wanted;
+use tidings::IntegrationTest;
 use tidings::ids::{IntegrationId, UserId};
 use tidings::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Standing,
 };
 
 use crate::world::{
-    World, active_integration, changed, names, on_both, parsed, payload_is, unreadable, wire, with,
+    World, active_integration, changed, names, on_both, only, parsed, payload_is, unreadable, wire,
+    with,
 };
 
 #[test]
@@ -247,6 +249,39 @@ fn what_cannot_be_changed_is_refused() {
         for (id, refusal) in foreign(&world) {
             check(id, json!({ "name": "Mail" }), &refusal);
         }
+    });
+}
+
+/// One row per name. An identifier that is the id of another integration is an identifier first.
+#[test]
+fn an_integration_is_named_by_its_identifier_or_its_id() {
+    on_both(|world| {
+        let mail = world.active_integration("email", "mail");
+        let other = mail.id.to_string();
+        let post = parsed(json!({
+            "providerId": "ses", "channel": "email", "identifier": other,
+        }));
+        let integrations = world.env.integrations();
+        assert_eq!(integrations.get(mail.id).unwrap(), mail);
+        let post = integrations.create(&post).unwrap();
+        let own = post.id.to_string();
+        for (name, expected) in [("mail", &mail), (other.as_str(), &post), (own.as_str(), &post)] {
+            let id = expected.id;
+            assert_eq!(integrations.get(name).unwrap().id, id, "{name}");
+            assert_eq!(integrations.find(name).unwrap().unwrap().id, id, "{name}");
+            assert_eq!(integrations.pause(name).unwrap().id, id, "{name}");
+            assert_eq!(integrations.resume(name).unwrap().id, id, "{name}");
+            assert_eq!(integrations.set_primary(name).unwrap().id, id, "{name}");
+            let named = integrations.update(name, &parsed(json!({ "name": "New" }))).unwrap();
+            assert_eq!(named.id, id, "{name}");
+            assert_eq!(integrations.test(name).unwrap(), IntegrationTest::NotSupported, "{name}");
+        }
+        let refusal = "404 integration `mial` is not there; did you mean `mail`?";
+        world.refuses(refusal, || integrations.get("mial"));
+        world.refuses(refusal, || integrations.pause("mial"));
+        world.refuses("404 integration ` ` is not there", || integrations.get(" "));
+        let left = integrations.delete("mail", &IntegrationDelete::default()).unwrap();
+        assert_eq!(only(&left).id, post.id);
     });
 }
 

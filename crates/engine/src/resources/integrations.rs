@@ -6,9 +6,8 @@ mod receipts;
 use std::sync::Arc;
 
 use domain::circuit::IntegrationHealth;
-use domain::convert::IntoChecked;
 use domain::error::{Invalid, Reason};
-use domain::ids::{IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
+use domain::ids::{AnyIntegrationName, IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
 };
@@ -22,7 +21,7 @@ use crate::resources::neighbours;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 
-/// The integrations of an environment.
+/// The integrations of an environment. An integration is named by its identifier or its id.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,6 +36,7 @@ use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 /// assert!(first.is_primary() && !second.is_primary());
 ///
 /// assert!(env.integrations().set_primary(second.id)?.is_primary());
+/// assert_eq!(env.integrations().get(&first.identifier)?.id, first.id);
 /// # Ok(())
 /// # }
 /// ```
@@ -97,24 +97,20 @@ impl Integrations<'_> {
         })
     }
 
-    /// The integration of that id.
+    /// The integration of that name.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
-        let id = id.into_checked()?;
-        self.scope.operation("integrations.get", || self.look_up(id)?.ok_or_else(|| missing(id)))
+    pub fn get(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+        let name = name.into();
+        self.scope.read("integrations.get", |view| get_named(view, name.as_str()))
     }
 
-    /// The integration of that id. Returns `None` if there is none.
-    pub fn find(&self, id: impl IntoChecked<IntegrationId>) -> Result<Option<Integration>> {
-        let id = id.into_checked()?;
-        self.scope.operation("integrations.find", || self.look_up(id))
-    }
-
-    fn look_up(&self, id: IntegrationId) -> Result<Option<Integration>> {
-        self.scope.view(|view| find(view, id))
+    /// The integration of that name. Returns `None` if there is none.
+    pub fn find(&self, name: impl Into<AnyIntegrationName>) -> Result<Option<Integration>> {
+        let name = name.into();
+        self.scope.read("integrations.find", |view| find_named(view, name.as_str()))
     }
 
     /// Every integration, oldest first.
@@ -162,21 +158,22 @@ impl Integrations<'_> {
     /// are to be stored.
     pub fn update(
         &self,
-        id: impl IntoChecked<IntegrationId>,
+        name: impl Into<AnyIntegrationName>,
         update: &IntegrationUpdate,
     ) -> Result<Integration> {
-        self.change(id.into_checked()?, update)
+        self.change(name.into().as_str(), update)
     }
 
-    fn change(&self, id: IntegrationId, update: &IntegrationUpdate) -> Result<Integration> {
-        let accepted = match (&update.credentials, self.look_up(id)?) {
+    fn change(&self, name: &str, update: &IntegrationUpdate) -> Result<Integration> {
+        let found = self.scope.view(|view| find_named(view, name))?;
+        let accepted = match (&update.credentials, found) {
             (Some(credentials), Some(Integration { provider_id, channel, .. })) => {
                 vet::accept(&self.scope.engine, &provider_id, channel, credentials)
             }
             (None, _) | (_, None) => Ok(()),
         };
-        self.scope.write("integrations.update", (id, update), |tx| {
-            let before = get(tx, id)?;
+        self.scope.write("integrations.update", (name, update), |tx| {
+            let before = get_named(tx, name)?;
             changed(tx, &before, update, &accepted)
         })
     }
@@ -209,10 +206,10 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such integration.
-    pub fn test(&self, id: impl IntoChecked<IntegrationId>) -> Result<IntegrationTest> {
-        let id = id.into_checked()?;
+    pub fn test(&self, name: impl Into<AnyIntegrationName>) -> Result<IntegrationTest> {
+        let name = name.into();
         self.scope.operation("integrations.test", || {
-            let integration = self.look_up(id)?.ok_or_else(|| missing(id))?;
+            let integration = self.scope.view(|view| get_named(view, name.as_str()))?;
             Ok(vet::test(&self.scope.engine, &integration))
         })
     }
@@ -224,21 +221,21 @@ impl Integrations<'_> {
     ///
     /// [`Error::NotFound`], if there is no such integration; [`Rejection::NoPrimary`], if it is for
     /// neither e-mail nor text messages.
-    pub fn set_primary(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
-        self.lead(id.into_checked()?)
+    pub fn set_primary(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+        self.lead(name.into().as_str())
     }
 
-    fn lead(&self, id: IntegrationId) -> Result<Integration> {
-        self.scope.write("integrations.set_primary", id, |tx| {
-            let before = get(tx, id)?;
+    fn lead(&self, name: &str) -> Result<Integration> {
+        self.scope.write("integrations.set_primary", name, |tx| {
+            let before = get_named(tx, name)?;
             if !before.channel.has_primary() {
                 return Err(Rejection::NoPrimary { channel: before.channel }.into());
             }
             if before.is_primary() {
                 return Ok(before);
             }
-            rank(tx, before.channel, |peers| peers.lead(id))?;
-            get(tx, id)
+            rank(tx, before.channel, |peers| peers.lead(before.id))?;
+            get(tx, before.id)
         })
     }
 
@@ -251,16 +248,16 @@ impl Integrations<'_> {
     /// [`Error::NotFound`], if there is no such integration.
     pub fn delete(
         &self,
-        id: impl IntoChecked<IntegrationId>,
+        name: impl Into<AnyIntegrationName>,
         delete: &IntegrationDelete,
     ) -> Result<Vec<Integration>> {
-        self.remove(id.into_checked()?, delete)
+        self.remove(name.into().as_str(), delete)
     }
 
-    fn remove(&self, id: IntegrationId, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
+    fn remove(&self, name: &str, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
         let start = Removed::default();
-        self.scope.write_in_steps("integrations.delete", (id, delete), start, |tx, before| {
-            let integration = get(tx, id)?;
+        self.scope.write_in_steps("integrations.delete", (name, delete), start, |tx, before| {
+            let integration = get_named(tx, name)?;
             let mut cascade = Cascade::new(tx, before);
             remove_dependents(&mut cascade, &integration, None)?;
             cascade.then(|tx| {
@@ -268,9 +265,9 @@ impl Integrations<'_> {
                 // Others may be deleted while one cannot be read.
                 let mut peers = readable_peers(tx, integration.channel)?;
                 let before = peers.0.clone();
-                peers.delete(id, delete.promote, by, now);
+                peers.delete(integration.id, delete.promote, by, now);
                 store(tx, &before, &peers.0)?;
-                release::begin(tx, id)?;
+                release::begin(tx, integration.id)?;
                 Ok(cloned(all(tx)?))
             })
         })
@@ -340,7 +337,7 @@ fn cloned(integrations: Vec<Arc<Integration>>) -> Vec<Integration> {
 
 /// The integration of that id, unless it is deleted.
 pub(crate) fn get(view: &dyn View, id: IntegrationId) -> Result<Integration> {
-    find(view, id)?.ok_or_else(|| missing(id))
+    find(view, id)?.ok_or_else(|| Error::not_found(Entity::Integration, id))
 }
 
 /// The integration that the environment knows by that name.
@@ -348,12 +345,36 @@ pub(crate) fn get_by_identifier(
     view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Integration> {
-    if let Some(found) = find_by_identifier(view, identifier)? {
-        return Ok(found);
+    match find_by_identifier(view, identifier)? {
+        Some(found) => Ok(found),
+        None => Err(missing(view, identifier)?),
     }
+}
+
+/// The integration of that name.
+pub(crate) fn get_named(view: &dyn View, name: &str) -> Result<Integration> {
+    match (find_named(view, name)?, IntegrationIdentifier::new(name)) {
+        (Some(integration), _) => Ok(integration),
+        (None, Ok(identifier)) => Err(missing(view, &identifier)?),
+        (None, Err(_)) => Err(Error::not_found(Entity::Integration, name)),
+    }
+}
+
+fn missing(view: &dyn View, identifier: &IntegrationIdentifier) -> Result<Error> {
     let around = layout::integrations_around(view.environment_id(), identifier);
     let of = (Entity::Integration, identifier.as_str());
-    Err(neighbours::missing(view, of, around, layout::integration_identifier_of)?)
+    neighbours::missing(view, of, around, layout::integration_identifier_of)
+}
+
+/// The integration of that name, unless it is deleted. Returns `None` if there is none. An identifier
+/// that looks like an id is an identifier first.
+pub(crate) fn find_named(view: &dyn View, name: &str) -> Result<Option<Integration>> {
+    if let Ok(identifier) = IntegrationIdentifier::new(name)
+        && let Some(integration) = find_by_identifier(view, &identifier)?
+    {
+        return Ok(Some(integration));
+    }
+    name.parse().map_or(Ok(None), |id| find(view, id))
 }
 
 /// The integration with that identifier. Returns `None` if there is none.
@@ -418,8 +439,4 @@ fn store(tx: &mut Tx<'_>, before: &[Integration], after: &[Integration]) -> Resu
         tx.replace(before, after)?;
     }
     Ok(())
-}
-
-fn missing(id: IntegrationId) -> Error {
-    Error::not_found(Entity::Integration, id)
 }

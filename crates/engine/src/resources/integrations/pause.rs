@@ -1,11 +1,10 @@
 //! Integrations that are paused.
 
-use domain::convert::IntoChecked;
-use domain::ids::IntegrationId;
+use domain::ids::AnyIntegrationName;
 use domain::integration::Integration;
 use store::WriteRecords;
 
-use super::{Integrations, get};
+use super::{Integrations, get_named};
 use crate::Result;
 use crate::pipeline::delivery::release;
 
@@ -42,13 +41,13 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
-    pub fn pause(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
-        self.pause_one(id.into_checked()?)
+    pub fn pause(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+        self.pause_one(name.into().as_str())
     }
 
-    fn pause_one(&self, id: IntegrationId) -> Result<Integration> {
-        self.scope.write("integrations.pause", id, |tx| {
-            let before = get(tx, id)?;
+    fn pause_one(&self, name: &str) -> Result<Integration> {
+        self.scope.write("integrations.pause", name, |tx| {
+            let before = get_named(tx, name)?;
             let after = before.paused(tx.now());
             tx.replace(&before, &after)?;
             Ok(after)
@@ -61,17 +60,17 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
-    pub fn resume(&self, id: impl IntoChecked<IntegrationId>) -> Result<Integration> {
-        self.resume_one(id.into_checked()?)
+    pub fn resume(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+        self.resume_one(name.into().as_str())
     }
 
-    fn resume_one(&self, id: IntegrationId) -> Result<Integration> {
-        self.scope.write("integrations.resume", id, |tx| {
-            let before = get(tx, id)?;
+    fn resume_one(&self, name: &str) -> Result<Integration> {
+        self.scope.write("integrations.resume", name, |tx| {
+            let before = get_named(tx, name)?;
             let after = before.resumed();
             if before.is_paused() {
                 tx.replace(&before, &after)?;
-                release::begin(tx, id)?;
+                release::begin(tx, before.id)?;
             }
             Ok(after)
         })

@@ -1,7 +1,6 @@
 //! Operations on the reports of providers.
 
-use domain::convert::IntoChecked;
-use domain::ids::{IntegrationId, JobId, NotificationId};
+use domain::ids::{AnyIntegrationName, IntegrationId, JobId, NotificationId};
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
 use domain::receipt::{Receipt, ReceiptKind, ReceiptOutcome, Verdict, verdict};
@@ -9,7 +8,7 @@ use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, Sup
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
-use super::get;
+use super::{get, get_named};
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::inbound;
@@ -51,16 +50,17 @@ impl Integrations<'_> {
     /// control characters.
     pub fn ingest_receipt(
         &self,
-        id: impl IntoChecked<IntegrationId>,
+        name: impl Into<AnyIntegrationName>,
         receipt: &Receipt,
     ) -> Result<ReceiptOutcome> {
-        self.ingest(id.into_checked()?, receipt)
+        self.ingest(name.into().as_str(), receipt)
     }
 
-    fn ingest(&self, id: IntegrationId, receipt: &Receipt) -> Result<ReceiptOutcome> {
-        self.scope.write("integrations.ingest_receipt", (id, receipt), |tx| {
+    fn ingest(&self, name: &str, receipt: &Receipt) -> Result<ReceiptOutcome> {
+        self.scope.write("integrations.ingest_receipt", (name, receipt), |tx| {
             receipt.check()?;
-            record(tx, id, receipt)
+            let integration = get_named(tx, name)?;
+            record(tx, integration.id, receipt)
         })
     }
 
@@ -77,16 +77,16 @@ impl Integrations<'_> {
     /// body of more than 1 MiB, or more than 1,000 reports.
     pub fn ingest_inbound(
         &self,
-        id: impl IntoChecked<IntegrationId>,
+        name: impl Into<AnyIntegrationName>,
         report: &InboundReport,
     ) -> Result<Vec<ReceiptOutcome>> {
-        self.ingest_all(id.into_checked()?, report)
+        self.ingest_all(name.into().as_str(), report)
     }
 
-    fn ingest_all(&self, id: IntegrationId, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
-        let integration = self.get(id)?;
+    fn ingest_all(&self, name: &str, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
+        let integration = self.get(name)?;
         let receipts = inbound::receipts(&self.scope.engine, &integration, report)?;
-        let request = (id, report);
+        let request = (name, report);
         self.scope.write_in_steps(
             "integrations.ingest_inbound",
             request,
@@ -94,7 +94,8 @@ impl Integrations<'_> {
             |tx, before| {
                 let mut outcomes: Vec<ReceiptOutcome> = before.clone();
                 if let Some(receipt) = receipts.get(outcomes.len()) {
-                    outcomes.push(record(tx, id, receipt)?);
+                    get(tx, integration.id)?;
+                    outcomes.push(record(tx, integration.id, receipt)?);
                 }
                 let is_done = outcomes.len() >= receipts.len();
                 Ok(if is_done { Step::Done(outcomes) } else { Step::More(outcomes) })
@@ -105,7 +106,6 @@ impl Integrations<'_> {
 
 // Records a report about a message of an integration.
 fn record(tx: &mut Tx<'_>, id: IntegrationId, receipt: &Receipt) -> Result<ReceiptOutcome> {
-    get(tx, id)?;
     let range = layout::provider_message(tx.environment_id(), id, &receipt.provider_message_id);
     let newest = tx.first(&range, Order::Descending, 1)?.pop();
     let found = newest.and_then(|notification| {
