@@ -342,6 +342,13 @@ any_name! {
 }
 
 any_name! {
+    /// Step of a notification as the argument of a call: its id or its name, or else its place, counted
+    /// from 0, as in `"0"`.
+    AnyStepName,
+    &str, String, &String, StepId, &StepId
+}
+
+any_name! {
     /// Layout as the argument of a call: its identifier or its id. A text that is neither of them
     /// finds no layout.
     AnyLayoutName,

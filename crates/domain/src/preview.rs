@@ -13,7 +13,7 @@ use crate::json::{Object, shape};
 use crate::known::{Known, Shared, about};
 use crate::layout::{Framed, LayoutChoice};
 use crate::setters::setters;
-use crate::step::{DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
+use crate::step::{self, DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::translation::Texts;
 use crate::unsubscribe::Link;
@@ -125,15 +125,15 @@ impl Preview {
     }
 
     fn step_of<'w>(&self, workflow: &'w Workflow) -> Result<(usize, &'w WorkflowStep), Invalid> {
-        let step = self.step.as_str();
+        let wanted = self.step.as_str();
         let mut steps = workflow.steps.iter().enumerate();
         let named = steps.clone().find(|(_, one)| {
             let names = [&one.definition.uuid, &one.definition.name];
-            one.id.to_string() == step || names.iter().any(|name| name.as_deref() == Some(step))
+            one.id.to_string() == wanted || names.iter().any(|name| name.as_deref() == Some(wanted))
         });
-        let place = || step.parse().ok().and_then(|place| steps.nth(place));
-        let unknown = || Invalid::new("step", Reason::malformed("a step of the workflow"));
-        named.or_else(place).ok_or_else(unknown)
+        let place = || wanted.parse().ok().and_then(|place| steps.nth(place));
+        let all = workflow.steps.iter().map(|one| one.definition.name.as_deref());
+        named.or_else(place).ok_or_else(|| step::unknown(all))
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
         }
         assert!(preview("text", json!({ "a": 1 })).is_ok(), "also if it is not active");
         let error = preview("2", json!({})).unwrap_err().to_string();
-        assert_eq!(error, "`step` must be a step of the workflow");
+        assert_eq!(error, "`step` must be one of inbox, 1");
     }
 
     #[test]

@@ -408,6 +408,21 @@ impl StepKind {
     }
 }
 
+/// Returns the refusal of a step that is none of those with these names. A step without a name is known
+/// by its place.
+pub(crate) fn unknown<'n>(names: impl Iterator<Item = Option<&'n str>>) -> Invalid {
+    let word = |(place, name): (usize, Option<&str>)| {
+        name.map_or_else(|| place.to_string(), str::to_owned)
+    };
+    let words: Vec<_> = names.enumerate().map(word).collect();
+    let reason = if words.is_empty() {
+        Reason::malformed("a step, and there is none")
+    } else {
+        Reason::NotOneOf { words }
+    };
+    Invalid::new("step", reason)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 const fn is_false(flag: &bool) -> bool {
     !*flag

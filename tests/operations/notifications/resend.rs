@@ -4,7 +4,7 @@ use serde_json::json;
 use tidings::SendError;
 use tidings::ids::NotificationId;
 
-use crate::world::{World, email, in_app, names, on_both};
+use crate::world::{World, email, in_app, names, on_both, with};
 
 fn prepared(world: &World) {
     world.active_integration("email", "ses");
@@ -60,6 +60,26 @@ fn a_failed_message_is_sent_again() {
     });
 }
 
+/// One row per name of the step.
+#[test]
+fn a_step_is_sent_again_by_its_name_and_by_its_place() {
+    on_both(|world| {
+        prepared(&world);
+        let named = with(email(), json!({ "name": "mail" }));
+        world.workflow_of("named", &[in_app(), named]);
+        let id = world.notify("named", "ada");
+        assert_eq!(world.run_due().sent, 1);
+        let own = world.notification(id).jobs[1].step.id.to_string();
+        for step in ["mail", "1", &own] {
+            world.env.notifications().resend(id, step).unwrap();
+            assert_eq!(world.run_due().sent, 1, "{step}");
+        }
+        world.refuses("422 `step` must be one of 0, mail", || {
+            world.env.notifications().resend(id, "post")
+        });
+    });
+}
+
 /// A message in the inbox is unseen again, and the newest one.
 #[test]
 fn a_message_in_the_inbox_is_delivered_again() {
@@ -102,6 +122,10 @@ fn refusals_name_their_reason() {
         let other = "0198a000-0000-7000-8000-000000000001".parse().unwrap();
         let reason = "the notification has no such step";
         world.refuses(&text(other, reason), || resend(other));
+        for unknown in ["mail", "3", ""] {
+            let refusal = "422 `step` must be one of 0, 1, 2";
+            world.refuses(refusal, || world.env.notifications().resend(id, unknown));
+        }
         world.env.subscribers().delete("ada").unwrap();
         world.refuses(&text(job(0), "the step has no message"), || resend(job(0)));
     });

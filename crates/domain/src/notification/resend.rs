@@ -5,15 +5,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Notification;
-use crate::ids::StepId;
-use crate::job::JobStatus;
+use crate::error::Invalid;
+use crate::job::{Job, JobStatus};
+use crate::step;
 
 /// Reason for which the message of a step is not sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ResendRefusal {
-    /// The notification has no such step.
+    /// The notification has no step of that id.
     NoStep,
     /// The step has not ended.
     Waiting,
@@ -23,18 +24,35 @@ pub enum ResendRefusal {
 }
 
 impl Notification {
-    /// Returns the number of the job whose message is sent again.
+    /// Returns the job of a step and its number: by the id or the name of the step, or else by its
+    /// place. Returns `None` if the notification has no such step.
     #[doc(hidden)]
-    pub fn resendable(&self, step: StepId) -> Result<usize, ResendRefusal> {
-        let found = self.jobs.iter().enumerate().find(|(_, job)| job.step.id == step);
-        let (number, job) = found.ok_or(ResendRefusal::NoStep)?;
-        if !job.status.has_ended() {
+    pub fn job_of_step(&self, step: &str) -> Option<(usize, &Job)> {
+        let mut jobs = self.jobs.iter().enumerate();
+        let named = jobs.clone().find(|(_, job)| {
+            job.step.name.as_deref() == Some(step) || job.step.id.to_string() == step
+        });
+        named.or_else(|| jobs.nth(step.parse().ok()?))
+    }
+
+    /// Returns the refusal of a step that the notification does not have, with those that it has.
+    #[doc(hidden)]
+    pub fn unknown_step(&self) -> Invalid {
+        step::unknown(self.jobs.iter().map(|job| job.step.name.as_deref()))
+    }
+}
+
+impl Job {
+    /// Refuses a job whose message is not sent again.
+    #[doc(hidden)]
+    pub fn check_resent(&self) -> Result<(), ResendRefusal> {
+        if !self.status.has_ended() {
             return Err(ResendRefusal::Waiting);
         }
-        if job.kind.channel().is_none() || job.status == JobStatus::Merged {
+        if self.kind.channel().is_none() || self.status == JobStatus::Merged {
             return Err(ResendRefusal::NoMessage);
         }
-        Ok(number)
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use activity::IndexCheck;
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
-use domain::ids::{EnvironmentId, NotificationId, StepId};
+use domain::ids::{AnyStepName, EnvironmentId, NotificationId, StepId};
 use domain::job::{Job, JobDigest};
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
@@ -186,7 +186,7 @@ impl Notifications<'_> {
     }
 
     /// Sends the message of a step again, with the content and the preferences of now: `step` is the
-    /// [id of the step](crate::job::JobStep::id). The job gets another id, which is the
+    /// [id](crate::job::JobStep::id) or the name of the step, or else its place. The job gets another id, which is the
     /// idempotency key for the provider, and its log tells of it. A message in the inbox is
     /// delivered again as it is, and is unseen. Steps behind the job do not go on.
     ///
@@ -200,13 +200,14 @@ impl Notifications<'_> {
     /// # let env = engine.organization("acme")?.development()?;
     /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
     /// # env.workflows().create(
-    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::email("Hello!", "Hello!")?))?;
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?
+    /// #         .step(Step::email("Hello!", "Hello!")?.named("mail")))?;
     /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
     /// let receipt = env.events().trigger(&Trigger::new("greeting", ada)?)?;
     /// engine.delivery().run_due(100)?;
-    /// let sent = env.notifications().get(receipt.notifications[0].notification_id)?;
+    /// let id = receipt.notifications[0].notification_id;
     ///
-    /// env.notifications().resend(sent.id, sent.jobs[0].step.id)?;
+    /// env.notifications().resend(id, "mail")?;
     /// assert_eq!(engine.delivery().run_due(100)?.sent, 1);
     /// # Ok(())
     /// # }
@@ -214,24 +215,30 @@ impl Notifications<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such notification; [`Rejection::NotResent`], if it has no
-    /// such step, or if the step has not ended, or has no message.
+    /// [`Error::NotFound`], if there is no such notification; [`Error::Invalid`] with the known steps, if
+    /// it has no step of that name or place; [`Rejection::NotResent`], if it has no step of that id, or
+    /// if the step has not ended, or has no message.
     pub fn resend(
         &self,
         id: impl IntoChecked<NotificationId>,
-        step: impl IntoChecked<StepId>,
+        step: impl Into<AnyStepName>,
     ) -> Result<()> {
-        self.send_again(id.into_checked()?, step.into_checked()?)
+        self.send_again(id.into_checked()?, step.into().as_str())
     }
 
-    fn send_again(&self, id: NotificationId, step: StepId) -> Result<()> {
+    fn send_again(&self, id: NotificationId, step: &str) -> Result<()> {
         self.scope.write("notifications.resend", (id, step), |tx| {
             let before = find(tx, id)?.ok_or_else(|| missing(id))?;
-            let refused = |reason| Error::rejected(Rejection::NotResent { step, reason });
-            let job = before.resendable(step).map_err(refused)?;
+            let Some((number, job)) = before.job_of_step(step) else {
+                return Err(match step.parse() {
+                    Ok(id) => not_resent(id, ResendRefusal::NoStep),
+                    Err(_) => before.unknown_step().into(),
+                });
+            };
+            job.check_resent().map_err(|reason| not_resent(job.step.id, reason))?;
             let mut course = Course::of(tx, before.clone(), None);
-            if !course.resend(job)? {
-                return Err(refused(ResendRefusal::NoMessage));
+            if !course.resend(number)? {
+                return Err(not_resent(job.step.id, ResendRefusal::NoMessage));
             }
             let after = course.notification;
             Ok(tx.replace(&before, &after)?)
@@ -442,6 +449,10 @@ fn remove_tasks(tx: &mut Tx<'_>, notification: &Notification) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn not_resent(step: StepId, reason: ResendRefusal) -> Error {
+    Error::rejected(Rejection::NotResent { step, reason })
 }
 
 fn missing(id: NotificationId) -> Error {

@@ -26,7 +26,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let notifications = notifications.expect("they are there").data;
     let jobs = |found: &Notification| {
         let sent = found.jobs.iter().filter(|job| job.message_id.is_some());
-        let steps = sent.map(|job| job.step.id).filter(|step| found.resendable(*step).is_ok());
+        let steps = sent.filter(|job| job.check_resent().is_ok()).map(|job| job.step.id);
         steps.map(|step| (found.id, step)).collect::<Vec<_>>()
     };
     let collecting =
