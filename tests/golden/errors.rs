@@ -66,7 +66,14 @@ fn of_values() {
         (json!({ "arguments": { "expected": "1 argument" } }), "must have 1 argument"),
         (json!({ "inWords": { "rule": "must be read" } }), "must be read"),
         (json!({ "unreadable": { "problem": "EOF" } }), "cannot be read: EOF"),
-        (json!("unsupported"), "is not supported by this version"),
+        (
+            json!("noPages"),
+            "must not be given: this call is about all that match, not about a page",
+        ),
+        (
+            json!({ "missingFeature": { "feature": "payload-schema" } }),
+            "needs the cargo feature `payload-schema` of `tidings`",
+        ),
     ] {
         let invalid = json!({ "invalid": { "field": "steps[2].template", "reason": reason } });
         check(&invalid, &format!("`steps[2].template` {text}"), 422);

@@ -220,6 +220,10 @@ fn a_key_opens_its_environment() {
             let scope = world.engine.authenticate(&format!("ApiKey {key}")).unwrap();
 
             assert_eq!(scope.environment_id(), environment.id);
+            for scheme in ["apikey", "APIKEY", "Apikey"] {
+                let scope = world.engine.authenticate(&format!("{scheme} {key}")).unwrap();
+                assert_eq!(scope.environment_id(), environment.id, "{scheme}");
+            }
             // It sees its own keys and nobody else's.
             let own = |one: &Environment| (one.id == environment.id) != one.api_keys.is_empty();
             assert!(scope.environments().list().unwrap().iter().all(own));
@@ -229,7 +233,7 @@ fn a_key_opens_its_environment() {
         let hash = production.api_keys[0].hash.as_deref().unwrap();
         let form = "401 the `Authorization` header must be `ApiKey`, a space and the key";
         for header in
-            ["", "ApiKey", "Bearer", key, &format!("apikey {key}"), &format!("{key} {key}")]
+            ["", "ApiKey", "Bearer", key, &format!("api-key {key}"), &format!("{key} {key}")]
         {
             world.refuses(form, || world.engine.authenticate(header));
         }

@@ -187,9 +187,12 @@ pub enum Reason {
     /// The call has no pages: it is about all items that match.
     #[error("must not be given: this call is about all that match, not about a page")]
     NoPages,
-    /// The value is valid, but the engine does not support it.
-    #[error("is not supported by this version")]
-    Unsupported,
+    /// The value is valid, but the library was built without a feature that it needs.
+    #[error("needs the cargo feature `{feature}` of `tidings`")]
+    MissingFeature {
+        /// Feature.
+        feature: Cow<'static, str>,
+    },
 }
 
 impl Reason {

@@ -185,7 +185,10 @@ mod validation {
     use crate::json::Object;
 
     pub(super) fn compiled(_: &Object) -> Result<(), Invalid> {
-        Err(Invalid::new("payloadSchema", Reason::Unsupported))
+        Err(Invalid::new(
+            "payloadSchema",
+            Reason::MissingFeature { feature: "payload-schema".into() },
+        ))
     }
 
     #[derive(Clone, Default)]

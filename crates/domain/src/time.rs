@@ -16,7 +16,7 @@ use crate::packed::{self, Digits, Packed};
 /// time with an offset. Seconds and separators are optional. A time without an offset is refused as
 /// ambiguous. A date alone means midnight in UTC. `SystemTime::now().into()` is the time of the
 /// operating system.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 // The wire form. A zero stands for any digit.
@@ -207,6 +207,12 @@ impl fmt::Display for Timestamp {
     }
 }
 
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Timestamp").field(&format_args!("{self}")).finish()
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_newtype_struct(packed::TIME, &Form(*self))
@@ -389,6 +395,13 @@ mod tests {
         assert_eq!(Timestamp::from_millis(i64::MIN), Timestamp::MIN);
         assert_eq!(Timestamp::MAX.after(Duration::MAX), Timestamp::MAX);
         assert_eq!(Timestamp::MIN.since(Timestamp::MAX), Duration::ZERO);
+    }
+
+    #[test]
+    fn is_shown_as_a_date_for_debugging() {
+        let shown = |millis| format!("{:?}", Timestamp::from_millis(millis));
+        assert_eq!(shown(0), "Timestamp(1970-01-01T00:00:00.000Z)");
+        assert_eq!(shown(i64::MIN), "Timestamp(0000-01-01T00:00:00.000Z)");
     }
 
     proptest! {

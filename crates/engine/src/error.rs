@@ -287,7 +287,8 @@ impl Unauthorized {
     pub(crate) fn key_in(authorization: &str) -> Result<&str> {
         let scheme = authorization.split_once(' ');
         match scheme {
-            Some(("ApiKey", key)) => Ok(key),
+            // As in HTTP, a scheme is the same in another case.
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case("apikey") => Ok(key),
             Some((scheme, _)) if scheme.eq_ignore_ascii_case("bearer") => {
                 Err(Error::Unauthorized(Unauthorized::Bearer))
             }

@@ -164,7 +164,7 @@ impl Engine {
     }
 
     /// Returns the scope of the environment of an API key. `authorization` is the value of an
-    /// `Authorization` header: `ApiKey`, a space and the key.
+    /// `Authorization` header: `ApiKey` in any case, a space and the key.
     ///
     /// # Errors
     ///

@@ -54,6 +54,9 @@ impl Reason {
             Self::Arguments { expected } => Self::Arguments { expected: shortened(expected) },
             Self::Unknown { suggestion } => Self::Unknown { suggestion: suggestion.map(excerpt) },
             Self::InWords { rule } => Self::InWords { rule: excerpt(rule) },
+            Self::MissingFeature { feature } => {
+                Self::MissingFeature { feature: shortened(feature) }
+            }
             Self::Unreadable { problem } => Self::Unreadable { problem: excerpt(problem) },
             same @ (Self::Missing
             | Self::Empty
@@ -64,8 +67,7 @@ impl Reason {
             | Self::OutOfRange { .. }
             | Self::TooDeep { .. }
             | Self::Repeated
-            | Self::NoPages
-            | Self::Unsupported) => same,
+            | Self::NoPages) => same,
         }
     }
 }
