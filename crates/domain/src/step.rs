@@ -79,7 +79,8 @@ pub struct StepDefinition {
     /// Id in the editor of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// Display name.
+    /// Name by which conditions, overrides, previews and later declarations know the step. See
+    /// [`Step::named`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `true` if the step runs.

@@ -37,6 +37,31 @@ fn an_email_follows_an_unread_message() {
     });
 }
 
+/// A message that preferences keep out of the inbox has no `read`, so that an e-mail follows unless the
+/// message was read, and none follows if it has to be unread.
+#[test]
+fn an_email_follows_a_message_that_is_not_in_the_inbox() {
+    let unless_read = json!({ "!": [{ "var": "steps.bell.read" }] });
+    for (condition, is_off, expected) in [
+        (unless_read.clone(), true, ["skipped", "completed", "completed"]),
+        (unless_read, false, ["completed"; 3]),
+        (unread(), true, ["skipped", "completed", "skipped"]),
+    ] {
+        on_both(|world| {
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.active_integration("email", "sendgrid");
+            let off = json!({ "channels": { "in_app": !is_off } });
+            world.env.preferences(id("ada")).unwrap().update_global(&parsed(off)).unwrap();
+            let bell = with(say("read me"), json!({ "name": "bell" }));
+            let hour = delay(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
+            world.workflow_of("bell", &[bell, hour, with(email(), json!({ "runIf": condition }))]);
+            let event = event_at(&world, 0, "bell", json!({}));
+            run_at(&world, 3_600);
+            assert_eq!(statuses(&world, event), expected, "{condition}");
+        });
+    }
+}
+
 /// A step that refers to the outcome of a message waits for it.
 #[test]
 fn a_step_waits_for_the_message_that_it_refers_to() {

@@ -12,10 +12,12 @@ setters! { NotificationQuery:
     channels: each(JobType);
     /// Lists the notifications of these workflows, by id or identifier.
     templates: each(String);
-    /// Lists the notifications for subscribers with exactly one of these addresses.
+    /// Lists the notifications for subscribers whose e-mail address is one of these. Addresses are
+    /// compared as a whole, and case counts.
     emails: each(String);
-    /// Lists the notifications for the subscriber with this id, or with this text in the address.
-    /// Deprecated.
+    /// Lists the notifications for the subscriber with this id, or with this text in the e-mail address.
+    /// Deprecated by the specification: [`subscriber_ids`](Self::subscriber_ids) finds ids, and
+    /// [`emails`](Self::emails) whole addresses. Nothing else finds parts of an address.
     search: into(String);
     /// Lists the notifications for these subscribers.
     subscriber_ids: each_checked(SubscriberId, "subscriberIds");

@@ -24,10 +24,11 @@ pub struct NotificationQuery {
     /// Workflows, by id or identifier.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,
-    /// E-mail addresses of the subscriber, compared exactly.
+    /// E-mail addresses: the subscriber has one of them. They are compared as a whole, and case counts.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,
-    /// Id of the subscriber, or a part of the e-mail address. Deprecated.
+    /// Id of the subscriber, or a part of the e-mail address. Deprecated by the specification:
+    /// `subscriberIds` finds ids, and `emails` whole addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
     /// Ids of the subscriber in the host application.

@@ -150,7 +150,14 @@ impl Step {
 setters! { Step:
     /// Sets the id of the step that an update keeps.
     id: into(StepId);
-    /// Sets the display name.
+    /// Sets the name of the step, which is more than a display name:
+    ///
+    /// * Conditions and templates of later steps find the result of the step in `steps.<name>`, and the
+    ///   overrides of a trigger its settings.
+    /// * [`Preview`](crate::preview::Preview) and `resend` know the step by its name.
+    /// * A workflow that is declared again matches its steps by their names and types. A step without a
+    ///   name that matches none, such as behind an inserted step, is a new one. Waiting jobs of the
+    ///   former one are skipped ([`Detail::StepDeleted`](crate::job::Detail::StepDeleted)).
     named @ definition.name: into(String);
     /// Sets the id in the editor of the workflow.
     uuid @ definition.uuid: into(String);

@@ -33,8 +33,8 @@ pub struct Layouts<'s> {
 }
 
 impl Layouts<'_> {
-    /// Creates a layout, or changes the one of that identifier. A default layout takes the place of
-    /// the one that was the default.
+    /// Creates a layout, or changes the one of that identifier. Absent fields keep their value. A default
+    /// layout takes the place of the one that was the default.
     ///
     /// # Errors
     ///

@@ -37,6 +37,10 @@ impl Workflows<'_> {
     /// * A step with an `_id`, a `uuid` or a `name` is matched to the step of its type that has it.
     /// * The other steps are matched by position, if the list of types is unchanged.
     ///
+    /// A step that matches none is a new one, and waiting jobs of a step that is matched by none are
+    /// skipped ([`Detail::StepDeleted`](crate::job::Detail::StepDeleted)). So name each step, or an
+    /// inserted one costs those behind it their waiting messages.
+    ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tidings::step::Step;
@@ -61,7 +65,8 @@ impl Workflows<'_> {
 
     /// Creates or changes each of the workflows as [`upsert`](Self::upsert) does, all of them in
     /// one transaction. Reports which of them are new, changed and unchanged, and which workflows
-    /// were declared before and are not in the list.
+    /// were declared before and are not in the list. Steps are matched by their names: waiting jobs of a
+    /// step that is matched by none are skipped.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
