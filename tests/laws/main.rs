@@ -36,6 +36,7 @@ mod long_texts;
 mod model;
 mod pages;
 mod power;
+mod preference_case;
 mod quarantine;
 mod realistic;
 mod reentry;

@@ -86,12 +86,10 @@ const CASES: &[Case] = &[
         "preference cases",
         "PreferenceCase::payload PreferenceCase::subscriber PreferenceCase::context",
         || {
-            too_deep("payload", PreferenceCase::new(&workflow()).payload(object()));
-            too_deep("subscriber", PreferenceCase::new(&workflow()).subscriber(object()));
-            too_deep(
-                "context",
-                PreferenceCase::new(&workflow()).context("tenant", "acme", object()),
-            );
+            let case = PreferenceCase::new(&workflow()).unwrap();
+            too_deep("payload", case.clone().payload(object()));
+            too_deep("subscriber", case.clone().subscriber(object()));
+            too_deep("context", case.context("tenant", "acme", object()));
         },
     ),
     (

@@ -11,9 +11,9 @@
 //!
 //! let newsletter = WorkflowCreate::new("newsletter", "Newsletter")?;
 //! let email = |enabled| Preference::default().with(Channel::Email, enabled);
-//! let case = PreferenceCase::new(&newsletter)
-//!     .dashboard(email(false))
-//!     .subscriber_workflow(email(true));
+//! let case = PreferenceCase::new(&newsletter)?
+//!     .dashboard(email(false))?
+//!     .subscriber_workflow(email(true))?;
 //!
 //! assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
 //! # Ok::<(), tidings::error::Invalid>(())

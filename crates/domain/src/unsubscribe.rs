@@ -299,7 +299,7 @@ impl UnsubscribeRequest {
         Ok(Self { subscriber_id, from, context_keys: ContextSet::default() })
     }
 
-    /// Sets the contexts of the preference.
+    /// Sets the contexts of the preference. It counts for events of exactly these.
     #[must_use]
     pub fn contexts(self, context_keys: ContextSet) -> Self {
         Self { context_keys, ..self }

@@ -1,15 +1,18 @@
 //! Case of one subscriber, one workflow and one moment, for tests of preferences.
 
+mod seen;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use self::seen::SeenSubscriber;
 use super::{ConditionData, Layer, Layers, Preference, Verdict, resolve};
 use crate::condition::Rule;
 use crate::contact::TimeZone;
-use crate::context::ContextKey;
-use crate::convert::IntoChecked;
-use crate::error::Invalid;
+use crate::context::{Context, ContextKey, ContextPayload, ContextSet};
+use crate::convert::{IntoChecked, each_checked};
+use crate::error::{Invalid, Reason};
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
 use crate::known::Known;
@@ -20,7 +23,12 @@ use crate::vocabulary::Channel;
 use crate::workflow::WorkflowCreate;
 
 /// Workflow with the preferences of one subscriber, and the data for conditions. It decides without
-/// an engine whether a channel may be used.
+/// an engine whether a channel may be used, as an engine does. It refuses what an engine refuses.
+///
+/// Each context set has preferences and topic subscriptions of its own. They count for events of
+/// exactly these contexts. The event of a case has the contexts of [`context`](Self::context), and
+/// the preferences of the subscriber were saved for those of [`saved_for`](Self::saved_for): both are
+/// none unless they are set. Only a schedule without contexts also holds in each context set.
 ///
 /// ```
 /// # extern crate tidings_domain as tidings;
@@ -32,13 +40,19 @@ use crate::workflow::WorkflowCreate;
 ///
 /// let orders = WorkflowCreate::new("order-shipped", "Order shipped")?;
 /// let express = var("payload.express").equals(true);
-/// let case = PreferenceCase::new(&orders)
-///     .subscriber_global(Preference::default().with(Channel::Sms, false))
-///     .subscriber_workflow(Preference::default().only_if(express)?);
+/// let case = PreferenceCase::new(&orders)?
+///     .subscriber_global(Preference::default().with(Channel::Sms, false))?
+///     .subscriber_workflow(Preference::default().only_if(express)?)?;
 ///
 /// let undecided = Decision::Undecided(Layer::SubscriberWorkflow);
 /// assert_eq!(case.decide(Channel::Email), undecided);
 /// let case = case.payload(json!({ "express": true }))?;
+/// assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
+///
+/// // The event of another context set.
+/// let case = case.context("tenant", "acme", json!({}))?;
+/// assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::Default));
+/// let case = case.saved_for(["tenant:acme"])?;
 /// assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));
 /// # Ok::<(), tidings::error::Invalid>(())
 /// ```
@@ -53,8 +67,10 @@ pub struct PreferenceCase {
     workflow: (String, WorkflowIdentifier),
     subscriber: Option<Object>,
     payload: Option<Object>,
-    // By type, as in an event.
+    // Of the event, by type.
     contexts: BTreeMap<String, (ContextKey, Object)>,
+    // Of the preferences, the topic subscriptions and the schedule.
+    saved_for: ContextSet,
     subscriptions: Vec<Setting>,
     schedule: Option<Schedule>,
     moment: Option<(Timestamp, TimeZone)>,
@@ -94,8 +110,14 @@ pub enum Decision {
 
 impl PreferenceCase {
     /// Returns the case of a workflow and of a subscriber without preferences.
-    pub fn new(workflow: &WorkflowCreate) -> Self {
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// Condition in the workflow's preference with an unknown variable.
+    pub fn new(workflow: &WorkflowCreate) -> Result<Self, Invalid> {
+        let within = |invalid: Invalid| invalid.within("preferenceSettings");
+        workflow.preference_settings.check().map_err(within)?;
+        Ok(Self {
             definition: workflow.preference_settings.clone(),
             dashboard: None,
             subscriber_global: None,
@@ -105,35 +127,67 @@ impl PreferenceCase {
             subscriber: None,
             payload: None,
             contexts: BTreeMap::new(),
+            saved_for: ContextSet::default(),
             subscriptions: Vec::new(),
             schedule: None,
             moment: None,
-        }
+        })
     }
 
     /// Sets the preference that an operator has set for the workflow.
-    pub fn dashboard(self, preference: Preference) -> Self {
-        Self { dashboard: Some(preference), ..self }
+    ///
+    /// # Errors
+    ///
+    /// Condition with an unknown variable.
+    pub fn dashboard(self, preference: Preference) -> Result<Self, Invalid> {
+        preference.check().map_err(|invalid| invalid.within("preferences"))?;
+        Ok(Self { dashboard: Some(preference), ..self })
     }
 
     /// Sets the preference of the subscriber for every workflow.
-    pub fn subscriber_global(self, preference: Preference) -> Self {
-        Self { subscriber_global: Some(preference), ..self }
+    ///
+    /// # Errors
+    ///
+    /// Condition with an unknown variable.
+    pub fn subscriber_global(self, preference: Preference) -> Result<Self, Invalid> {
+        preference.check()?;
+        Ok(Self { subscriber_global: Some(preference), ..self })
     }
 
     /// Sets the preference of the subscriber for this workflow.
-    pub fn subscriber_workflow(self, preference: Preference) -> Self {
-        Self { subscriber_workflow: Some(preference), ..self }
+    ///
+    /// # Errors
+    ///
+    /// Condition with an unknown variable.
+    pub fn subscriber_workflow(self, preference: Preference) -> Result<Self, Invalid> {
+        preference.check()?;
+        Ok(Self { subscriber_workflow: Some(preference), ..self })
+    }
+
+    /// Sets the contexts for which the subscriber saved the preferences, the topic subscriptions and
+    /// the schedule of the case, as in `tenant:acme`. Without this call, they were saved without
+    /// contexts.
+    ///
+    /// # Errors
+    ///
+    /// Context that is not well formed.
+    pub fn saved_for(
+        self,
+        contexts: impl IntoIterator<Item: IntoChecked<ContextKey>>,
+    ) -> Result<Self, Invalid> {
+        let contexts: Vec<ContextKey> = each_checked("contextKeys", contexts)?;
+        Ok(Self { saved_for: contexts.into(), ..self })
     }
 
     /// Sets the subscriber that conditions see, as in `{ "data": { "plan": "pro" } }`.
     ///
     /// # Errors
     ///
-    /// Rule of [`Object`] that the value breaks.
+    /// Rule of [`Object`] or of a field of a subscriber that the value breaks, or an unknown field.
     pub fn subscriber(self, subscriber: impl IntoChecked<Object>) -> Result<Self, Invalid> {
         let subscriber = subscriber.into_checked().map_err(|bad| bad.named("subscriber"))?;
-        Ok(Self { subscriber: Some(subscriber), ..self })
+        let seen = SeenSubscriber::read(subscriber).map_err(|bad| bad.within("subscriber"))?;
+        Ok(Self { subscriber: Some(Object::of(seen)), ..self })
     }
 
     /// Sets the payload that conditions see.
@@ -146,11 +200,11 @@ impl PreferenceCase {
         Ok(Self { payload: Some(payload), ..self })
     }
 
-    /// Adds a context with its custom data, which conditions see.
+    /// Adds a context of the event, with its custom data, which conditions see: 5 at most.
     ///
     /// # Errors
     ///
-    /// Rule of a context's type, id or data that the value breaks.
+    /// Rule of a context's type, id or data that the value breaks, or a sixth context.
     pub fn context(
         mut self,
         kind: &str,
@@ -159,27 +213,42 @@ impl PreferenceCase {
     ) -> Result<Self, Invalid> {
         let key = ContextKey::new(kind, id)?;
         let data = data.into_checked().map_err(|bad| bad.named("context"))?;
+        Context::check_data(&data).map_err(|invalid| invalid.within("context"))?;
         self.contexts.insert(key.kind().into(), (key, data));
+        if self.contexts.len() > ContextPayload::MAX {
+            return Err(Invalid::new("context", Reason::TooMany { max: ContextPayload::MAX }));
+        }
         Ok(self)
     }
 
     /// Adds a topic subscription that admits notifications of the workflow, or rejects them. One
     /// that admits them is enough. A case without subscriptions is that of a subscriber whom the
-    /// trigger names.
+    /// trigger names. Subscriptions for other contexts than those of the event admit nothing.
     pub fn subscription(mut self, enabled: bool) -> Self {
         self.subscriptions.push(Setting { enabled, condition: None });
         self
     }
 
     /// Adds a topic subscription that admits notifications if a condition holds.
-    pub fn subscription_if(mut self, condition: Rule) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Condition with an unknown variable.
+    pub fn subscription_if(mut self, condition: Rule) -> Result<Self, Invalid> {
+        condition.check_names()?;
         self.subscriptions.push(Setting { enabled: true, condition: Some(condition) });
-        self
+        Ok(self)
     }
 
-    /// Sets the schedule of the subscriber.
-    pub fn schedule(self, schedule: Schedule) -> Self {
-        Self { schedule: Some(schedule), ..self }
+    /// Sets the schedule of the subscriber. One that was saved without contexts holds for events of
+    /// each context set.
+    ///
+    /// # Errors
+    ///
+    /// Schedule that names no day, or has a span without length or a setting for the inbox.
+    pub fn schedule(self, schedule: Schedule) -> Result<Self, Invalid> {
+        schedule.check()?;
+        Ok(Self { schedule: Some(schedule), ..self })
     }
 
     /// Sets the moment of sending, and the time zone of the subscriber.
@@ -206,12 +275,19 @@ impl PreferenceCase {
         }
     }
 
+    // Returns `true` if the preferences and topic subscriptions are those of the event's contexts.
+    fn counts(&self) -> bool {
+        let keys = self.contexts.values().map(|(key, _)| key);
+        self.saved_for.keys().eq(keys)
+    }
+
     fn layers<'a>(&'a self, data: ConditionData<'a>) -> Layers<'a> {
+        let counts = self.counts();
         Layers {
             definition: Some(&self.definition),
             dashboard: self.dashboard.as_ref(),
-            subscriber_global: self.subscriber_global.as_ref(),
-            subscriber_workflow: self.subscriber_workflow.as_ref(),
+            subscriber_global: self.subscriber_global.as_ref().filter(|_| counts),
+            subscriber_workflow: self.subscriber_workflow.as_ref().filter(|_| counts),
             critical: self.critical,
             data,
         }
@@ -230,7 +306,9 @@ impl PreferenceCase {
     }
 
     fn refused(&self, data: Option<&Value>) -> Option<Decision> {
+        let counts = self.counts();
         let admits = |Setting { enabled, condition }: &Setting| match data {
+            _ if !counts => Some(false),
             Some(data) => Some(subscription::admits(*enabled, condition.as_ref(), &data)),
             None => condition.is_none().then_some(*enabled),
         };
@@ -245,7 +323,8 @@ impl PreferenceCase {
     }
 
     fn held_back(&self, channel: Channel) -> Option<Decision> {
-        let schedule = self.schedule.as_ref()?;
+        let holds = self.saved_for.is_empty() || self.counts();
+        let schedule = self.schedule.as_ref().filter(|_| holds)?;
         if !schedule.may_hold_back(channel, self.critical) {
             return None;
         }

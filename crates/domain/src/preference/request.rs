@@ -58,7 +58,7 @@ impl Criticality {
 pub struct BulkPreferences {
     /// Updates: 1 to 100. The last one for a workflow counts.
     pub preferences: Vec<BulkPreference>,
-    /// Contexts of the preferences.
+    /// Contexts of the preferences, which count for events of exactly these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
@@ -100,7 +100,7 @@ pub struct GlobalPreferenceUpdate {
     /// set that has none.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub schedule: Patch<Schedule>,
-    /// Contexts of the preference.
+    /// Contexts of the preference, which counts for events of exactly these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }

@@ -73,6 +73,9 @@ impl SubscriberPreferences<'_> {
 
     /// Changes the preferences of several workflows, all or none.
     ///
+    /// They count for events of exactly the contexts of the update: without contexts, for events
+    /// without contexts.
+    ///
     /// # Errors
     ///
     /// [`Error::NotFound`] with all workflows that do not exist, or with the subscriber;
@@ -102,6 +105,9 @@ impl SubscriberPreferences<'_> {
     }
 
     /// Changes the global preference. Preferences of single workflows stay.
+    ///
+    /// It counts for events of exactly the contexts of the update: without contexts, for events
+    /// without contexts. Only a schedule without contexts also holds in each context set that has none.
     ///
     /// # Errors
     ///

@@ -24,6 +24,9 @@ impl Scope {
     /// Returns an unsubscribe link, for a message that the host sends itself or for a page. Messages
     /// of the engine have their link already.
     ///
+    /// A link switches off the preference for exactly the contexts of the request, and that of a
+    /// message for the contexts of its event. Events of other contexts are still sent.
+    ///
     /// # Errors
     ///
     /// [`Rejection::NoUnsubscribeUrl`], if the engine was built without

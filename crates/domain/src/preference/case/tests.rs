@@ -24,11 +24,12 @@ fn rule(source: Value) -> Rule {
 fn case(fields: Value) -> PreferenceCase {
     let mut create = json!({ "workflowId": "shipped", "name": "Shipped", "steps": [] });
     create.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    PreferenceCase::new(&serde_json::from_value(create).unwrap())
+    PreferenceCase::new(&serde_json::from_value(create).unwrap()).unwrap()
 }
 
 fn on_if(source: Value) -> PreferenceCase {
-    case(json!({})).subscriber_global(Preference::default().only_if(rule(source)).unwrap())
+    let preference = Preference::default().only_if(rule(source)).unwrap();
+    case(json!({})).subscriber_global(preference).unwrap()
 }
 
 fn time(text: &str) -> Timestamp {
@@ -43,11 +44,11 @@ fn every_layer_has_its_say() {
     let defined = case(json!({ "preferenceSettings": { "email": false } }));
     assert_eq!(email(&defined), Decision::Disabled(Layer::Definition));
     assert_eq!(defined.decide(Channel::Sms), Decision::Send(Layer::Default));
-    let case = defined.dashboard(Preference::default().with_all(true));
+    let case = defined.dashboard(Preference::default().with_all(true)).unwrap();
     assert_eq!(email(&case), Decision::Send(Layer::Dashboard));
-    let case = case.subscriber_global(off.clone());
+    let case = case.subscriber_global(off.clone()).unwrap();
     assert_eq!(email(&case), Decision::Disabled(Layer::SubscriberGlobal));
-    let case = case.subscriber_workflow(Preference::default().with(Channel::Email, true));
+    let case = case.subscriber_workflow(Preference::default().with(Channel::Email, true)).unwrap();
     assert_eq!(email(&case), Decision::Send(Layer::SubscriberWorkflow));
     assert_eq!(case.decide(Channel::Sms), Decision::Disabled(Layer::SubscriberGlobal));
 }
@@ -55,7 +56,7 @@ fn every_layer_has_its_say() {
 #[test]
 fn a_critical_workflow_takes_no_word_of_a_subscriber() {
     let off = Preference::default().with_all(false);
-    let case = case(json!({ "critical": true })).subscriber_global(off);
+    let case = case(json!({ "critical": true })).subscriber_global(off).unwrap();
     assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::Default));
 }
 
@@ -73,6 +74,8 @@ fn a_condition_sees_each_part_of_the_case() {
         on_if(json!({ "==": [{ "var": "workflow.name" }, "Shipped"] })).payload(json!({})),
     ] {
         let case = case.unwrap();
+        let keys: Vec<_> = case.contexts.values().map(|(key, _)| key.clone()).collect();
+        let case = case.saved_for(keys).unwrap();
         assert_eq!(
             case.decide(Channel::Email),
             Decision::Send(Layer::SubscriberGlobal),
@@ -97,14 +100,14 @@ fn one_topic_subscription_that_lets_it_through_is_enough() {
     assert_eq!(decide(case(json!({})).subscription(true)), sent);
     assert_eq!(decide(case(json!({})).subscription(false)), Decision::NotSubscribed);
     assert_eq!(decide(case(json!({})).subscription(false).subscription(true)), sent);
-    assert_eq!(decide(known(true).subscription_if(vip())), sent);
-    assert_eq!(decide(known(false).subscription_if(vip())), Decision::NotSubscribed);
-    let open = case(json!({})).subscription(false).subscription_if(vip());
+    assert_eq!(decide(known(true).subscription_if(vip()).unwrap()), sent);
+    assert_eq!(decide(known(false).subscription_if(vip()).unwrap()), Decision::NotSubscribed);
+    let open = case(json!({})).subscription(false).subscription_if(vip()).unwrap();
     assert_eq!(decide(open.clone()), Decision::SubscriptionUndecided);
     assert_eq!(decide(open.subscription(true)), sent);
     // The preferences come after the subscriptions.
     let off = Preference::default().with_all(false);
-    let off = case(json!({})).subscriber_global(off);
+    let off = case(json!({})).subscriber_global(off).unwrap();
     assert_eq!(decide(off.clone().subscription(false)), Decision::NotSubscribed);
     assert_eq!(decide(off.subscription(true)), Decision::Disabled(Layer::SubscriberGlobal));
 }
@@ -119,7 +122,7 @@ fn a_closed_schedule_holds_back_what_disturbs() {
     }))
     .unwrap();
     let (berlin, sent) = (TimeZone::new("Europe/Berlin").unwrap(), Decision::Send(Layer::Default));
-    let scheduled = |fields| case(fields).schedule(mornings.clone());
+    let scheduled = |fields| case(fields).schedule(mornings.clone()).unwrap();
     let early = |case: PreferenceCase| case.at(time("2026-11-23T07:00:00Z"), berlin);
 
     assert_eq!(scheduled(json!({})).decide(Channel::Email), Decision::ScheduleUndecided);
@@ -131,13 +134,18 @@ fn a_closed_schedule_holds_back_what_disturbs() {
     assert_eq!(open.decide(Channel::Email), sent);
     let critical = early(scheduled(json!({ "critical": true })));
     assert_eq!(critical.decide(Channel::Email), sent);
-    let disabled = case(json!({})).schedule(Schedule { is_enabled: false, ..mornings.clone() });
+    let disabled = Schedule { is_enabled: false, ..mornings.clone() };
+    let disabled = case(json!({})).schedule(disabled).unwrap();
     assert_eq!(disabled.decide(Channel::Email), sent);
-    let never = serde_json::from_value(json!({ "isEnabled": true, "weeklySchedule": {} })).unwrap();
-    let never = early(case(json!({})).schedule(never)).decide(Channel::Email);
-    assert_eq!(never, Decision::OutsideSchedule { next_opening: None });
+    let never =
+        json!({ "isEnabled": true, "weeklySchedule": { "friday": { "isEnabled": false } } });
+    let never = case(json!({})).schedule(serde_json::from_value(never).unwrap()).unwrap();
+    assert_eq!(
+        early(never).decide(Channel::Email),
+        Decision::OutsideSchedule { next_opening: None }
+    );
     // The schedule does not delay a message that is switched off.
-    let off = closed.subscriber_global(Preference::default().with_all(false));
+    let off = closed.subscriber_global(Preference::default().with_all(false)).unwrap();
     assert_eq!(off.decide(Channel::Email), Decision::Disabled(Layer::SubscriberGlobal));
 }
 
@@ -152,13 +160,82 @@ fn a_closed_schedule_defers_drops_or_delivers() {
         (Outside::Drop, Decision::DroppedBySchedule, Decision::ScheduleUndecided),
         (Outside::Deliver, sent, sent),
     ] {
-        let case = case(json!({})).schedule(mondays.clone().with_outside(Channel::Email, outside));
+        let schedule = mondays.clone().with_outside(Channel::Email, outside);
+        let case = case(json!({})).schedule(schedule).unwrap();
         assert_eq!(case.decide(Channel::Email), undecided, "{outside:?}");
         let case = case.at(time("2026-11-24T07:00:00Z"), TimeZone::UTC);
         assert_eq!(case.decide(Channel::Email), closed, "{outside:?}");
     }
-    let always = case(json!({})).schedule(Schedule::open());
+    let always = case(json!({})).schedule(Schedule::open()).unwrap();
     assert_eq!(always.decide(Channel::Email), sent);
+}
+
+/// One row per context set for which everything is saved: what comes of an e-mail and of a text about
+/// `tenant:acme`, at a time when the schedule is closed.
+#[test]
+fn what_is_saved_for_other_contexts_does_not_count() {
+    let closed = Schedule::open().day(Weekday::Monday, DaySchedule::open());
+    let off = || Preference::default().with(Channel::Email, false);
+    let (off_globally, off_here) = (
+        Decision::Disabled(Layer::SubscriberGlobal),
+        Decision::Disabled(Layer::SubscriberWorkflow),
+    );
+    let held_back = Decision::OutsideSchedule { next_opening: Some(time("2026-11-30T00:00:00Z")) };
+    let sent = Decision::Send(Layer::Default);
+    for (saved, email, specific, sms, subscribed) in [
+        (vec![], held_back, held_back, held_back, Decision::NotSubscribed),
+        (vec!["tenant:acme"], off_globally, off_here, held_back, held_back),
+        (vec!["tenant:globex"], sent, sent, sent, Decision::NotSubscribed),
+        (vec!["app:web", "tenant:acme"], sent, sent, sent, Decision::NotSubscribed),
+    ] {
+        let case = case(json!({})).context("tenant", "acme", json!({})).unwrap();
+        let case = case.schedule(closed.clone()).unwrap().saved_for(saved.clone()).unwrap();
+        let case = case.at(time("2026-11-24T07:00:00Z"), TimeZone::UTC);
+        let global = case.clone().subscriber_global(off()).unwrap();
+        assert_eq!(global.decide(Channel::Email), email, "{saved:?}");
+        assert_eq!(global.decide(Channel::Sms), sms, "{saved:?}");
+        let of_workflow = case.clone().subscriber_workflow(off()).unwrap();
+        assert_eq!(of_workflow.decide(Channel::Email), specific, "{saved:?}");
+        assert_eq!(case.subscription(true).decide(Channel::Sms), subscribed, "{saved:?}");
+    }
+}
+
+/// One row per part of a case: what an engine refuses too, in the same words.
+#[test]
+fn what_an_engine_refuses_is_refused() {
+    let misspelled = || rule(json!({ "var": "paylod.x" }));
+    let on_if = || Preference::default().only_if(misspelled()).unwrap();
+    let unknown = "condition.var` has no variable `paylod.x`; did you mean `payload`?";
+    let case = || case(json!({}));
+    let about = |subscriber: Value| case().subscriber(subscriber);
+    let nine = json!({ "start": "09:00 AM", "end": "09:00 AM" });
+    let days = json!({ "friday": { "isEnabled": true, "hours": [nine] } });
+    let spanless = json!({ "isEnabled": true, "weeklySchedule": days });
+    let six = (0..6).try_fold(case(), |case, n| case.context(&format!("t{n}"), "a", json!({})));
+    let mut create = WorkflowCreate::new("shipped", "Shipped").unwrap();
+    create.preference_settings = on_if();
+    for (refused, problem) in [
+        (PreferenceCase::new(&create), format!("`preferenceSettings.{unknown}")),
+        (case().dashboard(on_if()), format!("`preferences.{unknown}")),
+        (case().subscriber_global(on_if()), format!("`{unknown}")),
+        (case().subscriber_workflow(on_if()), format!("`{unknown}")),
+        (case().subscription_if(misspelled()), format!("`{unknown}")),
+        (
+            about(json!({ "frstName": "Ada" })),
+            "`subscriber.frstName` is not known; did you mean `firstName`?".into(),
+        ),
+        (about(json!({ "plan": "pro" })), "`subscriber.plan` is not known".into()),
+        (about(json!({ "email": "ada" })), "`subscriber.email` must be an e-mail address".into()),
+        (
+            case().schedule(serde_json::from_value(spanless).unwrap()),
+            "`schedule.weeklySchedule.friday.hours` must be spans whose start and end differ"
+                .into(),
+        ),
+        (case().saved_for(["tenant"]), "`contextKeys[0]` must be `type:id`".into()),
+        (six, "`context` must have at most 5 items".into()),
+    ] {
+        assert_eq!(refused.unwrap_err().to_string(), problem);
+    }
 }
 
 // Rule over one of the parts that conditions see.
@@ -197,6 +274,8 @@ struct Facts {
     context: Option<Context>,
     settings: Vec<(bool, Option<Rule>)>,
     layers: [Option<Preference>; 2],
+    // Of the settings and the layers.
+    saved_for: ContextSet,
 }
 
 impl Facts {
@@ -217,11 +296,13 @@ impl Facts {
             now: sample::at(0),
         };
         let data = event.data(&self.subscriber);
-        let mut subscriptions = self.settings.iter().map(|set| self.subscription(set, &keys));
+        let mut subscriptions = self.settings.iter().map(|set| self.subscription(set));
         if !self.settings.is_empty() && !subscriptions.any(|one| one.admits(&event, &&data)) {
             return Decision::NotSubscribed;
         }
-        let [global, specific] = self.layers.each_ref().map(Option::as_ref);
+        let counts = self.saved_for == keys;
+        let [global, specific] =
+            self.layers.each_ref().map(|layer| layer.as_ref().filter(|_| counts));
         let layers = self.workflow.layers(global, specific);
         match resolve(Layers { data: ConditionData::Known(&data), ..layers }, channel) {
             Verdict::Enabled(layer) => Decision::Send(layer),
@@ -230,15 +311,11 @@ impl Facts {
         }
     }
 
-    fn subscription(
-        &self,
-        (enabled, condition): &(bool, Option<Rule>),
-        keys: &ContextSet,
-    ) -> Subscription {
+    fn subscription(&self, (enabled, condition): &(bool, Option<Rule>)) -> Subscription {
         let create = TopicCreate::new("orders").unwrap();
         let topic = Topic::new(sample::id(7), &sample::home(), create, sample::at(0));
         let (identifier, of) = ("it".parse().unwrap(), (&topic, &self.subscriber));
-        let keys = keys.clone();
+        let keys = self.saved_for.clone();
         let new =
             Subscription::new(sample::id(8), identifier, &sample::home(), of, keys, sample::at(1));
         let (enabled, condition) = (*enabled, condition.clone());
@@ -248,7 +325,8 @@ impl Facts {
 
     fn case_decides(&self, create: &WorkflowCreate, channel: Channel) -> Decision {
         let mut case = PreferenceCase::new(create)
-            .subscriber(known::about(&self.subscriber))
+            .and_then(|case| case.saved_for(self.saved_for.keys()))
+            .and_then(|case| case.subscriber(known::about(&self.subscriber)))
             .and_then(|case| case.payload(self.payload.clone()))
             .unwrap();
         if let Some(Context { key, data, .. }) = &self.context {
@@ -256,19 +334,19 @@ impl Facts {
         }
         for (enabled, condition) in self.settings.clone() {
             case = match condition {
-                Some(condition) => case.subscription_if(condition),
+                Some(condition) => case.subscription_if(condition).unwrap(),
                 None => case.subscription(enabled),
             };
         }
         if let Some(dashboard) = self.workflow.preferences.clone() {
-            case = case.dashboard(dashboard);
+            case = case.dashboard(dashboard).unwrap();
         }
         let [global, specific] = self.layers.clone();
         if let Some(global) = global {
-            case = case.subscriber_global(global);
+            case = case.subscriber_global(global).unwrap();
         }
         if let Some(specific) = specific {
-            case = case.subscriber_workflow(specific);
+            case = case.subscriber_workflow(specific).unwrap();
         }
         case.decide(channel)
     }
@@ -281,10 +359,11 @@ proptest! {
         layers in [any_preference(), any_preference(), any_preference(), any_preference()],
         settings in vec((any::<bool>(), option::of(any_rule())), 0..3),
         [of_payload, of_ada, of_tenant] in [(); 3].map(|()| select(vec!["pro", "free"])),
-        tenant in option::of(select(vec!["pro", "free"])),
+        [tenant, saved_for] in [(); 2].map(|()| option::of(select(vec!["pro", "free"]))),
         channel in select(vec![Channel::Email, Channel::Sms]),
     ) {
         let [definition, dashboard, global, specific] = layers;
+        let key_of = |tenant| ContextKey::new("tenant", tenant).unwrap();
         let mut create = WorkflowCreate::new("shipped", "Shipped").unwrap();
         create.critical = critical;
         create.preference_settings = definition.unwrap_or_default();
@@ -296,8 +375,9 @@ proptest! {
             workflow,
             subscriber: sample::subscriber(json!({ "data": { "plan": of_ada } })),
             payload: sample::object(json!({ "plan": of_payload })),
+            saved_for: saved_for.map(key_of).into_iter().collect(),
             context: tenant.map(|tenant| {
-                let key = ContextKey::new("tenant", tenant).unwrap();
+                let key = key_of(tenant);
                 let data = sample::object(json!({ "plan": of_tenant }));
                 Context::new(sample::id(9), &sample::home(), key, data, sample::at(0))
             }),
