@@ -206,6 +206,42 @@ fn a_skipped_step_names_its_reason() {
     });
 }
 
+/// A preference that is off by its condition shows it, with the values that it has seen.
+#[test]
+fn the_condition_of_a_preference_is_a_part_of_the_explanation() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let large = json!({ ">": [{ "var": "payload.amount" }, 100] });
+        let item = json!({ "workflowId": "hi", "channels": {}, "condition": large });
+        let update = parsed(json!({ "preferences": [item] }));
+        world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap();
+
+        for (amount, holds) in [(50, false), (101, true)] {
+            let event = json!({ "name": "hi", "to": "ada", "payload": { "amount": amount } });
+            let explanation = explain(&world, event);
+
+            let found = kinds(&step(&explanation, 0));
+            let FindingKind::Preference { layers, .. } = &found[0] else { panic!("{found:?}") };
+            let condition = layers[0].condition.clone().unwrap();
+            assert_eq!((condition.holds, condition.rule), (holds, large.clone()));
+            assert_eq!(wire(condition.actual), json!({ "payload.amount": amount }));
+            let (is, set) = if holds { ("holds", "on") } else { ("does not hold", "off") };
+            let tree = explanation.to_string();
+            let shown = [
+                format!("preference: in_app is {set}, by subscriber workflow"),
+                format!("└─ subscriber workflow: {set}, decides"),
+                format!("   └─ condition {is}: {large}"),
+                format!("      └─ payload.amount is {amount}"),
+            ];
+            let mut lines = tree.lines().skip_while(|line| !line.contains(&shown[0]));
+            for part in &shown {
+                assert!(lines.next().unwrap_or_default().ends_with(part), "{tree}");
+            }
+        }
+    });
+}
+
 /// Without the function of a custom step, it fails as it would.
 #[test]
 fn a_missing_function_fails() {

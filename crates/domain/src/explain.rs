@@ -16,8 +16,8 @@ use crate::vocabulary::{Channel, JobType, wire_enum};
 #[doc(hidden)]
 pub use finding::Findings;
 pub use finding::{
-    Candidate, DelayTime, DigestResult, Finding, FindingKind, LayerSetting, Rejected, SendTime,
-    VariantChoice,
+    Candidate, ConditionCheck, DelayTime, DigestResult, Finding, FindingKind, LayerSetting,
+    Rejected, SendTime, VariantChoice,
 };
 
 /// What becomes of an event, for each recipient and each step, and why. It prints as a tree.

@@ -12,7 +12,7 @@ use crate::filter::{FilterCheck, FilterSource, excerpt};
 use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
 use crate::integration::Objection;
 use crate::job::Detail;
-use crate::preference::{Layer, Layers, settings};
+use crate::preference::{ConditionData, Layer, Layers, Preference, settings};
 use crate::schedule::Timing;
 use crate::step::{Admission, DelayEnd, ThrottleMetadata};
 use crate::time::Timestamp;
@@ -125,13 +125,28 @@ pub struct VariantChoice {
 }
 
 /// Setting of a layer of preferences for a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LayerSetting {
     /// Layer.
     pub layer: Layer,
     /// Setting for the channel. `None` if the layer leaves the decision to the next one.
     pub enabled: Option<bool>,
+    /// Condition of the layer. `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionCheck>,
+}
+
+/// Condition of a layer of preferences, and what it was decided from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ConditionCheck {
+    /// `true` if the condition holds.
+    pub holds: bool,
+    /// Condition.
+    pub rule: Value,
+    /// Values of its variables, by path. `null` if there is none. Long values are cut.
+    pub actual: BTreeMap<String, Value>,
 }
 
 /// When a message is sent, by the schedule of its subscriber.
@@ -278,13 +293,8 @@ impl Findings {
 impl FindingKind {
     /// Returns the finding of a condition over `data`, with the values of its variables.
     pub(crate) fn rule(rule: &Rule, data: &Value, holds: bool) -> Self {
-        let value = |path: &str| {
-            let escaped = path.replace('~', "~0").replace('/', "~1").replace('.', "/");
-            data.pointer(&format!("/{escaped}")).map(excerpt).unwrap_or_default()
-        };
-        let (paths, _) = rule.paths();
-        let actual = paths.into_iter().map(|path| (path.to_owned(), value(path))).collect();
-        FindingKind::RunIf { holds, rule: rule.source().clone(), actual }
+        let ConditionCheck { holds, rule, actual } = ConditionCheck::new(rule, data, holds);
+        FindingKind::RunIf { holds, rule, actual }
     }
 
     /// Returns `true` if the decision depends on whether the subscriber has seen a message.
@@ -353,7 +363,32 @@ impl DigestResult {
 
 impl LayerSetting {
     pub(crate) fn all(layers: Layers<'_>, channel: Channel) -> Vec<Self> {
-        settings(layers, channel).map(|(layer, enabled)| Self { layer, enabled }).collect()
+        let setting = |(preference, layer, enabled): (&Preference, _, _)| {
+            let condition = ConditionCheck::of(preference, layers.data);
+            Self { layer, enabled, condition }
+        };
+        settings(layers, channel).map(setting).collect()
+    }
+}
+
+impl ConditionCheck {
+    fn of(preference: &Preference, data: ConditionData<'_>) -> Option<Self> {
+        match (&preference.condition, data) {
+            (Some(rule), ConditionData::Known(data)) => {
+                Some(Self::new(rule, data, rule.holds(data)))
+            }
+            (None, _) | (_, ConditionData::Missing | ConditionData::AssumedToHold) => None,
+        }
+    }
+
+    fn new(rule: &Rule, data: &Value, holds: bool) -> Self {
+        let value = |path: &str| {
+            let escaped = path.replace('~', "~0").replace('/', "~1").replace('.', "/");
+            data.pointer(&format!("/{escaped}")).map(excerpt).unwrap_or_default()
+        };
+        let (paths, _) = rule.paths();
+        let actual = paths.into_iter().map(|path| (path.to_owned(), value(path))).collect();
+        Self { holds, rule: rule.source().clone(), actual }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The tree as which an explanation prints.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
 use serde_json::Value;
@@ -141,13 +142,7 @@ fn findings(findings: &[Finding]) -> Vec<Branch> {
 
 fn finding(kind: &FindingKind) -> Branch {
     match kind {
-        FindingKind::RunIf { holds, rule, actual } => {
-            let value =
-                |(path, value): (&String, &Value)| Branch::leaf(format!("{path} is {value}"));
-            let holds = if *holds { "holds" } else { "does not hold" };
-            let line = format!("condition {holds}: {}", excerpt(&rule.to_string()));
-            Branch { line, under: actual.iter().map(value).collect() }
-        }
+        FindingKind::RunIf { holds, rule, actual } => condition(*holds, rule, actual),
         FindingKind::Filters { holds, checks } => {
             let line = if *holds { "filters hold" } else { "filters do not hold" };
             Branch { line: line.into(), under: checks.iter().map(check).collect() }
@@ -183,6 +178,13 @@ fn finding(kind: &FindingKind) -> Branch {
     }
 }
 
+fn condition(holds: bool, rule: &Value, actual: &BTreeMap<String, Value>) -> Branch {
+    let value = |(path, value): (&String, &Value)| Branch::leaf(format!("{path} is {value}"));
+    let holds = if holds { "holds" } else { "does not hold" };
+    let line = format!("condition {holds}: {}", excerpt(&rule.to_string()));
+    Branch { line, under: actual.iter().map(value).collect() }
+}
+
 fn check(check: &FilterCheck) -> Branch {
     let actual = check.actual.as_ref().map_or("absent".into(), ToString::to_string);
     let FilterCheck { on, field, operator, expected, held: holds, .. } = check;
@@ -194,7 +196,9 @@ fn check(check: &FilterCheck) -> Branch {
 fn layer(setting: &LayerSetting, decided_by: Layer) -> Branch {
     let enabled = setting.enabled.map_or("not set", switch);
     let decides = if setting.layer == decided_by { ", decides" } else { "" };
-    Branch::leaf(format!("{}: {enabled}{decides}", spaced(setting.layer.as_str())))
+    let line = format!("{}: {enabled}{decides}", spaced(setting.layer.as_str()));
+    let checked = setting.condition.iter();
+    Branch { line, under: checked.map(|it| condition(it.holds, &it.rule, &it.actual)).collect() }
 }
 
 fn by(layer: Layer) -> String {

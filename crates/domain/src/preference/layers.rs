@@ -108,14 +108,14 @@ impl<'a> Layers<'a> {
 }
 
 /// Returns the setting of each layer that counts for `channel`, from the most to the least specific
-/// one. A layer without a setting has `None`.
+/// one, with its preference. A layer without a setting has `None`.
 pub(crate) fn settings(
     layers: Layers<'_>,
     channel: Channel,
-) -> impl Iterator<Item = (Layer, Option<bool>)> {
+) -> impl Iterator<Item = (&Preference, Layer, Option<bool>)> {
     layers.effective().map(move |(preference, layer)| {
         let setting = preference.setting_for(channel, layers.data);
-        (layer, setting.map(|setting| setting == Setting::On))
+        (preference, layer, setting.map(|setting| setting == Setting::On))
     })
 }
 
