@@ -1,11 +1,14 @@
 //! What has happened, as an observer is told.
 
-use crate::ids::{EnvironmentId, InternalSubscriberId, MessageId, NotificationId, WorkflowId};
+use crate::ids::{
+    EnvironmentId, InternalSubscriberId, JobId, MessageId, NotificationId, StepId, WorkflowId,
+};
+use crate::job::{Detail, Job, JobStatus};
 use crate::message::{Message, MessageStatus};
 use crate::notification::Notification;
 use crate::preference::{PreferenceScope, SubscriberPreference};
 use crate::time::Timestamp;
-use crate::vocabulary::Channel;
+use crate::vocabulary::{Channel, JobType};
 
 /// Something that has happened. All of it but [`ClockJumped`](Self::ClockJumped) and
 /// [`Lagged`](Self::Lagged) is stored.
@@ -16,10 +19,14 @@ pub enum Event {
     MessageCreated(MessageEvent),
     /// A provider has accepted a message.
     MessageSent(MessageEvent),
-    /// A message was handed to its provider, and has failed for good.
+    /// A message was handed to its provider, and has failed for good. Its job has failed too, unless
+    /// another destination has got the message ([`JobFailed`](Self::JobFailed)).
     MessageFailed(MessageEvent),
     /// A message was marked, such as read or seen.
     MessageMarked(MessageEvent),
+    /// A job has failed for good: its message was not sent, or could not be made, such as one of the
+    /// inbox with a template that fails; or its delay, digest or function has failed.
+    JobFailed(JobEvent),
     /// The last job of a notification has ended.
     NotificationEnded {
         /// Environment.
@@ -63,6 +70,40 @@ pub struct MessageEvent {
     pub channel: Channel,
 }
 
+/// A job to which something has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobEvent {
+    /// Environment.
+    pub environment_id: EnvironmentId,
+    /// Notification of the job.
+    pub notification_id: NotificationId,
+    /// Recipient.
+    pub subscriber_id: InternalSubscriberId,
+    /// Job.
+    pub job_id: JobId,
+    /// Step of the job.
+    pub step_id: StepId,
+    /// Type of the step.
+    pub kind: JobType,
+    /// Last entry in the log of the job, which is the reason of its status.
+    pub reason: Option<Detail>,
+}
+
+impl JobEvent {
+    fn of(notification: &Notification, job: &Job) -> Self {
+        Self {
+            environment_id: notification.environment_id,
+            notification_id: notification.id,
+            subscriber_id: notification.subscriber_id,
+            job_id: job.id,
+            step_id: job.step.id,
+            kind: job.kind,
+            reason: job.execution_details.last().map(|entry| entry.detail),
+        }
+    }
+}
+
 impl From<&Message> for MessageEvent {
     fn from(message: &Message) -> Self {
         Self {
@@ -91,18 +132,29 @@ impl Event {
         }
     }
 
-    /// Returns the event of a notification that has changed.
+    /// Returns the events of a notification that has changed: jobs that have failed since, and the
+    /// end of the last job.
     #[doc(hidden)]
     pub fn of_notification(
         before: Option<&Notification>,
         after: Option<&Notification>,
-    ) -> Option<Self> {
+    ) -> Vec<Self> {
+        let Some(after) = after else { return Vec::new() };
+        let has_failed = |job: &Job| job.status == JobStatus::Failed;
+        // A job that is sent again has another id.
+        let is_known = |job: &Job| {
+            let mut jobs = before.into_iter().flat_map(|before| &before.jobs);
+            jobs.any(|one| one.id == job.id && has_failed(one))
+        };
+        let failed = after.jobs.iter().filter(|job| has_failed(job) && !is_known(job));
+        let mut events: Vec<_> =
+            failed.map(|job| Event::JobFailed(JobEvent::of(after, job))).collect();
         let has_ended = |one: &Notification| one.jobs.iter().all(|job| job.status.has_ended());
-        let after = after.filter(|after| has_ended(after))?;
-        before.is_none_or(|before| !has_ended(before)).then_some(Event::NotificationEnded {
-            environment_id: after.environment_id,
-            notification_id: after.id,
-        })
+        if has_ended(after) && before.is_none_or(|before| !has_ended(before)) {
+            let (environment_id, notification_id) = (after.environment_id, after.id);
+            events.push(Event::NotificationEnded { environment_id, notification_id });
+        }
+        events
     }
 
     /// Returns the event of a preference that has changed.

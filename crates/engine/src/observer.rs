@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::clock::Clock;
 use crate::pipeline::delivery::discard;
 
-pub use ::domain::observer::{Event, MessageEvent};
+pub use ::domain::observer::{Event, JobEvent, MessageEvent};
 
 // Number of events that wait at most.
 const CAPACITY: usize = 10_000;
@@ -72,7 +72,8 @@ impl Dispatcher {
     /// if there is nothing to tell.
     pub(crate) fn ticket(&self, changes: &[Change]) -> Option<Ticket> {
         let shared = self.0.as_ref()?;
-        let events: Vec<_> = changes.iter().filter_map(|change| change.event.clone()).collect();
+        let events: Vec<_> =
+            changes.iter().flat_map(|change| change.events.iter().cloned()).collect();
         (!events.is_empty()).then(|| Ticket::take(shared, events))
     }
 

@@ -24,8 +24,8 @@ pub struct Change {
     pub lane: Option<LaneChange>,
     /// The change of the outcomes of a notification.
     pub moved: Option<Moved>,
-    /// What an observer is told.
-    pub event: Option<Event>,
+    /// What an observer is told, in its order.
+    pub events: Vec<Event>,
 }
 
 /// Kind of a change.
@@ -66,7 +66,7 @@ impl Change {
             recount: None,
             lane: None,
             moved: None,
-            event: None,
+            events: Vec::new(),
         }
     }
 
@@ -76,6 +76,6 @@ impl Change {
         let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
         let lane = LaneChange::of(before.and_then(R::lane), after.and_then(R::lane));
         let moved = Moved::of(before.and_then(R::outcomes), after.and_then(R::outcomes));
-        Self { recount, lane, moved, event: R::event(before, after), ..self }
+        Self { recount, lane, moved, events: R::events(before, after), ..self }
     }
 }

@@ -43,8 +43,8 @@ pub trait Record: Stored + PartialEq {
     }
 
     /// What an observer is told of a change of the record. Of most records it is told nothing.
-    fn event(_before: Option<&Self>, _after: Option<&Self>) -> Option<Event> {
-        None
+    fn events(_before: Option<&Self>, _after: Option<&Self>) -> Vec<Event> {
+        Vec::new()
     }
 
     /// The outcomes of the record, by its place in the activity list. Only notifications have

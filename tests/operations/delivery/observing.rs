@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use tidings::job::Detail;
 use tidings::message::MarkAs;
 use tidings::observer::{Event, MessageEvent};
 use tidings::time::Timestamp;
-use tidings::{Builder, Clock, Engine, SendError, SystemClock};
+use tidings::{Builder, Clock, Engine, FailureReason, SendError, SystemClock};
 
 use super::ada;
 use crate::world::{World, email, id, in_app, on_both, parsed};
@@ -41,6 +42,7 @@ fn words(events: &[Event]) -> Vec<String> {
         Event::MessageSent(message) => of("sent", message),
         Event::MessageFailed(message) => of("failed", message),
         Event::MessageMarked(message) => of("marked", message),
+        Event::JobFailed(job) => format!("{} job failed", job.kind),
         Event::NotificationEnded { .. } => "ended".into(),
         Event::PreferenceChanged { workflow_id, .. } => {
             format!("preference {}", workflow_id.is_some())
@@ -82,12 +84,58 @@ fn what_happens_is_told_in_its_order() {
             "preference false",
             "created in_app",
             "failed email",
+            "email job failed",
             "ended",
         ];
         assert_eq!(words(&events), expected);
         let Event::MessageCreated(created) = &events[0] else { panic!("{events:?}") };
         assert_eq!((created.message_id, created.subscriber_id), (first.id, first.subscriber_id));
         assert_eq!(created.notification_id, first.notification_id);
+    });
+}
+
+/// One that fails in the trigger, and one that fails in a turn of its own, which the report has.
+#[test]
+fn a_job_of_the_inbox_that_fails_is_told() {
+    on_both(|world| {
+        ada(&world);
+        let broken = json!({
+            "type": "in_app", "template": { "body": "{{ payload.a / payload.b }}" },
+        });
+        let delay = json!({ "type": "delay", "metadata": { "type": "regular", "amount": 1,
+            "unit": "hours" } });
+        world.workflow_of("broken", &[broken.clone(), delay, broken]);
+        let (engine, events) = observed(&world, |builder| builder);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let payload = json!({ "a": 1, "b": "two" });
+        let trigger = parsed(json!({ "name": "broken", "to": "ada", "payload": payload }));
+
+        let receipt = env.events().trigger(&trigger).unwrap();
+        world.clock.advance(Duration::from_secs(3_600));
+        let report = engine.delivery().run_due(10).unwrap();
+
+        let notification = world.notification(receipt.notifications[0].notification_id);
+        let [first, _, last] = &notification.jobs[..] else { panic!("{notification:?}") };
+        assert_eq!((report.failed, report.failures.len()), (1, 1));
+        assert_eq!(report.failures[0].job_id, last.id);
+        let FailureReason::Unsendable { detail, text: Some(text) } = &report.failures[0].reason
+        else {
+            panic!("{report:?}")
+        };
+        assert_eq!(*detail, Detail::ContentNotGenerated);
+        assert!(!text.is_empty());
+        let failed = json!({ "outcomes": ["failed"] });
+        assert_eq!(env.notifications().list(&parsed(failed)).unwrap().data.len(), 1);
+        assert_eq!(env.dead_letters().list(&parsed(json!({}))).unwrap().data.len(), 0);
+        drop(env);
+        let events = told(engine, &events);
+        assert_eq!(words(&events), ["in_app job failed", "in_app job failed", "ended"]);
+        for (event, job) in events.iter().zip([first, last]) {
+            let Event::JobFailed(told) = event else { panic!("{event:?}") };
+            assert_eq!((told.job_id, told.step_id), (job.id, job.step.id));
+            assert_eq!(told.notification_id, notification.id);
+            assert_eq!(told.reason, Some(Detail::ContentNotGenerated));
+        }
     });
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 use tidings::SendError;
 use tidings::ids::NotificationId;
 
-use crate::world::{World, email, in_app, names, on_both, with};
+use crate::world::{World, email, in_app, names, on_both, parsed, wire, with};
 
 fn prepared(world: &World) {
     world.active_integration("email", "ses");
@@ -99,6 +99,40 @@ fn a_message_in_the_inbox_is_delivered_again() {
         assert_eq!(messages[0].delivered_at.len(), 2);
         assert_ne!(inbox.counts().unwrap(), before);
         assert_eq!(messages[0].stage, tidings::message::Stage::Unseen);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// The template is repaired, and the message is made as the workflow has it now.
+#[test]
+fn a_message_of_the_inbox_that_could_not_be_made_is_made_anew() {
+    on_both(|world| {
+        let step = |body: &str| json!({ "type": "in_app", "template": { "body": body } });
+        let delay = json!({ "type": "delay", "metadata":
+            { "type": "regular", "amount": 1, "unit": "hours" } });
+        world.workflow_of("sum", &[step("{{ payload.a / payload.b }}"), delay.clone()]);
+        let event = json!({ "name": "sum", "to": "ada", "payload": { "a": 1, "b": "two" } });
+        let id = world.trigger(event).notifications[0].notification_id;
+        let first = world.notification(id).jobs[0].clone();
+        assert_eq!((first.status.as_str(), world.inbox("ada").len()), ("failed", 0));
+
+        resend(&world, id, 0).unwrap();
+        let again = world.notification(id).jobs[0].clone();
+        assert_eq!(again.status.as_str(), "failed");
+        assert_ne!(again.id, first.id);
+        let words = names(&again.execution_details, |entry| entry.detail);
+        assert_eq!(words, ["content_not_generated", "step_resent", "content_not_generated"]);
+
+        let repaired = json!({ "steps": [step("{{ payload.a }} by {{ payload.b }}"), delay] });
+        world.env.workflows().update("sum", &parsed(repaired)).unwrap();
+        resend(&world, id, 0).unwrap();
+        let job = world.notification(id).jobs[0].clone();
+        let inbox = world.inbox("ada");
+        assert_eq!((job.status.as_str(), inbox.len()), ("completed", 1));
+        assert_eq!(job.message_id, Some(inbox[0].id));
+        assert_eq!(wire(&inbox[0].content), json!("1 by two"));
+        // The jobs behind it are where they were.
+        assert_eq!(world.notification(id).jobs[1].status.as_str(), "delayed");
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }

@@ -55,6 +55,13 @@ pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
     actions
 }
 
+/// Decides a job once more that has failed in its turn, whatever becomes of the others. Returns `None`
+/// if there is no such job.
+pub fn decide_again(run: &Run<'_>, number: usize, facts: Facts<'_>) -> Option<Action> {
+    let job = *run.jobs.get(number)?;
+    Some(decide(run, number, job, facts, &run.results))
+}
+
 // Decides a job whose turn has come. Returns `None` if the job does not wait for its turn. Breaks
 // if it holds up those behind it.
 fn next(

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::ids::{JobId, MessageId, TaskId};
 use domain::job::{Detail, ExecutionDetail, JobStatus};
-use domain::message::{Message, Stage};
+use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::{self, Action, Refusal, Run};
 use domain::step::{ContentWarning, Rendered};
@@ -91,8 +91,8 @@ impl Course<'_, '_> {
         Ok(())
     }
 
-    // Queues the message of a job for a provider.
-    fn send(&mut self, job: usize, due_at: Timestamp) -> Result<()> {
+    /// Queues the message of a job for a provider.
+    pub(super) fn send(&mut self, job: usize, due_at: Timestamp) -> Result<()> {
         self.log(job, Detail::StepQueued, None);
         if due_at > self.tx.now() {
             self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
@@ -199,38 +199,11 @@ impl Course<'_, '_> {
     }
 
     /// The message of a job that was stored before. Returns `None` if there is none.
-    fn delivered(&self, job: usize) -> Result<Option<Message>> {
+    pub(super) fn delivered(&self, job: usize) -> Result<Option<Message>> {
         let Some(id) = self.notification.jobs.get(job).and_then(|job| job.message_id) else {
             return Ok(None);
         };
         Ok(self.tx.find(&layout::message(self.notification.environment_id, id.place()))?)
-    }
-
-    /// Sends the message of a job that has ended again. The job gets another id, which is the
-    /// idempotency key of the attempts. A message in the inbox is unseen again. Returns `false` if
-    /// it is gone.
-    pub(crate) fn resend(&mut self, job: usize) -> Result<bool> {
-        let now = self.tx.now();
-        let Some(resent) = self.notification.jobs.get(job) else { return Ok(false) };
-        if resent.kind.channel() == Some(Channel::InApp) {
-            let Some(mut again) = self.delivered(job)? else { return Ok(false) };
-            again.delivered_at = vec![now];
-            again.listed_at = None;
-            again.stage = Stage::Unseen;
-            again.snoozed_until = None;
-            self.log(job, Detail::StepResent, None);
-            self.store(job, again)?;
-            self.complete(job, Detail::MessageCreated, None);
-            return Ok(true);
-        }
-        let id = self.tx.id();
-        if let Some(job) = self.notification.jobs.get_mut(job) {
-            job.id = id;
-            job.unmark();
-        }
-        self.log(job, Detail::StepResent, None);
-        self.send(job, now)?;
-        Ok(true)
     }
 
     /// Lets the jobs go on behind a job that has ended, if they waited for it. A turn decides them,

@@ -14,6 +14,7 @@ pub(crate) mod left;
 mod planned;
 mod prepare;
 mod redrive;
+mod resend;
 pub(crate) mod stalled;
 pub(crate) mod sweep;
 pub(crate) mod texts;

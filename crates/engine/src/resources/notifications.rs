@@ -28,6 +28,7 @@ use crate::check::{IndexRebuild, Progress, summed};
 use crate::damage::if_readable;
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
+use crate::pipeline::facts::workflow_of;
 use crate::pipeline::leases;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
@@ -188,7 +189,9 @@ impl Notifications<'_> {
     /// Sends the message of a step again, with the content and the preferences of now: `step` is the
     /// [id](crate::job::JobStep::id) or the name of the step, or else its place. The job gets another id, which is the
     /// idempotency key for the provider, and its log tells of it. A message in the inbox is
-    /// delivered again as it is, and is unseen. Steps behind the job do not go on.
+    /// delivered again as it is, and is unseen. One that could not be made, since its template had
+    /// failed, is made anew, by the workflow as it is now. If it fails again, the log of the job says
+    /// so. Steps behind the job do not go on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -236,7 +239,8 @@ impl Notifications<'_> {
                 });
             };
             job.check_resent().map_err(|reason| not_resent(job.step.id, reason))?;
-            let mut course = Course::of(tx, before.clone(), None);
+            let workflow = workflow_of(tx, &before)?;
+            let mut course = Course::of(tx, before.clone(), workflow.as_deref());
             if !course.resend(number)? {
                 return Err(not_resent(job.step.id, ResendRefusal::NoMessage));
             }

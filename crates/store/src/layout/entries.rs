@@ -318,8 +318,8 @@ impl Record for SubscriberPreference {
         }
     }
 
-    fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
-        after.or(before).map(Event::of_preference)
+    fn events(before: Option<&Self>, after: Option<&Self>) -> Vec<Event> {
+        after.or(before).map(Event::of_preference).into_iter().collect()
     }
 }
 
@@ -391,7 +391,7 @@ impl Record for Notification {
         Some((Listed::of(self.environment_id, self.id.ordinal()), self.outcomes()))
     }
 
-    fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
+    fn events(before: Option<&Self>, after: Option<&Self>) -> Vec<Event> {
         Event::of_notification(before, after)
     }
 }
@@ -474,8 +474,8 @@ impl Record for Message {
         Some((key, Counted::Message(self.counted_part())))
     }
 
-    fn event(before: Option<&Self>, after: Option<&Self>) -> Option<Event> {
-        Event::of_message(before, after)
+    fn events(before: Option<&Self>, after: Option<&Self>) -> Vec<Event> {
+        Event::of_message(before, after).into_iter().collect()
     }
 }
 

@@ -19,7 +19,10 @@ pub struct DeliveryReport {
     pub sent: usize,
     /// Number of messages that wait for another attempt.
     pub retried: usize,
-    /// Number of failed messages.
+    /// Number of jobs that have failed for good. Those that fail in the first turn of a notification
+    /// are not counted, since it is a part of the event: such as a message of the inbox with a
+    /// template that fails. The [observer](crate::Builder::observer) is told of all
+    /// ([`JobFailed`](crate::observer::Event::JobFailed)).
     pub failed: usize,
     /// Number of messages skipped for a preference, a condition or a missing address.
     pub skipped: usize,
@@ -82,7 +85,8 @@ pub enum FailureReason {
     /// The lease of the last attempt is over, and the outcome of the attempt is unknown.
     #[error("the last attempt has not been answered")]
     Unanswered,
-    /// The message could not be made, or has no integration.
+    /// The message could not be made, has no integration, or the settings of the step do not fit the
+    /// event.
     #[error("{detail}{}", text.as_ref().map_or(String::new(), |text| format!(": {text}")))]
     Unsendable {
         /// Reason, as in the execution details of the job.

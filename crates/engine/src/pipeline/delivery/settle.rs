@@ -36,7 +36,7 @@ pub(super) use done::Done;
 // Effect of a result on the report.
 enum Settled {
     Sent,
-    Turned { skipped: usize },
+    Turned { skipped: usize, failed: Vec<DeliveryFailure> },
     Skipped,
     // Failure for good, or until the next attempt.
     Failed(DeliveryFailure),
@@ -80,7 +80,12 @@ impl Settled {
     fn add_to(self, report: &mut DeliveryReport) {
         match self {
             Self::Sent => report.sent += 1,
-            Self::Turned { skipped } => report.skipped += skipped,
+            Self::Turned { skipped, failed } => {
+                report.skipped += skipped;
+                for failure in failed {
+                    report.add(failure);
+                }
+            }
             Self::Skipped => report.skipped += 1,
             Self::Failed(failure) => report.add(failure),
             Self::Swept(count) => report.swept += count,

@@ -57,7 +57,7 @@ impl Course<'_, '_> {
         self.complete(number, Detail::HandlerCompleted, None);
         self.tx.remove(task)?;
         self.go_on()?;
-        Ok(Settled::Turned { skipped: 0 })
+        Ok(Settled::Turned { skipped: 0, failed: Vec::new() })
     }
 
     fn failed(&self, job: usize, reason: FailureReason, retry_at: Option<Timestamp>) -> Settled {

@@ -2,7 +2,7 @@
 
 use domain::ids::{NotificationId, StepId};
 use domain::job::{Detail, JobStatus};
-use domain::plan::{self, Action};
+use domain::plan::{self, Action, RefusalKind};
 use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use store::WriteRecords;
@@ -12,6 +12,7 @@ use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::turn::{Closed, Turn};
+use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
 use crate::pipeline::facts::is_canceled;
 use crate::resources::notifications;
 
@@ -42,7 +43,29 @@ impl Course<'_, '_> {
         self.tx.remove(task)?;
         self.perform(&turn.actions)?;
         let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
-        Ok(Settled::Turned { skipped })
+        Ok(Settled::Turned { skipped, failed: self.failures(&turn.actions) })
+    }
+
+    // The failures among the actions that were performed.
+    fn failures(&self, actions: &[Action]) -> Vec<DeliveryFailure> {
+        let failure = |action: &Action| match action {
+            Action::Refuse(job, refusal) if refusal.kind == RefusalKind::Fail => {
+                let (detail, text) = (refusal.detail, refusal.raw.clone());
+                let status = self.notification.jobs.get(*job).map(|job| job.status);
+                self.failure(*job, FailureReason::Unsendable { detail, text })
+                    .filter(|_| status == Some(JobStatus::Failed))
+            }
+            Action::Refuse(..)
+            | Action::Keep(..)
+            | Action::Send { .. }
+            | Action::Pass(..)
+            | Action::Delay { .. }
+            | Action::Extend { .. }
+            | Action::Gather(..)
+            | Action::Limit(..)
+            | Action::Call(_) => None,
+        };
+        actions.iter().filter_map(failure).collect()
     }
 
     // Ends the jobs that have waited for a window, from the digest on, if those of another notification

@@ -1,0 +1,62 @@
+//! Messages of jobs that have ended, sent again.
+
+use domain::job::{Detail, JobStatus};
+use domain::message::Stage;
+use domain::plan;
+use domain::vocabulary::Channel;
+
+use super::apply::Course;
+use super::facts::RunFacts;
+use crate::Result;
+
+impl Course<'_, '_> {
+    /// Sends the message of a job that has ended again. The job gets another id, which is the
+    /// idempotency key of the attempts. A message in the inbox is unseen again, and one that could not
+    /// be made is made anew. Returns `false` if there is none.
+    pub(crate) fn resend(&mut self, job: usize) -> Result<bool> {
+        let Some(resent) = self.notification.jobs.get(job) else { return Ok(false) };
+        if resent.kind.channel() == Some(Channel::InApp) {
+            let has_failed = resent.status == JobStatus::Failed;
+            return if has_failed { self.make_anew(job) } else { self.deliver_again(job) };
+        }
+        let now = self.tx.now();
+        self.begin_anew(job);
+        self.send(job, now)?;
+        Ok(true)
+    }
+
+    // Puts the message of a job into the inbox again.
+    fn deliver_again(&mut self, job: usize) -> Result<bool> {
+        let Some(mut again) = self.delivered(job)? else { return Ok(false) };
+        again.delivered_at = vec![self.tx.now()];
+        again.listed_at = None;
+        again.stage = Stage::Unseen;
+        again.snoozed_until = None;
+        self.log(job, Detail::StepResent, None);
+        self.store(job, again)?;
+        self.complete(job, Detail::MessageCreated, None);
+        Ok(true)
+    }
+
+    // Decides a job of the inbox once more, by the workflow and the subscriber as they are now.
+    fn make_anew(&mut self, job: usize) -> Result<bool> {
+        let now = self.tx.now();
+        let facts = RunFacts::of(self.tx, &self.notification, job, now)?;
+        let run = facts.run(self.tx, &self.notification)?;
+        let Some(action) = plan::decide_again(&run, job, facts.facts(now)) else {
+            return Ok(false);
+        };
+        self.begin_anew(job);
+        self.perform(&[action])?;
+        Ok(true)
+    }
+
+    fn begin_anew(&mut self, job: usize) {
+        let id = self.tx.id();
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            job.id = id;
+            job.unmark();
+        }
+        self.log(job, Detail::StepResent, None);
+    }
+}
