@@ -79,8 +79,8 @@ pub struct StepDefinition {
     /// Id in the editor of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// Name by which conditions, overrides, previews and later declarations know the step. See
-    /// [`Step::named`].
+    /// Name by which conditions, overrides, previews and later declarations know the step, and which no
+    /// other step of the workflow has. See [`Step::named`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `true` if the step runs.

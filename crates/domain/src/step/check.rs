@@ -25,12 +25,15 @@ impl StepDefinition {
     /// Longest delay and longest window of a digest or throttle, in days: ten years.
     pub const MAX_DAYS: u32 = 3_660;
 
-    /// Refuses a step with too many variants, overlong names, or invalid settings, conditions or
+    /// Refuses a step with too many variants, empty or overlong names, or invalid settings, conditions or
     /// templates.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.kind.check()?;
         check_name("name", self.name.as_deref())?;
+        if self.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+            return Err(Invalid::new("name", Reason::Empty));
+        }
         check_name("uuid", self.uuid.as_deref())?;
         filter::check_step(&self.filters)?;
         run_if::check(self.run_if.as_ref())?;

@@ -150,7 +150,8 @@ impl Step {
 setters! { Step:
     /// Sets the id of the step that an update keeps.
     id: into(StepId);
-    /// Sets the name of the step, which is more than a display name:
+    /// Sets the name of the step, which is more than a display name, and which no other step of the workflow
+    /// may have:
     ///
     /// * Conditions and templates of later steps find the result of the step in `steps.<name>`, and the
     ///   overrides of a trigger its settings.

@@ -9,7 +9,8 @@ use crate::json::Object;
 use crate::time::Timestamp;
 
 /// Results of the steps of a run so far. A result is found by the id of its step, and by the `uuid`
-/// and the `name` if the step has them. If several steps have the same name, the last one counts.
+/// and the `name` if the step has them. If several steps of a stored workflow have the same name, the
+/// last one counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepResults(Object);
 

@@ -3,7 +3,7 @@
 use super::matching::kept;
 use super::{StepIds, Workflow};
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::step::{Step, WorkflowStep};
+use crate::step::{Step, StepDefinition, WorkflowStep};
 
 /// Checks the new steps of a workflow with the steps `before`, and gives ids to them.
 pub(super) fn saved(
@@ -17,6 +17,7 @@ pub(super) fn saved(
     for ((index, Step { id, definition }), kept) in steps.into_iter().enumerate().zip(matched) {
         let at = |invalid: Invalid| invalid.within(format!("steps[{index}]"));
         definition.check().map_err(at)?;
+        check_named_once(&saved, &definition).map_err(at)?;
         let awaits = definition.awaited(&saved).map_err(at)?;
         let (id, template_id) = match (id, kept) {
             (Some(id), _) if saved.iter().any(|step| step.id == id) => {
@@ -38,4 +39,14 @@ pub(super) fn saved(
         saved.push(WorkflowStep { id, template_id, parent_id, awaits, definition });
     }
     Ok(saved)
+}
+
+// Conditions, templates and overrides refer to a step by its name.
+fn check_named_once(before: &[WorkflowStep], step: &StepDefinition) -> Result<(), Invalid> {
+    match &step.name {
+        Some(name) if before.iter().any(|one| one.definition.name.as_ref() == Some(name)) => {
+            Err(Invalid::new("name", Reason::Repeated))
+        }
+        Some(_) | None => Ok(()),
+    }
 }

@@ -46,6 +46,7 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
         with("variants", json!([in_app(""), variant]))
     };
     let two = "must be two values, as in `1,5`";
+    let named = |name| json!({ "type": "in_app", "name": name, "template": { "body": "" } });
     for (create, problem) in [
         (json!({ "name": "" }), "`name` must not be empty"),
         (json!({ "name": "ü".repeat(129) }), "`name` must be at most 128 characters long"),
@@ -66,6 +67,11 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
         (
             json!({ "steps": [in_app(""), { "type": "custom", "metadata": { "handler": "" } }] }),
             "`steps[1].metadata.handler` must not be empty",
+        ),
+        (with("name", json!(" ")), "`steps[1].name` must not be empty"),
+        (
+            json!({ "steps": (["a", "b", "a"].map(named)) }),
+            "`steps[2].name` must not be given twice",
         ),
         (with("filters", between("1")), &format!("`steps[1].filters[0].children[0].value` {two}")),
         (
@@ -163,6 +169,24 @@ fn steps_follow_one_another() {
     let ids: Vec<_> = workflow.steps.iter().map(|step| Some(step.id)).collect();
     let parents: Vec<_> = workflow.steps.iter().map(|step| step.parent_id).collect();
     assert_eq!(parents, [None, ids[0], ids[1]]);
+}
+
+/// A workflow that was stored when two steps could have the same name.
+#[test]
+fn steps_of_the_same_name_stay_until_the_steps_are_changed() {
+    let named = |name| json!({ "type": "in_app", "name": name, "template": { "body": "" } });
+    let mut before = created(json!({ "steps": (["a", "b"].map(named)) })).unwrap();
+    before.steps[1].definition.name = Some("a".into());
+    let stored = serde_json::to_value(&before).unwrap();
+    assert_eq!(serde_json::from_value::<Workflow>(stored).unwrap(), before);
+
+    let renamed = updated(&before, json!({ "name": "Hello" })).unwrap();
+    assert_eq!(renamed.steps, before.steps);
+    let refused = updated(&before, json!({ "steps": (["a", "a"].map(named)) })).unwrap_err();
+    assert_eq!(refused.to_string(), "`steps[1].name` must not be given twice");
+    let told_apart = updated(&before, json!({ "steps": (["a", "b"].map(named)) })).unwrap();
+    let ids = |workflow: &Workflow| workflow.steps.iter().map(|one| one.id).collect::<Vec<_>>();
+    assert_eq!(ids(&told_apart), ids(&before));
 }
 
 #[test]

@@ -115,12 +115,26 @@ fn some_declaration() -> impl Strategy<Value = Value> {
     });
     let steps = prop::collection::vec(step, 0..5);
     (steps, any::<bool>(), prop::option::of(any::<bool>())).prop_map(|(steps, critical, active)| {
+        let steps = named_once(steps);
         let mut fields = json!({ "steps": steps, "critical": critical });
         if let Some(active) = active {
             fields["active"] = json!(active);
         }
         fields
     })
+}
+
+// No two steps have the same name.
+fn named_once(mut steps: Vec<Value>) -> Vec<Value> {
+    let mut names = Vec::new();
+    for step in &mut steps {
+        let name = step["name"].clone();
+        if names.contains(&name) {
+            step.as_object_mut().unwrap().remove("name");
+        }
+        names.push(name);
+    }
+    steps
 }
 
 proptest! {

@@ -30,8 +30,20 @@ fn steps(text: &str, before: &[WorkflowStep]) -> Value {
     text.split_whitespace().map(|text| step(text, before)).collect()
 }
 
+// Workflow as it may be stored: two steps may have the same name.
 fn workflow(text: &str) -> Workflow {
-    sample::workflow(steps(text, &[]))
+    let mut steps = steps(text, &[]);
+    let names: Vec<_> = steps
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .map(|step| step.as_object_mut().unwrap().remove("name"))
+        .collect();
+    let mut workflow = sample::workflow(steps);
+    for (step, name) in workflow.steps.iter_mut().zip(names) {
+        step.definition.name = name.map(|name| name.as_str().unwrap().to_owned());
+    }
+    workflow
 }
 
 // Indexes of the steps of `before` that `after` keeps, and `-` for a new step.
