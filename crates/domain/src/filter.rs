@@ -35,7 +35,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::json::{Object, Shape, Shaped, shape};
-use crate::step::StepResults;
+use crate::step::{StepResults, find_in_payload};
 use crate::vocabulary::wire_enum;
 
 #[doc(hidden)]
@@ -115,7 +115,8 @@ impl Shaped for FilterChild {
 #[non_exhaustive]
 pub struct FieldFilterPart {
     /// Path of the fact, as in `order.items.0.price`. A member with exactly this name, dots
-    /// included, comes first.
+    /// included, comes first. A path in the payload may begin with `payload.`, unless the payload has
+    /// a value at the whole path.
     pub field: String,
     /// Value to compare with.
     pub value: String,
@@ -301,12 +302,11 @@ fn join(joint: Joint, verdicts: impl ExactSizeIterator<Item = bool>) -> bool {
 
 impl<'a> FilterFacts<'a> {
     fn find(&self, on: FilterSource, field: &str) -> Option<&'a Value> {
-        let object = match on {
-            FilterSource::Subscriber => self.subscriber,
-            FilterSource::Payload => self.payload,
-            FilterSource::Steps => self.steps?.as_object(),
-        };
-        object.find(field)
+        match on {
+            FilterSource::Subscriber => self.subscriber.find(field),
+            FilterSource::Payload => find_in_payload(self.payload, field),
+            FilterSource::Steps => self.steps?.as_object().find(field),
+        }
     }
 }
 

@@ -40,6 +40,7 @@ pub use digest::{Arrival, DigestState};
 pub use digest::{DigestMetadata, TimedWindow, Window};
 #[doc(hidden)]
 pub use lookup::EventKey;
+pub(crate) use lookup::find as find_in_payload;
 pub(crate) use overrides::check_lengths;
 #[doc(hidden)]
 pub use results::{DigestEvent, Digested, StepOutput, StepResults};

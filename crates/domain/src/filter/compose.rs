@@ -16,7 +16,8 @@ pub struct FilterField {
 }
 
 impl Filter {
-    /// Begins a comparison of a field of the payload, as in `order.items.0.price`.
+    /// Begins a comparison of a field of the payload, as in `order.items.0.price`. The field may
+    /// begin with `payload.`, unless the payload has a value at the whole path.
     pub fn payload(field: impl Into<String>) -> FilterField {
         FilterField { on: FilterSource::Payload, field: field.into() }
     }

@@ -336,3 +336,23 @@ fn only_the_filters_of_steps_may_refer_to_steps() {
     assert_eq!(error, "`filters[0].children[1].on` must be one of subscriber, payload");
     assert_eq!(step_names(&filters), [("filters[0].children[1]".to_owned(), "mail")]);
 }
+
+/// One row per payload: whether a comparison of `payload.x` holds. A field of that name comes first.
+#[test]
+fn a_path_in_the_payload_may_begin_with_its_root() {
+    let filter = group(Joint::And, [part("payload.x", FilterOperator::Equal, "1")]);
+    for (payload, holds) in [
+        (json!({ "x": 1 }), true),
+        (json!({ "x": 2 }), false),
+        (json!({}), false),
+        (json!({ "payload": { "x": 1 }, "x": 2 }), true),
+        (json!({ "payload": { "x": 2 }, "x": 1 }), false),
+        (json!({ "payload": {}, "x": 1 }), true),
+        (json!({ "payload.x": 1, "x": 2 }), true),
+    ] {
+        let (payload, none) = (object(payload.clone()), Object::default());
+        let facts = FilterFacts::new(&none, &payload);
+        let report = evaluate(slice::from_ref(&filter), &facts);
+        assert_eq!(report.holds, holds, "{payload:?}");
+    }
+}

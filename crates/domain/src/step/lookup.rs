@@ -30,7 +30,7 @@ pub(super) fn check_path(field: &str, path: &str) -> Result<(), Invalid> {
 
 /// Returns the value of `payload` at a path such as `order.items.0.id`, or
 /// `payload.order.items.0.id`.
-pub(super) fn find<'p>(payload: &'p Object, path: &str) -> Option<&'p Value> {
+pub(crate) fn find<'p>(payload: &'p Object, path: &str) -> Option<&'p Value> {
     let behind_root = || payload.find(path.strip_prefix(ROOT)?);
     payload.find(path).or_else(behind_root)
 }
