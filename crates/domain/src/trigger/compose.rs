@@ -62,7 +62,8 @@ setters! { Trigger:
     overrides: checked(Object, "overrides");
     /// Sets the id of the event. An event that is triggered again under the same id happens once.
     transaction_id: checked(TransactionId, "transactionId");
-    /// Sets the time from which on nothing is sent any more.
+    /// Sets the time from which on nothing is sent any more. A time that has passed is accepted: the
+    /// event has its notifications, and their steps are skipped.
     expires_at: exact(Timestamp);
     /// Sets the subscriber who has caused the event, by id or with a profile.
     actor: checked(SubscriberRecipient, "actor");
@@ -87,7 +88,8 @@ impl TopicRecipient {
         Ok(Self { kind, topic_key: topic_key.into_checked()?, exclude: Vec::new() })
     }
 
-    /// Leaves a subscriber out: at most 1,000.
+    /// Leaves a subscriber out: at most 1,000. One who is not in the topic, or does not exist, has no
+    /// effect.
     pub fn except(mut self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
         let place = format!("exclude[{}]", self.exclude.len());
         self.exclude.push(subscriber.into_checked().map_err(|invalid| invalid.named(place))?);
