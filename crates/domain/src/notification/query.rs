@@ -133,14 +133,6 @@ impl NotificationQuery {
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }
 
-    /// Checks the query of a call about all notifications that match.
-    #[doc(hidden)]
-    pub fn check_unpaged(&self) -> Result<(), Invalid> {
-        self.check()?;
-        page::absent("page", self.page > 0)?;
-        page::absent("limit", self.limit.is_some())
-    }
-
     /// Returns `true` if the query has conditions on the subscriber.
     #[doc(hidden)]
     pub fn names_subscribers(&self) -> bool {

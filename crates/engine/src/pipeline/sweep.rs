@@ -22,7 +22,8 @@ use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use pins::{has_something_left, is_open, is_over};
+pub(crate) use pins::has_something_left;
+use pins::{is_open, is_over};
 
 use crate::damage::if_readable;
 use crate::heal::healed;
@@ -446,9 +447,9 @@ fn row_if(is_old: bool) -> Row {
     if is_old { Row::Old } else { Row::Kept }
 }
 
-// Removes runs of events. What else there is of an event goes with its last run, so that a later
-// event with the same transaction id is not a canceled one.
-fn remove_triggers(tx: &mut Tx<'_>, old: &[AcceptedTrigger]) -> Result<()> {
+/// Removes runs of events. What else there is of an event goes with its last run, so that a later
+/// event with the same transaction id is not a canceled one.
+pub(crate) fn remove_triggers(tx: &mut Tx<'_>, old: &[AcceptedTrigger]) -> Result<()> {
     remove_all(tx, old)?;
     for trigger in old {
         let (environment, id) = (trigger.environment_id, &trigger.receipt.transaction_id);

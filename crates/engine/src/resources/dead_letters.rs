@@ -84,14 +84,14 @@ impl DeadLetters<'_> {
         })
     }
 
-    /// Returns the number of dead letters that match `query`. With a cursor, those in front of it do
-    /// not count.
+    /// Returns the number of dead letters that match `query`, on all pages. With a cursor, those in front
+    /// of it do not count.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list); [`Error::Invalid`], if the query has a limit.
+    /// As [`list`](Self::list).
     pub fn count(&self, query: &DeadLetterQuery) -> Result<u64> {
-        query.check_unpaged()?;
+        query.check()?;
         self.scope.read("dead_letters.count", |view| Selection::of(view, query)?.count(view))
     }
 

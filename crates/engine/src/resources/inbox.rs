@@ -92,15 +92,14 @@ impl Inbox<'_> {
         self.counted(|counters| counters.of_severity(severity))
     }
 
-    /// Returns the number of messages that match `query`. It is exact if counters tell it: for queries
+    /// Returns the number of messages that match `query`, on all pages. It is exact if counters tell it: for queries
     /// of `read`, `seen`, `archived` and `snoozed`, and for unread messages also by one tag or one
     /// severity. For other queries, at most 1,000 messages are looked at.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long, or if the query has
-    /// a part of a page, such as a limit.
+    /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long.
     pub fn count(&self, query: &MessageQuery) -> Result<Total> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.count", |view| {

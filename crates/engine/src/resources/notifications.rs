@@ -120,14 +120,13 @@ impl Notifications<'_> {
         })
     }
 
-    /// Returns the number of notifications that match `query`.
+    /// Returns the number of notifications that match `query`, on all pages.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list); [`Error::Invalid`], if the query has a limit or another page than the
-    /// first one.
+    /// As [`list`](Self::list).
     pub fn count(&self, query: &NotificationQuery) -> Result<u64> {
-        query.check_unpaged()?;
+        query.check()?;
         self.scope.read("notifications.count", |view| Search::of(view, query)?.count())
     }
 

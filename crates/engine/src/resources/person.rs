@@ -9,6 +9,7 @@ use std::sync::Arc;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::idempotency::{CallOutcome, StoredAnswer};
 use domain::ids::{DigestWindowId, SubscriberId, TaskId};
+use domain::message::Message;
 use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, PersonalData, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
@@ -23,8 +24,9 @@ use store::{
 use uuid::Uuid;
 
 use crate::idempotency::Step;
+use crate::pipeline::sweep::{has_something_left, remove_triggers};
 use crate::resources::cascade::{Damaged, Removed};
-use crate::resources::{messages, subscribers, suppressions};
+use crate::resources::{messages, notifications, subscribers, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -71,11 +73,14 @@ enum Part {
     Tasks(Vec<u8>),
     Answers(Vec<u8>),
     FanOuts(Vec<u8>),
+    Messages,
+    Triggers(Vec<u8>),
     /// `event` is the key of the last event that was removed from the window of the next bucket.
     Buckets {
         after: Vec<u8>,
         event: Vec<u8>,
     },
+    Events(Vec<u8>),
     Slots(Vec<u8>),
     Quarantine(Vec<u8>),
     Suppressions(Vec<u8>),
@@ -92,12 +97,13 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
         let keys = ordinals.iter().map(|ordinal| layout::notification(environment, *ordinal));
         let found = view.find_many::<Notification>(&keys.collect::<Vec<_>>())?;
         let notifications: Vec<_> = found.into_iter().flatten().collect();
-        let mut receipts = Vec::new();
-        for notification in &notifications {
-            let accepted = run_of(view, notification)?.map(|accepted| accepted.receipt.only(id));
-            receipts.extend(accepted.filter(|receipt| !receipt.notifications.is_empty()));
-        }
-        receipts.dedup_by(|one, before| one.transaction_id == before.transaction_id);
+        // The notifications of some are gone.
+        let (mut receipts, all) = (Vec::new(), layout::triggers(environment).range());
+        view.each::<AcceptedTrigger>(&all, Order::Ascending, |accepted| {
+            let receipt = accepted.receipt.only(id);
+            receipts.extend(Some(receipt).filter(|receipt| !receipt.notifications.is_empty()));
+            ControlFlow::Continue(())
+        })?;
         let suppressed = suppressed(view, &subscriber)?.into_iter();
         Ok(PersonalData::new(subscriber.clone())
             .with_settings(
@@ -189,11 +195,21 @@ impl Eraser<'_, '_> {
                 self.answers(after, erased)?.map_or(Part::FanOuts(Vec::new()), Part::Answers)
             }
             Part::FanOuts(after) => {
+                self.fan_outs(after, erased)?.map_or(Part::Messages, Part::FanOuts)
+            }
+            Part::Messages => match self.left_messages(erased)? {
+                ControlFlow::Continue(()) => Part::Messages,
+                ControlFlow::Break(()) => Part::Triggers(Vec::new()),
+            },
+            Part::Triggers(after) => {
                 let first = Part::Buckets { after: Vec::new(), event: Vec::new() };
-                self.fan_outs(after, erased)?.map_or(first, Part::FanOuts)
+                self.triggers(after, erased)?.map_or(first, Part::Triggers)
             }
             Part::Buckets { after, event } => {
-                self.buckets(after, event, erased)?.unwrap_or(Part::Slots(Vec::new()))
+                self.buckets(after, event, erased)?.unwrap_or(Part::Events(Vec::new()))
+            }
+            Part::Events(after) => {
+                self.events(after)?.map_or(Part::Slots(Vec::new()), Part::Events)
             }
             Part::Slots(after) => {
                 self.slots(after, erased)?.map_or(Part::Quarantine(Vec::new()), Part::Slots)
@@ -387,6 +403,54 @@ impl Eraser<'_, '_> {
             if let Some(rest) = before.without(&self.person.id) {
                 self.tx.replace(&before, &rest)?;
                 erased.triggers += 1;
+            }
+        }
+        Ok(after)
+    }
+
+    // Removes messages of which the notification is gone. Breaks at the end of all.
+    fn left_messages(&mut self, erased: &mut Erasure) -> Result<ControlFlow<()>> {
+        let Some(own) = self.subscriber.as_ref().map(|own| own.id) else {
+            return Ok(ControlFlow::Break(()));
+        };
+        let (limit, all) =
+            (AT_A_TIME / OF_NOTIFICATION, layout::message_lists(self.tx.environment_id(), own));
+        let found: Vec<Message> = self.tx.readable(&all.range(), Order::Ascending, limit)?;
+        self.left = self.left.saturating_sub(found.len() * OF_NOTIFICATION);
+        let is_last = found.len() < limit;
+        for message in found {
+            messages::remove(self.tx, &message)?;
+            erased.messages += 1;
+            self.suppressions(addresses_of_message(message), erased)?;
+        }
+        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    // Removes the person from triggers of which the notification is gone. What is left of nobody else goes.
+    fn triggers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
+        let all = layout::triggers(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<AcceptedTrigger>(all, after)?;
+        for before in rows {
+            let Some(rest) = before.without(&self.person.id) else { continue };
+            self.tx.replace(&before, &rest)?;
+            let id = &rest.receipt.transaction_id;
+            if rest.receipt.notifications.is_empty() && !has_something_left(self.tx, id)? {
+                remove_triggers(self.tx, &[rest])?;
+            } else {
+                erased.triggers += 1;
+            }
+        }
+        Ok(after)
+    }
+
+    // Removes the events of windows of which the notification is gone: it was that of the person, or is one
+    // that no digest shows any more.
+    fn events(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
+        let all = layout::all_digest_events(self.tx.environment_id()).range();
+        let (rows, after) = self.rows::<WindowEvent>(all, after)?;
+        for event in &rows {
+            if !notifications::exists(self.tx, event.notification_id)? {
+                self.tx.remove(event)?;
             }
         }
         Ok(after)

@@ -1,15 +1,20 @@
 //! What names a person in a place of its own, also if the record that leads to it is gone.
 
+use std::time::Duration;
+
+use domain::digest::WindowEvent;
 use domain::idempotency::StoredAnswer;
 use domain::suppression::Suppression;
 use domain::task::Task;
 use serde_json::{Value, json};
 use tidings::ids::NotificationId;
 use tidings::receipt::{Receipt, ReceiptKind};
+use tidings::retention::Retention;
+use tidings::vocabulary::Channel;
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 
 use super::nothing_is_left;
-use crate::world::{World, email, on_both, on_both_with, only, parsed};
+use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed};
 
 // A message to two devices has a task for each of them, which may be held by the integration.
 fn push_to_devices(world: &World, is_held: bool) -> NotificationId {
@@ -232,5 +237,90 @@ fn an_erasure_reaches_the_suppression_of_a_message_that_is_gone() {
 
         assert_eq!(erased.suppressions, 1, "{erased:?}");
         nothing_is_left(&world.store);
+    });
+}
+
+/// The receipt of an event may outlive its notifications, and a message as well.
+#[test]
+fn an_erasure_reaches_receipts_whose_notification_is_gone() {
+    let policy = Retention::default().activity(1).receipts(365).messages(Channel::InApp, 5);
+    let keeping = |builder: Builder| builder.retention(policy.clone());
+    for days in [3, 10] {
+        on_both_with(keeping, |world| {
+            world.in_app_workflow("hi");
+            let to = json!(["canary-id", "bob"]);
+            let shared = json!({ "name": "hi", "to": to, "transactionId": "shared" });
+            let receipt = world.trigger(shared.clone());
+            let own = "canary@example.org";
+            world.trigger(json!({ "name": "hi", "to": "canary-id", "transactionId": own }));
+            world.env.events().cancel(own).unwrap();
+            for _ in 0..days {
+                world.pass(Duration::from_secs(24 * 60 * 60));
+                world.run_due();
+            }
+            assert_eq!(world.notifications(json!({})), []);
+            let exported = world.env.subscribers().export("canary-id").unwrap();
+            let ids = names(&exported.receipts, |one| one.transaction_id.clone());
+            assert_eq!(ids, ["shared", own]);
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            let messages = if days < 5 { 2 } else { 0 };
+            assert_eq!((erased.triggers, erased.messages), (1, messages), "{erased:?}");
+            let again = world.trigger(shared);
+            assert_eq!(again.notifications, receipt.notifications[1..]);
+            assert_eq!(world.env.subscribers().find("canary-id").unwrap(), None);
+            nothing_is_left(&world.store);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// The host suppresses a former address, which only a message has.
+#[test]
+fn an_erasure_reaches_the_address_of_a_message_whose_notification_is_gone() {
+    on_both(|world| {
+        world.active_integration("email", "mail");
+        world.workflow_of("mail", &[email()]);
+        world.subscriber(json!({ "subscriberId": "canary-id", "email": "canary@example.org" }));
+        world.notify("mail", "canary-id");
+        assert_eq!(world.run_due().sent, 1);
+        world.env.subscribers().update("canary-id", &parsed(json!({ "email": "x@y.z" }))).unwrap();
+        for notification in world.notifications(json!({})) {
+            world.env.notifications().delete(notification.id).unwrap();
+        }
+        let suppressed = json!({ "channel": "email", "address": "canary@example.org" });
+        world.env.suppressions().add(&parsed(suppressed)).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!((erased.suppressions, erased.messages), (1, 1), "{erased:?}");
+        nothing_is_left(&world.store);
+    });
+}
+
+/// The first window has closed, the notification of its opener is gone, and the bucket has a later window.
+#[test]
+fn an_erasure_reaches_the_events_of_a_window_whose_opener_is_gone() {
+    on_both(|world| {
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        world.workflow_of("digest", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
+        let trigger = |number| {
+            let id = format!("{number}-canary@example.org");
+            let receipt =
+                world.trigger(json!({ "name": "digest", "to": "canary-id", "transactionId": id }));
+            receipt.notifications[0].notification_id
+        };
+        let first = [0, 1, 2].map(trigger);
+        world.pass(Duration::from_secs(7_200));
+        world.run_due();
+        trigger(3);
+        world.env.notifications().delete(first[0]).unwrap();
+
+        world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(world.records::<WindowEvent>(), []);
+        nothing_is_left(&world.store);
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }

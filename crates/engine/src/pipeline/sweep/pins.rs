@@ -75,7 +75,7 @@ pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool
 }
 
 /// Returns `true` if a trigger has a notification or a message, or recipients that tasks tell.
-pub(super) fn has_something_left(view: &Reading<'_>, id: &TransactionId) -> Result<bool> {
+pub(crate) fn has_something_left(view: &dyn View, id: &TransactionId) -> Result<bool> {
     let environment = view.environment_id();
     if view.contains(&layout::fan_out(environment, id))? {
         return Ok(true);
