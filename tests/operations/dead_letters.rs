@@ -301,7 +301,7 @@ fn pages_go_on_behind_their_cursor() {
     });
 }
 
-/// A cursor leaves out what is in front of it. A limit is that of a page.
+/// A cursor leaves out what is in front of it. A limit is that of a page, on which a count does not depend.
 #[test]
 fn a_call_about_all_dead_letters_that_match_takes_a_cursor_and_no_limit() {
     on_both(|world| {
@@ -311,7 +311,7 @@ fn a_call_about_all_dead_letters_that_match_takes_a_cursor_and_no_limit() {
         let limited = DeadLetterQuery::default().limit(1);
         let refusal =
             "422 `limit` must not be given: this call is about all that match, not about a page";
-        world.refuses(refusal, || dead_letters.count(&limited));
+        assert_eq!(dead_letters.count(&limited).unwrap(), 3);
         world.refuses(refusal, || dead_letters.redrive_matching(&limited));
         world.refuses(refusal, || dead_letters.discard_matching(&limited));
 

@@ -73,12 +73,15 @@ fn damaged() -> Vec<Entry> {
     left
 }
 
-/// The rows that have one form. Entries of the quarantine have ids and times of their own, and an
-/// index of notifications that was made anew has another generation.
+/// The rows that have one form. Entries of the quarantine, tasks that a repair puts and the logs of jobs that
+/// it ends have ids and times of their own, and an index of notifications that was made anew has another
+/// generation.
 fn of_one_form(entries: Vec<Entry>) -> Vec<Entry> {
+    let has_other_forms =
+        |table| [Table::Quarantine, Table::Tasks, Table::Notifications].contains(&table);
     let has_one_form = |table: Table| match table.role() {
-        Role::Records => table != Table::Quarantine,
-        Role::IndexOf(of) => of != Table::Quarantine,
+        Role::Records => !has_other_forms(table),
+        Role::IndexOf(of) => !has_other_forms(of),
         Role::Derived(_) | Role::Seals => false,
     };
     entries.into_iter().filter(|(table, ..)| has_one_form(*table)).collect()
@@ -101,7 +104,8 @@ fn a_repair_goes_on(server: Option<&Server>) {
     assert!(!mended.engine.check().unwrap().findings.is_empty());
     let report = mended.engine.repair().unwrap();
     assert!(report.put_aside > 10 && report.mended > 10, "{report:?}");
-    let expected = of_one_form(dump(&mended.store));
+    let mended_rows = dump(&mended.store);
+    let (tasks, expected) = (count_of(&mended_rows, Table::Tasks), of_one_form(mended_rows));
     let quarantined = keys_of(&mended.engine.delivery().quarantined(1_000).unwrap());
     each_kill_on(
         server,
@@ -112,11 +116,16 @@ fn a_repair_goes_on(server: Option<&Server>) {
             let engine = Engine::builder().build(Arc::clone(&store));
             engine.repair().unwrap();
             assert_eq!(engine.check().unwrap().findings, []);
+            assert_eq!(count_of(&dump(&store), Table::Tasks), tasks);
             let put_aside = engine.delivery().quarantined(1_000).unwrap();
             assert!(of_one_form(dump(&store)) == expected);
             assert_eq!(keys_of(&put_aside), quarantined, "not each record was put aside once");
         },
     );
+}
+
+fn count_of(entries: &[Entry], table: Table) -> usize {
+    entries.iter().filter(|(of, ..)| *of == table).count()
 }
 
 /// The tables and keys of entries of the quarantine.

@@ -92,9 +92,9 @@ impl Inbox<'_> {
         self.counted(|counters| counters.of_severity(severity))
     }
 
-    /// Returns the number of messages that match `query`, on all pages. It is exact if counters tell it: for queries
-    /// of `read`, `seen`, `archived` and `snoozed`, and for unread messages also by one tag or one
-    /// severity. For other queries, at most 1,000 messages are looked at.
+    /// Returns the number of messages that match `query`, on all pages. It is exact if counters tell it:
+    /// for queries of `read`, `seen`, `archived` and `snoozed`, and for unread messages also by one tag
+    /// or one severity. For other queries, at most 1,000 messages are looked at.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId, TaskId};
 use domain::message::{DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageQuery, Shelf};
-use domain::page::{ListId, ListKind, Page, Total};
+use domain::page::{ListId, ListKind, Page, PageQuery, Total};
 use domain::subscriber::Subscriber;
 use domain::task::Task;
 use domain::time::Timestamp;
@@ -198,7 +198,8 @@ pub(crate) fn count(
     subscriber: &Subscriber,
     asked: &Asked<'_>,
 ) -> Result<Total> {
-    let request = asked.query.page.check(list, MessageQuery::ORDERS)?;
+    asked.query.check()?;
+    let request = PageQuery::default().check(list, MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, asked)?;
     let matches = |message: &Message| selected.rest.matches(message);
     let list = selected.list().of_records(true, &matches);
