@@ -10,6 +10,7 @@ use domain::trigger::FanOut;
 use serde_json::{Value, json};
 use store::layout::{self, Role};
 use store::{Table, WriteRecords};
+use testkit::interposed::Interposed;
 use testkit::tables::{dump, put};
 use testkit::world::{World, email, in_app, on_both_with, only, with};
 use tidings::check::{Finding, Problem};
@@ -176,6 +177,25 @@ fn check_resumed(world: &World, task: &Task) -> String {
     assert_eq!(world.engine.check().unwrap().findings, [], "{:?}", task.work);
     assert_eq!(world.engine.repair().unwrap().resumed, 0);
     serde_json::to_value(&task.work).unwrap()["type"].as_str().unwrap().to_owned()
+}
+
+/// Two repairs at once may put two tasks in the place of one.
+#[test]
+fn a_broadcast_with_two_tasks_tells_everybody_once() {
+    let told = |is_doubled: bool| {
+        let world = World::with(Interposed::default(), builder);
+        set_up(&world);
+        let mut tasks = world.records::<Task>().into_iter();
+        let task = tasks.find(|task| matches!(task.work, Work::FanOut { .. })).unwrap();
+        if is_doubled {
+            let id = parsed(json!("00000000-0000-7000-8000-000000000001"));
+            let second = Task { id, ..task };
+            store::write(&world.opened(), |tx| tx.insert(&second)).unwrap();
+            assert_eq!(world.engine.repair().unwrap().resumed, 0);
+        }
+        end(&world)
+    };
+    assert_eq!(told(true), told(false));
 }
 
 /// A task in quarantine waits for the operator, who may discard it.

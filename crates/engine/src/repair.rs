@@ -24,7 +24,8 @@ pub struct RepairReport {
     pub put_aside: u64,
     /// Number of index entries and other derived rows that were put or removed.
     pub mended: u64,
-    /// Number of records that go on, since the task that they wait for was missing.
+    /// Number of records that waited for a task which was missing: notifications, also those whose message
+    /// became a dead letter, snoozed messages, and broadcasts.
     pub resumed: u64,
     /// Environments whose activity index was made anew.
     pub rebuilt: Vec<EnvironmentId>,
@@ -44,8 +45,8 @@ impl Engine {
     /// record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
     /// [`development`](crate::Organization::development) makes a new one. Jobs, snoozes and broadcasts
-    /// whose task is missing get another one. A message for a provider becomes a dead letter instead, as
-    /// it may have been sent.
+    /// whose task is missing get another one; a function of the host may be called a second time. A
+    /// message for a provider becomes a dead letter instead, as it may have been sent.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written

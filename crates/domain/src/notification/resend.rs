@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Notification;
 use crate::error::Invalid;
+use crate::ids::StepId;
 use crate::job::{Job, JobStatus};
 use crate::step;
 
@@ -29,9 +30,10 @@ impl Notification {
     #[doc(hidden)]
     pub fn job_of_step(&self, step: &str) -> Option<(usize, &Job)> {
         let mut jobs = self.jobs.iter().enumerate();
-        let named = jobs.clone().find(|(_, job)| {
-            job.step.name.as_deref() == Some(step) || job.step.id.to_string() == step
-        });
+        let id = step.parse::<StepId>().ok();
+        let named = jobs
+            .clone()
+            .find(|(_, job)| job.step.name.as_deref() == Some(step) || id == Some(job.step.id));
         named.or_else(|| jobs.nth(step.parse().ok()?))
     }
 

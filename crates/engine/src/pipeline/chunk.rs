@@ -77,7 +77,10 @@ pub(crate) fn step(
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
         tx.remove(&task)?;
-        chunk.as_ref().map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
+        // Two repairs at once may have left two tasks.
+        let state = tx.find(&layout::fan_out_state(environment, id))?;
+        let chunk = chunk.as_ref().filter(|chunk| state.as_ref() == Some(&chunk.state));
+        chunk.map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
     })?;
     engine.tend_after_trigger(environment);
     Ok(Ok(created))
@@ -152,7 +155,6 @@ fn plan_members(
 impl Chunk {
     fn tell(&self, tx: &mut Tx<'_>, is_timed: bool) -> Result<usize> {
         let begun_at = Instant::now();
-        // Each chunk has a task of its own, so that nobody else has moved the cursor.
         let (state, id) = (&self.state, &self.fan_out.transaction_id);
         let next = match &self.next {
             Some(next) if !is_canceled(tx, id)? => next,

@@ -60,6 +60,7 @@ pub(crate) fn prepared_again(
         Prepared::Planned(planned) => (&planned.receipt.transaction_id, planned.may_be_known),
     };
     if may_be_known && let Some(receipt) = find_receipt(tx, id)? {
+        named.is_other |= matches!(prepared, Prepared::Planned(_));
         return Ok(Some(Prepared::Settled(receipt)));
     }
     if let Prepared::Planned(planned) = prepared

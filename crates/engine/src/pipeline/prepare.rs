@@ -59,7 +59,7 @@ pub(crate) const BROADCAST: Prepare =
 #[derive(Default)]
 struct Changed {
     subscribers: HashMap<SubscriberId, Reached>,
-    contexts: HashMap<ContextKey, Named>,
+    contexts: HashMap<ContextKey, KnownContext>,
 }
 
 // A subscriber as it was read, if there was one, and as the trigger leaves it.
@@ -71,7 +71,7 @@ struct Reached {
 
 // A context as it was read, if there was one, and as the trigger leaves it.
 #[derive(Clone)]
-struct Named {
+struct KnownContext {
     read: Option<Context>,
     after: Context,
 }
@@ -357,10 +357,10 @@ impl<'r> Preparation<'r> {
     fn contexts(&mut self, named: &[NamedContext]) -> Result<(Vec<Option<Context>>, Vec<Context>)> {
         let contexts = named.iter().map(|context| self.context(context));
         let contexts = contexts.collect::<Result<Vec<_>>>()?;
-        Ok(contexts.into_iter().map(|Named { read, after }| (read, after)).unzip())
+        Ok(contexts.into_iter().map(|KnownContext { read, after }| (read, after)).unzip())
     }
 
-    fn context(&mut self, named: &NamedContext) -> Result<Named> {
+    fn context(&mut self, named: &NamedContext) -> Result<KnownContext> {
         let key = &named.key;
         let changed = self.own.contexts.get(key).or_else(|| self.before.contexts.get(key));
         let (read, before) = if let Some(known) = changed {
@@ -378,7 +378,7 @@ impl<'r> Preparation<'r> {
                 Context::new(self.made.id(), self.view.home, named.key.clone(), data, self.now)
             }
         };
-        let context = Named { read, after };
+        let context = KnownContext { read, after };
         self.own.contexts.insert(named.key.clone(), context.clone());
         Ok(context)
     }

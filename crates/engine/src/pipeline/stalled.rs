@@ -67,7 +67,7 @@ impl Course<'_, '_> {
             Awaited::Task(id) => {
                 Ok(self.tx.contains(&layout::task(self.tx.environment_id(), *id))?)
             }
-            // It had none, and only a change of its jobs gives it one.
+            // Another repair may have put one. The second one has nothing to do.
             Awaited::Turn(_) | Awaited::FanOut(_) => Ok(false),
         }
     }

@@ -84,8 +84,7 @@ impl DeadLetters<'_> {
         })
     }
 
-    /// Returns the number of dead letters that match `query`, on all pages. With a cursor, those in front
-    /// of it do not count.
+    /// Returns the number of dead letters that match `query`, from its cursor on, whatever the limit is.
     ///
     /// # Errors
     ///

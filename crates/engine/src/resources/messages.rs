@@ -210,7 +210,7 @@ pub(crate) fn count(
 pub(crate) struct Asked<'q> {
     query: &'q MessageQuery,
     shelves: Vec<Shelf>,
-    // Conditions that their messages may not meet.
+    // Conditions that the shelves do not imply.
     rest: MessageQuery,
 }
 

@@ -23,6 +23,7 @@ use store::{
 };
 use uuid::Uuid;
 
+use crate::damage;
 use crate::idempotency::Step;
 use crate::pipeline::sweep::{has_something_left, remove_triggers};
 use crate::resources::cascade::{Damaged, Removed};
@@ -99,7 +100,7 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
         let notifications: Vec<_> = found.into_iter().flatten().collect();
         // The notifications of some are gone.
         let (mut receipts, all) = (Vec::new(), layout::triggers(environment).range());
-        view.each::<AcceptedTrigger>(&all, Order::Ascending, |accepted| {
+        view.each_readable::<AcceptedTrigger>(&all, Order::Ascending, |accepted| {
             let receipt = accepted.receipt.only(id);
             receipts.extend(Some(receipt).filter(|receipt| !receipt.notifications.is_empty()));
             ControlFlow::Continue(())
@@ -408,7 +409,7 @@ impl Eraser<'_, '_> {
         Ok(after)
     }
 
-    // Removes messages of which the notification is gone. Breaks at the end of all.
+    // Removes the messages that the notifications have left, whose own may be gone. Breaks at the end of all.
     fn left_messages(&mut self, erased: &mut Erasure) -> Result<ControlFlow<()>> {
         let Some(own) = self.subscriber.as_ref().map(|own| own.id) else {
             return Ok(ControlFlow::Break(()));
@@ -426,15 +427,18 @@ impl Eraser<'_, '_> {
         Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    // Removes the person from triggers of which the notification is gone. What is left of nobody else goes.
+    // Removes the person from triggers whose notification is gone. A trigger that names nobody any more is
+    // removed, if nothing of it is left.
     fn triggers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let all = layout::triggers(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<AcceptedTrigger>(all, after)?;
         for before in rows {
             let Some(rest) = before.without(&self.person.id) else { continue };
             self.tx.replace(&before, &rest)?;
-            let id = &rest.receipt.transaction_id;
-            if rest.receipt.notifications.is_empty() && !has_something_left(self.tx, id)? {
+            let left = has_something_left(self.tx, &rest.receipt.transaction_id);
+            // What cannot be read is left.
+            let is_left = damage::if_readable(left)?.unwrap_or(true);
+            if rest.receipt.notifications.is_empty() && !is_left {
                 remove_triggers(self.tx, &[rest])?;
             } else {
                 erased.triggers += 1;

@@ -7,6 +7,8 @@ use domain::idempotency::StoredAnswer;
 use domain::suppression::Suppression;
 use domain::task::Task;
 use serde_json::{Value, json};
+use store::Table;
+use testkit::tables::{self, Entry};
 use tidings::ids::NotificationId;
 use tidings::receipt::{Receipt, ReceiptKind};
 use tidings::retention::Retention;
@@ -322,5 +324,24 @@ fn an_erasure_reaches_the_events_of_a_window_whose_opener_is_gone() {
         assert_eq!(world.records::<WindowEvent>(), []);
         nothing_is_left(&world.store);
         assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// A receipt that cannot be read is about nobody that is known.
+#[test]
+fn an_erasure_and_an_export_pass_over_receipts_that_cannot_be_read() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.notify("hi", "bob");
+        world.notify("hi", "canary-id");
+        let triggers = |(table, ..): &Entry| *table == Table::Triggers;
+        let (table, key, _) = tables::dump(&world.store).into_iter().find(triggers).unwrap();
+        tables::put(&world.store, table, &key, Some(b"\xFFgarbage"));
+
+        let exported = world.env.subscribers().export("canary-id").unwrap();
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!((exported.receipts.len(), erased.notifications), (1, 1));
+        nothing_is_left(&world.store);
     });
 }

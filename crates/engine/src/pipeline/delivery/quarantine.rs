@@ -78,7 +78,8 @@ impl DeliveryQueue<'_> {
         trace::operation("delivery.requeue", None, || self.engine.write(now, requeue))
     }
 
-    /// Removes an entry of the quarantine. Returns `false` if there is none with this id.
+    /// Removes an entry of the quarantine. What has waited for its task, such as a snoozed message, goes on
+    /// with the next [repair](crate::Engine::repair). Returns `false` if there is none with this id.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
-use domain::task::{Claim, Task, TaskState, Work};
+use domain::task::{Claim, Task, Work};
 use domain::time::Timestamp;
 use store::{ReadKept, WriteRecords, WriteScope, layout};
 
@@ -175,10 +175,12 @@ fn give_one_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> 
     undo(tx, leased, task, due_at)
 }
 
-// Undoes the claim of a task, which is due at `due_at`.
+// Undoes the claim of a task, which is due at `due_at`. A call that was noted and not made has no unknown
+// outcome.
 fn undo(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Result<bool> {
-    let undone = task.state.undone(leased.claim, due_at);
-    replace_state(tx, task, undone)
+    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
+    tx.replace(task, &task.with(state).having(leased.task.tries()))?;
+    Ok(true)
 }
 
 fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
@@ -188,13 +190,7 @@ fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
 
 // Makes a task due at `due_at`. Its attempt does not count.
 fn put_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Result<bool> {
-    let given_back = task.state.given_back(leased.attempt(), due_at);
-    replace_state(tx, task, given_back)
-}
-
-// Returns `false` if there is no other state.
-fn replace_state(tx: &mut Tx<'_>, task: &Task, state: Option<TaskState>) -> Result<bool> {
-    let Some(state) = state else { return Ok(false) };
+    let Some(state) = task.state.given_back(leased.attempt(), due_at) else { return Ok(false) };
     tx.replace(task, &task.with(state))?;
     Ok(true)
 }
