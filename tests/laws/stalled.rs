@@ -10,7 +10,7 @@ use domain::trigger::FanOut;
 use serde_json::{Value, json};
 use store::layout::{self, Role};
 use store::{Table, WriteRecords};
-use testkit::interposed::Interposed;
+use testkit::interposed::Point;
 use testkit::tables::{dump, put};
 use testkit::world::{World, email, in_app, on_both_with, only, with};
 use tidings::check::{Finding, Problem};
@@ -179,23 +179,31 @@ fn check_resumed(world: &World, task: &Task) -> String {
     serde_json::to_value(&task.work).unwrap()["type"].as_str().unwrap().to_owned()
 }
 
-/// Two repairs at once may put two tasks in the place of one.
+/// Two repairs at once may put two tasks in the place of one, and two processes do them at once.
 #[test]
 fn a_broadcast_with_two_tasks_tells_everybody_once() {
-    let told = |is_doubled: bool| {
-        let world = World::with(Interposed::default(), builder);
-        set_up(&world);
-        let mut tasks = world.records::<Task>().into_iter();
-        let task = tasks.find(|task| matches!(task.work, Work::FanOut { .. })).unwrap();
-        if is_doubled {
-            let id = parsed(json!("00000000-0000-7000-8000-000000000001"));
-            let second = Task { id, ..task };
-            store::write(&world.opened(), |tx| tx.insert(&second)).unwrap();
-            assert_eq!(world.engine.repair().unwrap().resumed, 0);
+    on_both_with(builder, |world| {
+        world.in_app_workflow("inbox");
+        for number in 0..150 {
+            world.bare_subscriber(&format!("s{number}"));
         }
-        end(&world)
-    };
-    assert_eq!(told(true), told(false));
+        let broadcast = json!({ "name": "inbox", "transactionId": "everybody" });
+        world.env.events().broadcast(&parsed(broadcast)).unwrap();
+        let id = parsed(json!("00000000-0000-7000-8000-000000000001"));
+        let second = Task { id, ..only(world.records::<Task>()) };
+        store::write(&world.opened(), |tx| tx.insert(&second)).unwrap();
+        assert_eq!(world.engine.repair().unwrap().resumed, 0);
+        // Behind the claim and the plan of the one, the other one is done.
+        let other = world.another_engine();
+        let meanwhile = move || _ = other.delivery().run_due(1).unwrap();
+        world.store.pause(Point::Write, 1, meanwhile);
+
+        world.engine.delivery().run_due(1).unwrap();
+        world.run_due();
+
+        assert_eq!(world.records::<Notification>().len(), 150);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }
 
 /// A task in quarantine waits for the operator, who may discard it.
