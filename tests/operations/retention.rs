@@ -1,7 +1,5 @@
 //! Retention: what a sweep removes, and what it keeps.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{fs, slice};
 
@@ -13,10 +11,10 @@ use tidings::notification::NotificationQuery;
 use tidings::retention::Retention;
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
-use tidings::{Builder, Clock, Engine, ManualClock};
+use tidings::{Builder, Engine, ManualClock};
 
 use crate::world::{
-    START, World, email, id, in_app, on_both, on_both_with, only, parsed, time, workflow_of,
+    Blip, START, World, email, id, in_app, on_both, on_both_with, only, parsed, time, workflow_of,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -165,23 +163,6 @@ fn a_clock_that_was_ahead_does_not_end_retention() {
 }
 
 /// A job that waits pins its notification and the messages, however old they are.
-/// A clock that shows the end of the century for one reading.
-#[derive(Clone, Debug)]
-struct Blip {
-    right: ManualClock,
-    /// Number of readings before that one.
-    left: Arc<AtomicUsize>,
-}
-
-impl Clock for Blip {
-    fn now(&self) -> Timestamp {
-        match self.left.fetch_sub(1, Ordering::Relaxed) {
-            0 => time("2099-01-01T00:00:00.000Z"),
-            _ => self.right.now(),
-        }
-    }
-}
-
 #[test]
 fn a_clock_that_is_ahead_for_a_moment_makes_nothing_old() {
     let policy = Retention::default().activity(30).messages(Channel::InApp, 30).receipts(30);
@@ -192,7 +173,7 @@ fn a_clock_that_is_ahead_for_a_moment_makes_nothing_old() {
             world.notify("news", "ada");
         }
         world.pass(DAY);
-        let clock = Blip { right: world.clock.clone(), left: Arc::new(AtomicUsize::new(readings)) };
+        let clock = Blip::behind(readings, &world.clock);
         world.restart_with(|builder| builder.clock(clock).retention(policy.clone()));
 
         for _ in 0..20 {

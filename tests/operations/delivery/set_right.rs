@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tidings::time::Timestamp;
 use tidings::{Clock, Delivery, Engine, ManualClock, Provider, ProviderReceipt, SendError};
 
-use crate::world::{Counts, World, email, in_app, on_both, parsed, time};
+use crate::world::{Blip, Counts, World, email, in_app, on_both, parsed, time};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -271,24 +271,6 @@ fn a_message_that_another_process_may_send_still_is_not_sent_behind_a_wrong_cloc
     assert!(given_back > 3, "{given_back}");
 }
 
-/// A clock that is ahead for one reading.
-#[derive(Clone, Debug)]
-struct Blip {
-    right: ManualClock,
-    /// Number of readings before that one.
-    left: Arc<AtomicUsize>,
-}
-
-impl Clock for Blip {
-    fn now(&self) -> Timestamp {
-        let one_less = |left: usize| Some(left.wrapping_sub(1));
-        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
-            Ok(0) => ahead(),
-            Ok(_) | Err(_) => self.right.now(),
-        }
-    }
-}
-
 /// Whichever reading it is, a delay ends when it should, also one that begins then.
 #[test]
 fn a_delay_ends_when_it_should_whenever_the_clock_is_ahead() {
@@ -309,8 +291,7 @@ fn a_delay_ends_when_it_should_whenever_the_clock_is_ahead() {
             let mut world = World::in_memory();
             people(&world);
             set_up(&world);
-            let left = Arc::new(AtomicUsize::new(readings));
-            let clock = Blip { right: world.clock.clone(), left };
+            let clock = Blip::behind(readings, &world.clock);
             world.restart_with(|builder| builder.clock(clock));
 
             comes_after(&world, 3_600, &format!("ahead in reading {readings}"));

@@ -1,37 +1,29 @@
 //! Everything about one person: its export, and its erasure.
 
 mod meanwhile;
+mod tables;
 mod whose;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
-use domain::idempotency::{CallOutcome, StoredAnswer};
-use domain::ids::{DigestWindowId, SubscriberId, TaskId};
-use domain::message::Message;
-use domain::notification::{Notification, Ordinal};
-use domain::person::{Erasure, PersonalData, Traces, addresses_of, addresses_of_message};
-use domain::quarantine::Quarantined;
+use domain::ids::SubscriberId;
+use domain::notification::Notification;
+use domain::person::{Erasure, PersonalData, Traces};
 use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
-use domain::task::{Task, Work};
-use domain::trigger::{AcceptedTrigger, FanOut};
+use domain::trigger::AcceptedTrigger;
 use domain::vocabulary::Channel;
-use store::{
-    Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, if_readable, layout,
-};
-use uuid::Uuid;
+use store::{Order, ReadRecords, layout};
 
-use crate::damage;
 use crate::idempotency::Step;
-use crate::pipeline::sweep::{has_something_left, remove_triggers};
 use crate::resources::cascade::{Damaged, Removed};
-use crate::resources::{messages, notifications, subscribers, suppressions};
+use crate::resources::{subscribers, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 pub(crate) use self::meanwhile::Meanwhile;
+use self::tables::Rows;
 use self::whose::{Person, begun, channels_of, each_behind, of_subscriber};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
@@ -71,21 +63,20 @@ struct Seen {
 enum Part {
     /// How many of the person's notifications are left.
     Notifications(usize),
-    Tasks(Vec<u8>),
-    Answers(Vec<u8>),
-    FanOuts(Vec<u8>),
-    Messages,
-    Triggers(Vec<u8>),
     /// `event` is the key of the last event that was removed from the window of the next bucket.
     Buckets {
         after: Vec<u8>,
         event: Vec<u8>,
     },
-    Events(Vec<u8>),
-    Slots(Vec<u8>),
-    Quarantine(Vec<u8>),
-    Suppressions(Vec<u8>),
+    Rows(Rows, Vec<u8>),
     Subscriber(Removed),
+}
+
+impl Part {
+    // The first part that looks at a table.
+    const fn of_tables() -> Self {
+        Self::Buckets { after: Vec::new(), event: Vec::new() }
+    }
 }
 
 /// The personal data of a subscriber.
@@ -182,47 +173,22 @@ impl Eraser<'_, '_> {
     fn step(&mut self, mut at: Erasing) -> Result<Step<Erasing, Erasure>> {
         let erased = &mut at.erased;
         at.part = match at.part {
-            Part::Notifications(0) => Part::Tasks(Vec::new()),
+            Part::Notifications(0) => Part::of_tables(),
             Part::Notifications(left) => {
                 let ordinal = at.person.notifications.get(left - 1);
                 let is_gone =
                     ordinal.map_or(Ok(true), |ordinal| self.notification(*ordinal, erased))?;
                 Part::Notifications(left - usize::from(is_gone))
             }
-            Part::Tasks(after) => {
-                self.orphans(after)?.map_or(Part::Answers(Vec::new()), Part::Tasks)
-            }
-            Part::Answers(after) => {
-                self.answers(after, erased)?.map_or(Part::FanOuts(Vec::new()), Part::Answers)
-            }
-            Part::FanOuts(after) => {
-                self.fan_outs(after, erased)?.map_or(Part::Messages, Part::FanOuts)
-            }
-            Part::Messages => match self.left_messages(erased)? {
-                ControlFlow::Continue(()) => Part::Messages,
-                ControlFlow::Break(()) => Part::Triggers(Vec::new()),
-            },
-            Part::Triggers(after) => {
-                let first = Part::Buckets { after: Vec::new(), event: Vec::new() };
-                self.triggers(after, erased)?.map_or(first, Part::Triggers)
-            }
             Part::Buckets { after, event } => {
-                self.buckets(after, event, erased)?.unwrap_or(Part::Events(Vec::new()))
+                let first = Part::Rows(Rows::Tasks, Vec::new());
+                self.buckets(after, event, erased)?.unwrap_or(first)
             }
-            Part::Events(after) => {
-                self.events(after)?.map_or(Part::Slots(Vec::new()), Part::Events)
-            }
-            Part::Slots(after) => {
-                self.slots(after, erased)?.map_or(Part::Quarantine(Vec::new()), Part::Slots)
-            }
-            Part::Quarantine(after) => {
-                let next = Part::Suppressions(Vec::new());
-                self.quarantine(after, erased)?.map_or(next, Part::Quarantine)
-            }
-            Part::Suppressions(after) => {
-                let next = Part::Subscriber(Removed::default());
-                self.former_suppressions(after, erased)?.map_or(next, Part::Suppressions)
-            }
+            Part::Rows(rows, after) => match (self.rows_of(rows, after, erased)?, rows.next()) {
+                (Some(after), _) => Part::Rows(rows, after),
+                (None, Some(next)) => Part::Rows(next, Vec::new()),
+                (None, None) => Part::Subscriber(Removed::default()),
+            },
             Part::Subscriber(before) => {
                 match self.last(before, (&mut at.seen, &mut at.again), erased)? {
                     Step::Done(()) => return Ok(Step::Done(at.erased)),
@@ -231,20 +197,6 @@ impl Eraser<'_, '_> {
             }
         };
         Ok(Step::More(at))
-    }
-
-    // Removes the addresses of suppressions that name the subscriber.
-    fn former_suppressions(
-        &mut self,
-        after: Vec<u8>,
-        erased: &mut Erasure,
-    ) -> Result<Option<Vec<u8>>> {
-        let all = layout::suppressions(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<Suppression>(all, after)?;
-        for row in rows.iter().filter(|row| row.subscriber_ids.contains(&self.person.id)) {
-            erased.suppressions += u64::from(suppressions::erase(self.tx, row)?);
-        }
-        Ok(after)
     }
 
     // Removes the present addresses of the subscriber from their suppressions.
@@ -268,7 +220,7 @@ impl Eraser<'_, '_> {
         // Their events may have left rows in the tables that were looked at.
         if erased.notifications > known && *again + 1 < LOOKS {
             *again += 1;
-            return Ok(Step::More(Part::Tasks(Vec::new())));
+            return Ok(Step::More(Part::of_tables()));
         }
         let is_more = later.is_continue()
             || self.answered_here(&mut seen.own, erased)?.is_continue()
@@ -312,313 +264,5 @@ impl Eraser<'_, '_> {
         self.left = self.left.saturating_sub(limit);
         *after = last;
         Ok(ControlFlow::Continue(()))
-    }
-
-    // Removes the tasks whose notification is gone, but for those of windows, which other events may wait
-    // for. They would end without it.
-    fn orphans(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
-        let all = layout::tasks(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<Task>(all, after)?;
-        for task in &rows {
-            let (Work::Turn { notification_id }
-            | Work::Send { notification_id, .. }
-            | Work::Call { notification_id, .. }) = &task.work
-            else {
-                continue;
-            };
-            let key = layout::notification(task.environment_id, notification_id.ordinal());
-            if matches!(if_readable(self.tx.find::<Notification>(&key))?, Some(None)) {
-                self.tx.remove(task)?;
-            }
-        }
-        Ok(after)
-    }
-
-    fn answers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let all = layout::stored_answers(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<StoredAnswer>(all, after)?;
-        for answer in &rows {
-            self.answer(answer, erased)?;
-        }
-        Ok(after)
-    }
-
-    // Removes answers that this process has stored since the erasure has begun, whatever the clock
-    // has shown. Breaks at the end of all.
-    fn answered_here(&mut self, seen: &mut usize, erased: &mut Erasure) -> Result<ControlFlow<()>> {
-        let found = self.person.answered.behind(*seen, AT_A_TIME);
-        for key in &found {
-            let key = layout::stored_answer(self.tx.environment_id(), key);
-            // An answer that cannot be read is about nobody that is known.
-            if let Some(answer) = if_readable(self.tx.find::<StoredAnswer>(&key))?.flatten() {
-                self.answer(&answer, erased)?;
-            }
-        }
-        *seen += found.len();
-        self.left = self.left.saturating_sub(found.len());
-        let is_last = found.len() < AT_A_TIME;
-        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
-
-    // Removes answers to calls that have begun since the erasure has. Breaks at the end of all.
-    fn answered(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
-        let since = layout::answers_since(self.tx.environment_id(), self.person.since);
-        let rest = since.resumed(after);
-        let found = store::leads(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
-        for entry in &found {
-            if let Lead::Record(answer) = &entry.lead {
-                self.answer(answer, erased)?;
-            }
-        }
-        self.left = self.left.saturating_sub(found.len());
-        let Some(last) = found.last().filter(|_| found.len() == AT_A_TIME) else {
-            return Ok(ControlFlow::Break(()));
-        };
-        after.clone_from(&last.key);
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
-        let is_about = match &answer.outcome {
-            CallOutcome::Begun | CallOutcome::BegunAs(_) => false,
-            CallOutcome::Done(json) => {
-                self.traces.are_in(json) || self.traces.are_in_key(&answer.key)
-            }
-            CallOutcome::Refused(json) => {
-                self.traces.are_in(json)
-                    || self.traces.are_named_in(json)
-                    || self.traces.are_in_key(&answer.key)
-            }
-        };
-        if is_about {
-            self.tx.remove(answer)?;
-            erased.answers += 1;
-        }
-        Ok(())
-    }
-
-    fn fan_outs(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let all = layout::fan_outs(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<FanOut>(all, after)?;
-        for before in rows {
-            if let Some(rest) = before.without(&self.person.id) {
-                self.tx.replace(&before, &rest)?;
-                erased.triggers += 1;
-            }
-        }
-        Ok(after)
-    }
-
-    // Removes the messages that the notifications have left, whose own may be gone. Breaks at the end of all.
-    fn left_messages(&mut self, erased: &mut Erasure) -> Result<ControlFlow<()>> {
-        let Some(own) = self.subscriber.as_ref().map(|own| own.id) else {
-            return Ok(ControlFlow::Break(()));
-        };
-        let (limit, all) =
-            (AT_A_TIME / OF_NOTIFICATION, layout::message_lists(self.tx.environment_id(), own));
-        let found: Vec<Message> = self.tx.readable(&all.range(), Order::Ascending, limit)?;
-        self.left = self.left.saturating_sub(found.len() * OF_NOTIFICATION);
-        let is_last = found.len() < limit;
-        for message in found {
-            messages::remove(self.tx, &message)?;
-            erased.messages += 1;
-            self.suppressions(addresses_of_message(message), erased)?;
-        }
-        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
-
-    // Removes the person from triggers whose notification is gone. A trigger that names nobody any more is
-    // removed, if nothing of it is left.
-    fn triggers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let all = layout::triggers(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<AcceptedTrigger>(all, after)?;
-        for before in rows {
-            let Some(rest) = before.without(&self.person.id) else { continue };
-            self.tx.replace(&before, &rest)?;
-            let left = has_something_left(self.tx, &rest.receipt.transaction_id);
-            // What cannot be read is left.
-            let is_left = damage::if_readable(left)?.unwrap_or(true);
-            if rest.receipt.notifications.is_empty() && !is_left {
-                remove_triggers(self.tx, &[rest])?;
-            } else {
-                erased.triggers += 1;
-            }
-        }
-        Ok(after)
-    }
-
-    // Removes the events of windows of which the notification is gone: it was that of the person, or is one
-    // that no digest shows any more.
-    fn events(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
-        let all = layout::all_digest_events(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<WindowEvent>(all, after)?;
-        for event in &rows {
-            if !notifications::exists(self.tx, event.notification_id)? {
-                self.tx.remove(event)?;
-            }
-        }
-        Ok(after)
-    }
-
-    fn buckets(
-        &mut self,
-        after: Vec<u8>,
-        mut event: Vec<u8>,
-        erased: &mut Erasure,
-    ) -> Result<Option<Part>> {
-        let all = layout::digest_buckets(self.tx.environment_id()).range();
-        let (rows, last) = self.rows::<DigestBucket>(all, after.clone())?;
-        let (mut passed, mut events) = (after, 0);
-        for bucket in &rows {
-            if self.person.own.contains(&bucket.id.subscriber_id) {
-                if let Some(window) = &bucket.window {
-                    events += self.window(window.id, &mut event, AT_A_TIME - events)?;
-                }
-                // The window may have more.
-                if events == AT_A_TIME {
-                    self.left = 0;
-                    return Ok(Some(Part::Buckets { after: passed, event }));
-                }
-                if let Some(window) = &bucket.window {
-                    self.task(Uuid::from(window.id).into())?;
-                }
-                self.tx.remove(bucket)?;
-                erased.windows += 1;
-            }
-            event.clear();
-            passed = bucket.key().as_bytes().to_vec();
-        }
-        Ok(last.map(|after| Part::Buckets { after, event: Vec::new() }))
-    }
-
-    // Removes the next events of a window, behind a key. Returns their number.
-    fn window(&mut self, id: DigestWindowId, after: &mut Vec<u8>, limit: usize) -> Result<usize> {
-        let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
-        let found = self.tx.first::<WindowEvent>(&events, Order::Ascending, limit)?;
-        for event in &found {
-            self.tx.remove(event)?;
-            *after = event.key().as_bytes().to_vec();
-        }
-        Ok(found.len())
-    }
-
-    fn slots(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let all = layout::all_throttle_slots(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<ThrottleSlot>(all, after)?;
-        let own = &self.person.own;
-        for slot in rows.iter().filter(|row| own.contains(&row.id.subscriber_id)) {
-            self.tx.remove(slot)?;
-            erased.windows += 1;
-        }
-        Ok(after)
-    }
-
-    fn quarantine(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let environment = self.tx.environment_id();
-        let all = Prefix::<Quarantined>::of_all().range();
-        let (rows, after) = self.rows::<Quarantined>(all, after)?;
-        for entry in rows.iter().filter(|row| row.environment_id == environment) {
-            if self.person.is_in(entry, &self.traces) {
-                self.tx.remove(entry)?;
-                erased.quarantined += 1;
-            }
-        }
-        Ok(after)
-    }
-
-    // Removes a notification with its messages and tasks, and the subscriber from its trigger. Returns
-    // `false` if that has to go on, because the window of its digest has many events.
-    fn notification(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<bool> {
-        self.left = self.left.saturating_sub(OF_NOTIFICATION);
-        let key = layout::notification(self.tx.environment_id(), ordinal);
-        let found = self.tx.find::<Notification>(&key)?;
-        let own = &self.person.own;
-        let Some(notification) = found.filter(|found| own.contains(&found.subscriber_id)) else {
-            return Ok(true);
-        };
-        for window in notification.jobs.iter().filter_map(|job| job.digest.as_ref()?.window_id) {
-            if self.window(window, &mut Vec::new(), AT_A_TIME)? == AT_A_TIME {
-                self.left = 0;
-                return Ok(false);
-            }
-        }
-        self.tasks(&notification)?;
-        self.messages(ordinal, erased)?;
-        self.suppressions(addresses_of(&notification), erased)?;
-        if let Some(before) = run_of(self.tx, &notification)?
-            && let Some(rest) = before.without(&self.person.id)
-        {
-            self.tx.replace(&before, &rest)?;
-            erased.triggers += u64::from(!rest.receipt.notifications.is_empty());
-        }
-        let engine = self.tx.engine().clone();
-        engine.activity().delete(self.tx, &notification)?;
-        erased.notifications += 1;
-        Ok(true)
-    }
-
-    // Removes the tasks of the jobs, sends and windows of a notification.
-    fn tasks(&mut self, notification: &Notification) -> Result<()> {
-        for job in &notification.jobs {
-            let window = job.digest.as_ref().and_then(|digest| digest.window_id);
-            for id in job.task_ids().chain(window.map(|window| Uuid::from(window).into())) {
-                self.task(id)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn task(&mut self, id: TaskId) -> Result<()> {
-        let key = layout::task(self.tx.environment_id(), id);
-        if let Some(task) = self.tx.find::<Task>(&key)? {
-            self.tx.remove(&task)?;
-        }
-        Ok(())
-    }
-
-    // Removes the messages of a notification, and the addresses of the suppressions that they have.
-    fn messages(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
-        let of = ordinal.get()..ordinal.get().saturating_add(1);
-        let all = layout::messages_of(self.tx.environment_id(), of);
-        for message in self.tx.first(&all, Order::Ascending, usize::MAX)? {
-            messages::remove(self.tx, &message)?;
-            erased.messages += 1;
-            self.suppressions(addresses_of_message(message), erased)?;
-        }
-        Ok(())
-    }
-
-    // Removes these addresses from their suppressions.
-    fn suppressions(
-        &mut self,
-        addresses: impl IntoIterator<Item = (Channel, String)>,
-        erased: &mut Erasure,
-    ) -> Result<()> {
-        for (channel, text) in addresses {
-            if let Some(found) = suppression_of(self.tx, channel, text)? {
-                erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
-            }
-        }
-        Ok(())
-    }
-
-    // The next rows of a range that can be read, and the key of the last one. `None` at the end.
-    fn rows<R: Record>(
-        &mut self,
-        range: Range<R>,
-        after: Vec<u8>,
-    ) -> Result<(Vec<R>, Option<Vec<u8>>)> {
-        let (mut rows, mut last, limit) = (Vec::new(), after.clone(), self.left);
-        let range = range.resumed(&after);
-        self.tx.scan_bytes(&range, Order::Ascending, Some(limit), &mut |key, value| {
-            rows.push((key.to_vec(), value.to_vec()));
-            last = key.to_vec();
-            ControlFlow::Continue(())
-        })?;
-        let is_last = rows.len() < limit;
-        self.left -= rows.len();
-        let codec = self.tx.codec();
-        let rows = rows.iter().filter_map(|(key, value)| codec.decode::<R>(key, value).ok());
-        Ok((rows.collect(), (!is_last).then_some(last)))
     }
 }

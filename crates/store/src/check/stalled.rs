@@ -144,42 +144,52 @@ fn remove_queued(
     wanted: &mut Wanted,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    const STEP: u64 = 256;
-    let is_by_work = |awaited: &Awaited| !matches!(awaited, Awaited::Task(_));
     let of_work = wanted.keys().filter(|(_, awaited)| is_by_work(awaited));
     let environments: BTreeSet<EnvironmentId> =
         of_work.map(|(environment, _)| *environment).collect();
-    let codec = snapshot.codec();
     for environment in environments {
-        let mut left =
-            wanted.keys().filter(|(of, awaited)| *of == environment && is_by_work(awaited)).count();
-        let (mut rows, mut told, mut failed) = (0, ControlFlow::Continue(()), None);
-        let tasks = layout::tasks(environment).range();
-        snapshot.scan_bytes(&tasks, Order::Ascending, None, &mut |key, value| {
-            match if_readable(codec.decode::<Task>(key, value)) {
-                Ok(Some(task)) => {
-                    let mut by_work = Awaited::of(&task).filter(is_by_work);
-                    let is_wanted = |awaited| wanted.remove(&(environment, awaited)).is_some();
-                    left -= usize::from(by_work.any(is_wanted));
-                }
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
-            }
-            rows += 1;
-            if rows % STEP == 0 {
-                told = progress(Table::Tasks, STEP);
-            }
-            let goes_on = left > 0 && failed.is_none() && told.is_continue();
-            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if told.is_break() {
+        if remove_queued_in(environment, snapshot, wanted, progress)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+// The same for the tasks of an environment, up to the last one that is wanted.
+fn remove_queued_in(
+    environment: EnvironmentId,
+    snapshot: &dyn Snapshot,
+    wanted: &mut Wanted,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
+    const STEP: u64 = 256;
+    let is_its =
+        |(of, awaited): &&(EnvironmentId, Awaited)| *of == environment && is_by_work(awaited);
+    let mut left = wanted.keys().filter(is_its).count();
+    let (mut rows, mut told) = (0, ControlFlow::Continue(()));
+    let tasks = layout::tasks(environment).range();
+    snapshot.each_readable::<Task>(&tasks, Order::Ascending, |task| {
+        let by_work = Awaited::of(&task).find(is_by_work);
+        let found = by_work.and_then(|awaited| wanted.remove(&(environment, awaited)));
+        left -= usize::from(found.is_some());
+        rows += 1;
+        if rows % STEP == 0 {
+            told = progress(Table::Tasks, STEP);
+        }
+        if left > 0 && told.is_continue() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    })?;
+    Ok(told)
+}
+
+fn is_by_work(awaited: &Awaited) -> bool {
+    match awaited {
+        Awaited::Task(_) => false,
+        Awaited::Turn(_) | Awaited::FanOut(_) => true,
+    }
 }
 
 // Removes those whose tasks are in quarantine: they wait for the operator.
@@ -187,23 +197,13 @@ fn remove_quarantined(snapshot: &dyn Snapshot, wanted: &mut Wanted) -> Result<()
     if wanted.is_empty() {
         return Ok(());
     }
-    let (codec, mut failed) = (snapshot.codec(), None);
     let all = Prefix::<Quarantined>::of_all().range();
-    snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| match if_readable(
-        codec.decode::<Quarantined>(key, value),
-    ) {
-        Ok(entry) => {
-            let task = entry.and_then(|entry| entry.readable_task().ok());
-            for awaited in task.iter().flat_map(Awaited::of) {
-                let environment = task.as_ref().map(|task| task.environment_id);
-                environment.map(|environment| wanted.remove(&(environment, awaited)));
+    snapshot.each_readable::<Quarantined>(&all, Order::Ascending, |entry| {
+        if let Ok(task) = entry.readable_task() {
+            for awaited in Awaited::of(&task) {
+                wanted.remove(&(task.environment_id, awaited));
             }
-            ControlFlow::Continue(())
         }
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
+        ControlFlow::Continue(())
+    })
 }
