@@ -16,6 +16,7 @@ mod check;
 mod copies;
 mod corpus;
 mod damage;
+mod deletion;
 mod explain;
 mod fan_out;
 mod feed;

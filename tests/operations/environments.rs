@@ -1,6 +1,8 @@
 //! Environments: creating (14) and listing (18) them, those that are there from the start, and
 //! getting in with a key.
 
+use std::ops::ControlFlow;
+
 use serde_json::{Value, json};
 use tidings::api_key::{ApiKeyCreate, CreatedApiKey, EnvironmentKey};
 use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
@@ -412,6 +414,95 @@ fn the_organizations_of_a_store_are_listed_in_pages() {
             let expected = all[first..].iter().take(100).cloned().collect();
             assert_eq!(page(after), (expected, next.cloned()), "{after:?}");
         }
+    });
+}
+
+#[test]
+fn a_deleted_environment_is_closed_and_its_name_is_free() {
+    on_both(|world| {
+        let fields = json!({ "name": "QA", "color": "fff" });
+        let qa = create(&world, fields.clone());
+        let child = create(&world, json!({ "name": "Child", "color": "fff", "parentId": qa.id }));
+        let header = format!("ApiKey {}", qa.api_keys[0].key.expose());
+        let scope = world.engine.authenticate(&header).unwrap();
+        scope.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
+
+        let deletion = world.organization.delete_environment(qa.id).unwrap();
+
+        assert_eq!((deletion.environments, deletion.is_finished), (1, true));
+        let gone = format!("404 environment `{}` is not there", qa.id);
+        world.refuses("401 the API key is not known", || world.engine.authenticate(&header));
+        world.refuses(&gone, || world.engine.environment(qa.id));
+        world.refuses(&gone, || world.organization.delete_environment(qa.id));
+        world.refuses(&gone, || scope.environments().update(qa.id, &parsed(json!({}))));
+        // A scope that was opened before shows nothing, and changes nothing.
+        let ada = parsed(json!({ "subscriberId": "ada" }));
+        world.refuses(&gone, || scope.subscribers().create(&ada));
+        let once = scope.idempotent("once").unwrap();
+        world.refuses(&gone, || once.subscribers().create(&ada));
+        let hi = [parsed(json!({ "name": "hi", "to": "ada" }))];
+        world.refuses(&gone, || scope.events().trigger(&hi[0]));
+        world.refuses(&gone, || once.events().trigger_bulk(&hi));
+        world.refuses(&gone, || scope.notifications().rebuild_index().map(drop));
+        world.refuses(&gone, || scope.subscribers().erase("ada"));
+        assert_eq!(scope.subscribers().find("ada").unwrap(), None);
+        assert_eq!(scope.keys().list().unwrap(), []);
+        // 14.6
+        let again = create(&world, fields);
+        assert_ne!(again.id, qa.id);
+        let listed = world.organization.environments().list().unwrap();
+        assert_eq!(names(&listed, |one| one.name.clone()), ["Development", "Child", "QA"]);
+        assert_eq!((listed[1].id, listed[1].parent_id), (child.id, None));
+    });
+}
+
+#[test]
+fn an_environment_that_is_there_from_the_start_comes_back_empty() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+        let id = world.env.environment_id();
+
+        world.organization.delete_environment(id).unwrap();
+
+        let fresh = world.organization.development().unwrap();
+        assert_ne!(fresh.environment_id(), id);
+        assert_eq!(fresh.notifications().list(&parsed(json!({}))).unwrap().data, []);
+        let other = world.engine.organization("other").unwrap();
+        let gone = format!("404 environment `{}` is not there", fresh.environment_id());
+        world.refuses(&gone, || other.delete_environment(fresh.environment_id()));
+    });
+}
+
+/// A deletion that was broken off does not keep the name, and no key opens what is left.
+#[test]
+fn an_environment_that_is_being_deleted_is_listed_and_closed() {
+    on_both(|world| {
+        let fields = json!({ "name": "QA", "color": "fff" });
+        let qa = create(&world, fields.clone());
+        let scope = world.engine.environment(qa.id).unwrap();
+        let at = world.tick();
+        let broken_off =
+            world.organization.delete_environment_with(qa.id, |_| ControlFlow::Break(())).unwrap();
+        assert_eq!((broken_off.environments, broken_off.is_finished), (0, false));
+
+        let gone = format!("404 environment `{}` is not there", qa.id);
+        world.refuses(&gone, || world.engine.environment(qa.id));
+        world.refuses(&gone, || scope.keys().create(&ApiKeyCreate::new("Orders").unwrap()));
+        let update = parsed(json!({ "defaultLocale": "de" }));
+        world.refuses(&gone, || world.organization.environments().update(qa.id, &update));
+        let child = parsed(json!({ "name": "Child", "color": "fff", "parentId": qa.id }));
+        world.refuses(&gone, || world.organization.environments().create(&child));
+        let again = create(&world, fields);
+        let listed = world.organization.environments().list().unwrap();
+        let shown = |one: &Environment| (one.id, one.deleted_at);
+        assert_eq!(shown(&listed[1]), (qa.id, Some(at)));
+        assert_eq!(wire(&listed[1])["deletedAt"], wire(at));
+        assert_eq!(shown(&listed[2]), (again.id, None));
+
+        world.tick();
+        assert!(world.organization.delete_environment(qa.id).unwrap().is_finished);
+        assert_eq!(world.organization.environments().list().unwrap().len(), 2);
     });
 }
 

@@ -185,6 +185,11 @@ impl ActivityIndex {
         search.map(Some)
     }
 
+    /// Drops what is in memory of an environment that was deleted.
+    pub fn forget(&self, environment: EnvironmentId) {
+        self.environments.write().remove(&environment);
+    }
+
     fn environment(&self, id: EnvironmentId) -> Arc<Environment> {
         if let Some(known) = self.environments.read().get(&id) {
             return Arc::clone(known);

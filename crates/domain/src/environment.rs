@@ -49,6 +49,9 @@ pub struct Environment {
     pub default_locale: Option<Locale>,
     /// Time of creation.
     pub created_at: Timestamp,
+    /// Time since which the environment is being deleted. It cannot be used any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
 }
 
 /// New environment.
@@ -183,6 +186,7 @@ impl Environment {
             color: create.color,
             default_locale: None,
             created_at: now,
+            deleted_at: None,
         }
     }
 
@@ -203,7 +207,22 @@ impl Environment {
             color: Color("#888".into()),
             default_locale: None,
             created_at: now,
+            deleted_at: None,
         }
+    }
+
+    /// Returns the environment as it is while its records are removed: without keys.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn deleted(&self, now: Timestamp) -> Self {
+        Self { api_keys: Vec::new(), deleted_at: Some(now), ..self.clone() }
+    }
+
+    /// Returns the environment with no parent.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_parent(&self) -> Self {
+        Self { parent_id: None, ..self.clone() }
     }
 
     /// Returns the environment after `update`.

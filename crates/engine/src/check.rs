@@ -37,11 +37,11 @@ pub struct IndexRebuild {
     pub is_finished: bool,
 }
 
-/// Progress of a check, of a repair, or of a rebuild of an index.
+/// Progress of a check, of a repair, of a rebuild of an index, or of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Name of the table that is compared or made anew.
+    /// Name of the table that is compared, made anew or cleared.
     pub table: &'static str,
     /// Number of rows that were looked at so far, in all tables.
     pub rows: u64,

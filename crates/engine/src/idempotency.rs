@@ -12,7 +12,7 @@ use store::{HostTransaction, Lead, ReadRecords, Record, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
 use crate::heal::healed;
-use crate::resources::environments::hash;
+use crate::resources::environments::{self, hash};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -99,6 +99,7 @@ impl Scope {
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
         self.engine.write_in_host(host, &self.home, now, |tx| {
+            environments::check_there(tx)?;
             if let Some(earlier) = call.as_ref().map_or(Ok(None), |call| call.replay(tx))? {
                 return read(&earlier?);
             }
@@ -159,6 +160,7 @@ impl Scope {
         body: &mut dyn FnMut(&mut Tx<'_>) -> Result<Option<CallOutcome>>,
     ) -> Result<Option<Earlier>> {
         let mut run = |tx: &mut Tx<'_>| {
+            environments::check_there(tx)?;
             let earlier = call.map_or(Ok(None), |call| call.replay(tx))?;
             if earlier.is_none() {
                 let outcome = body(tx)?;
@@ -206,6 +208,7 @@ impl Call<'_> {
     pub(crate) fn begin_with_ids(&self, ids: &[TransactionId]) -> Result<Vec<TransactionId>> {
         let Self { scope, now, .. } = self;
         scope.engine.write_in(&scope.home, *now, |tx| {
+            environments::check_there(tx)?;
             let stored = self.find(tx)?;
             match stored.as_ref().map(|stored| stored.replay(&self.hash, *now)) {
                 None | Some(Replay::Expired) => {
@@ -278,6 +281,7 @@ impl Call<'_> {
         let Some(stored) = StoredRefusal::of(&refusal) else { return Err(refusal) };
         let scope = self.scope;
         let earlier = scope.engine.write_in(&scope.home, self.now, |tx| {
+            environments::check_there(tx)?;
             // Another thread may have been quicker. A bulk that has begun goes on when it is repeated.
             let earlier = self.replay(tx)?;
             if earlier.is_none() && !self.has_begun_with_ids(tx)? {

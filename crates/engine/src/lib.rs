@@ -76,6 +76,7 @@ pub use repair::RepairReport;
 pub use resources::connections::ChannelConnections;
 pub use resources::contexts::Contexts;
 pub use resources::dead_letters::DeadLetters;
+pub use resources::deletion::Deletion;
 pub use resources::endpoints::ChannelEndpoints;
 pub use resources::environments::Environments;
 pub use resources::inbox::{Inbox, InboxChanged};
@@ -157,6 +158,7 @@ impl Engine {
             let key = ::store::layout::environment_id(id);
             let environment =
                 resources::environments::indexed(snapshot, &key, |one: &Environment| one.id == id)?;
+            let environment = environment.filter(|one| one.deleted_at.is_none());
             environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
         };
         trace::operation("engine.environment", Some(id), || self.read(get))

@@ -35,6 +35,18 @@ impl Organization {
         Self { engine, id }
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn id(&self) -> &OrganizationId {
+        &self.id
+    }
+
+    pub(crate) fn home(&self, environment_id: EnvironmentId) -> Home {
+        Home { organization_id: self.id.clone(), environment_id }
+    }
+
     /// Returns the scope of the environment `Development`. The first call creates the environment.
     pub fn development(&self) -> Result<Scope> {
         Ok(Scope::new(self.engine.clone(), &self.environments().development()?))

@@ -13,11 +13,12 @@ mod stalled;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use domain::environment::Environment;
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 
 use crate::layout::{Derived, Role};
-use crate::{Error, OnRows, Result, Snapshot, Table, Transaction};
+use crate::{Error, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, Transaction};
 
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub(crate) use self::rows::{has_records, is_readable};
@@ -105,16 +106,22 @@ impl Pass {
             Self::Outcomes => derived::outcomes(snapshot, behind),
             Self::Addresses => derived::addresses(snapshot, behind),
         };
-        match step {
+        let mut step = match step {
             // A key is not in its place: what is behind it cannot be looked at.
             Err(Error::Corrupt { table: _, source }) => {
                 let problem = Problem::Unreadable { reason: source.to_string() };
                 let mut step = Step::default();
                 step.found(self.table(), &[], problem, Fix::None);
-                Ok(step)
+                step
             }
-            step => step,
+            step => step?,
+        };
+        if !step.found.is_empty() {
+            let deleted = deleted_environments(snapshot)?;
+            let is_deleted = |of: Option<EnvironmentId>| of.is_some_and(|of| deleted.contains(&of));
+            step.found.retain(|(finding, _)| !is_deleted(finding.environment));
         }
+        Ok(step)
     }
 }
 
@@ -260,11 +267,21 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
     check_with(snapshot, &mut |_, _| ControlFlow::Continue(()))
 }
 
-/// The environments of the activity index and of notifications.
+// The environments that are being deleted. Their rows contradict one another until they are gone.
+fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
+    let (all, mut deleted) = (Prefix::<Environment>::of_all().range(), BTreeSet::new());
+    snapshot.each_readable::<Environment>(&all, Order::Ascending, |environment| {
+        deleted.extend(environment.deleted_at.map(|_| environment.id));
+        ControlFlow::Continue(())
+    })?;
+    Ok(deleted)
+}
+
+/// The environments of the activity index and of notifications, but for those that are being deleted.
 pub fn listed_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let mut found = BTreeSet::new();
     for table in [Table::Notifications, Table::ActivityHeads] {
         derived::environments(snapshot, table, &mut found)?;
     }
-    Ok(found)
+    Ok(&found - &deleted_environments(snapshot)?)
 }

@@ -56,6 +56,8 @@ mod record;
 mod records;
 #[cfg(feature = "redb")]
 pub mod redb;
+#[doc(hidden)]
+pub mod removal;
 mod scope;
 #[doc(hidden)]
 pub mod sealing;

@@ -6,6 +6,9 @@ use std::ops::RangeBounds;
 
 use crate::{KeyRange, Order};
 
+/// All keys of a table.
+pub(crate) const EVERYTHING: KeyRange = (Unbounded, Unbounded);
+
 /// A range of borrowed keys whose start does not lie behind its end. Ordered maps demand that.
 pub(crate) type KeySpan<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 

@@ -9,6 +9,7 @@ use std::ops::{Bound, ControlFlow};
 
 use sha2::{Digest, Sha256};
 
+use crate::range::EVERYTHING;
 use crate::{
     Decision, Error, KeyRange, Order, Result, Snapshot, Store, Table, Transaction, records,
 };
@@ -18,8 +19,6 @@ const BYTES: usize = 1 << 20;
 
 /// Number of entries that a transaction takes at most.
 const ENTRIES: usize = 4_096;
-
-const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
 /// Progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use pins::{is_open, is_over};
 
 use crate::damage::if_readable;
 use crate::heal::healed;
-use crate::resources::{messages, notifications, workflows};
+use crate::resources::{environments, messages, notifications, workflows};
 use crate::tx::{Draft, Reading, Tx};
 use crate::{Engine, Result};
 
@@ -91,14 +91,22 @@ pub(crate) fn ensure(engine: &Engine) -> Result<()> {
     let lacking = engine.read(|snapshot| {
         let mut lacking = Vec::new();
         for home in homes(snapshot)? {
-            if lacks_task(snapshot, &home, now)?.is_some() {
+            let is_there = environments::is_there(engine, snapshot, &home)?;
+            if is_there && lacks_task(snapshot, &home, now)?.is_some() {
                 lacking.push(home);
             }
         }
         Ok(lacking)
     })?;
     for some in lacking.chunks(REMOVED) {
-        engine.write(now, |draft| some.iter().try_for_each(|home| add(draft, home)))?;
+        engine.write(now, |draft| {
+            for home in some {
+                if environments::is_there(engine, &*draft.writer, home)? {
+                    add(draft, home)?;
+                }
+            }
+            Ok(())
+        })?;
     }
     sweeps.seen_at.store(now.as_millis(), Ordering::Release);
     Ok(())

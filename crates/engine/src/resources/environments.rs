@@ -151,7 +151,8 @@ impl<'e> Environments<'e> {
         update: &EnvironmentUpdate,
     ) -> Result<Environment> {
         let found = draft.writer.find(&layout::environment(self.organization, id))?;
-        let before = found.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
+        let before = found.filter(|found: &Environment| found.deleted_at.is_none());
+        let before = before.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
         let after = before.updated(update.clone());
         draft.writer.replace(&before, &after)?;
         Ok(self.shown(after))
@@ -190,7 +191,8 @@ impl<'e> Environments<'e> {
         Ok(self.listed()?.into_iter().find(|environment| environment.id == id))
     }
 
-    /// The environments of the organization, oldest first.
+    /// The environments of the organization, oldest first, with those that are being
+    /// [deleted](crate::Organization::delete_environment).
     pub fn list(&self) -> Result<Vec<Environment>> {
         self.operation("environments.list", || self.listed())
     }
@@ -239,9 +241,12 @@ impl<'e> Environments<'e> {
         Ok(Environment::new(&home, create, made.text(12), key, *now))
     }
 
-    // Fails if one of them cannot be read, since it may have the name that is looked for.
+    // Those that are not being deleted. Fails if one of them cannot be read, since it may have the name
+    // that is looked for.
     fn all(&self, snapshot: &dyn Snapshot) -> Result<Vec<Environment>> {
-        Ok(snapshot.all(&layout::environments(self.organization))?)
+        let mut all: Vec<Environment> = snapshot.all(&layout::environments(self.organization))?;
+        all.retain(|environment| environment.deleted_at.is_none());
+        Ok(all)
     }
 
     fn shown(&self, environment: Environment) -> Environment {
@@ -259,6 +264,24 @@ pub(crate) fn own(view: &dyn View) -> Result<Option<Arc<Environment>>> {
     let home = view.home();
     let key = layout::environment(&home.organization_id, home.environment_id);
     Ok(store::if_readable(view.engine().parts.environments.find(view, &key))?.flatten())
+}
+
+/// Refuses a change in an environment that is deleted.
+pub(crate) fn check_there(view: &dyn View) -> Result<()> {
+    if is_there(view.engine(), view, view.home())? {
+        return Ok(());
+    }
+    Err(Error::not_found(Entity::Environment, view.environment_id()))
+}
+
+/// Returns `false` if an environment is deleted. One whose record cannot be read is there.
+pub(crate) fn is_there(engine: &Engine, snapshot: &dyn Snapshot, home: &Home) -> Result<bool> {
+    let key = layout::environment(&home.organization_id, home.environment_id);
+    Ok(match store::if_readable(engine.parts.environments.find(snapshot, &key))? {
+        Some(Some(found)) => found.deleted_at.is_none(),
+        Some(None) => false,
+        None => true,
+    })
 }
 
 // Stores a new environment, with its task of the retention, its key of unsubscribe links and the

@@ -5,6 +5,7 @@ pub(crate) mod channels;
 pub(crate) mod connections;
 pub(crate) mod contexts;
 pub(crate) mod dead_letters;
+pub(crate) mod deletion;
 pub(crate) mod endpoints;
 pub(crate) mod environments;
 pub(crate) mod inbox;

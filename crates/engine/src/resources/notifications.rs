@@ -30,6 +30,7 @@ use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::leases;
+use crate::resources::environments;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
@@ -362,6 +363,7 @@ impl Notifications<'_> {
     ) -> Result<IndexRebuild> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         self.scope.operation("notifications.rebuild_index", || {
+            self.scope.view(|view| environments::check_there(view))?;
             let mut rows = 0;
             let next = rebuild(engine, environment, &mut summed(&mut rows, &mut progress))?;
             Ok(IndexRebuild { rows, is_finished: next.is_continue() })

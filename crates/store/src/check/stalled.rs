@@ -13,6 +13,7 @@ use domain::quarantine::Quarantined;
 use domain::task::{Awaited, Task};
 use domain::trigger::FanOut;
 
+use super::deleted_environments;
 use super::rows::some_rows;
 use crate::record::{Row, if_readable};
 use crate::{Codec, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, layout};
@@ -112,6 +113,10 @@ pub fn stalled(
         return Ok(ControlFlow::Break(()));
     }
     remove_quarantined(snapshot, &mut wanted)?;
+    if !wanted.is_empty() {
+        let deleted = deleted_environments(snapshot)?;
+        wanted.retain(|(environment, _), _| !deleted.contains(environment));
+    }
     let mut found: BTreeMap<Vec<u8>, Vec<Awaited>> = BTreeMap::new();
     for ((_, awaited), key) in wanted {
         found.entry(key).or_default().push(awaited);

@@ -5,9 +5,9 @@
 
 #![expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::Bound::Unbounded;
 use std::ops::ControlFlow;
 
+use crate::range::EVERYTHING;
 use crate::{Decision, KeyRange, Order, Snapshot, Store, Table, Transaction};
 
 pub mod gets;
@@ -65,7 +65,6 @@ macro_rules! conformance_tests {
 
 const ROWS: Table = Table::ALL[1];
 const NEIGHBOURS: [Table; 2] = [Table::ALL[0], Table::ALL[2]];
-const EVERYTHING: KeyRange = (Unbounded, Unbounded);
 
 fn read(store: &dyn Store, body: impl Fn(&dyn Snapshot)) {
     let result = store.read(&mut |snapshot| {

@@ -5,7 +5,7 @@ use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId, WorkflowId};
 use domain::message::ListPlace;
 use domain::subscriber::Subscriber;
-use domain::task::Lane;
+use domain::task::{Lane, TaskClass};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -14,7 +14,9 @@ use super::{
     ENVIRONMENTS, LANE_HEADS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, Table, WORKFLOWS,
     outcome_of_row, read_address_part,
 };
-use crate::key::{Prefix, Range};
+use crate::KeyRange;
+use crate::key::{Bytes, Prefix, Range, TableOf, parts};
+use crate::range::EVERYTHING;
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +137,35 @@ pub fn prefix_of_environment(table: Table, key: &[u8]) -> Option<&[u8]> {
         Table::Lanes => key.get(..CLASS + TIME + ID),
         _ => key.get(..ID),
     }
+}
+
+/// Tables of many environments whose keys do not begin with one.
+pub const SHARED: [Table; 3] = [Table::ApiKeys, Table::Quarantine, Table::Lanes];
+
+/// The ranges that have all rows of an environment but for its own record, those of the delivery queue
+/// first. In a [shared](SHARED) table they have the rows of others as well.
+pub fn ranges_of(environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
+    let queue =
+        [Table::Lanes, Table::LaneHeads, Table::HeldLanes, Table::Due, Table::Held, Table::Tasks];
+    let others = Table::ALL.into_iter().filter(|table| !queue.contains(table));
+    let tables = queue.into_iter().chain(others);
+    tables.flat_map(|table| ranges_in(table, environment)).collect()
+}
+
+fn ranges_in(table: Table, environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
+    let prefixes = match table {
+        Table::Environments | Table::EnvironmentIds | Table::Seals => return Vec::new(),
+        _ if SHARED.contains(&table) => return vec![(table, EVERYTHING)],
+        Table::Due | Table::LaneHeads | Table::HeldLanes => {
+            let keys = TableOf::<Bytes, parts![TaskClass, EnvironmentId]>::new(table);
+            TaskClass::ALL.map(|class| keys.all().then(class).then(environment).open()).to_vec()
+        }
+        _ => {
+            let keys = TableOf::<Bytes, parts![EnvironmentId]>::new(table);
+            vec![keys.within(environment).open()]
+        }
+    };
+    prefixes.into_iter().map(|prefix| (table, prefix.range().bytes().clone())).collect()
 }
 
 /// Returns `true` if a derived row can have this key.

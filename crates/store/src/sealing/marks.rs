@@ -1,14 +1,13 @@
 //! The marks of sealing keys: whether the keys of an engine are those of the store.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use super::keys::KeyId;
 use super::seal::{Extent, Seal};
 use crate::key::Part;
+use crate::range::EVERYTHING;
 use crate::record::corrupt;
-use crate::{Error, KeyRange, Order, Result, Snapshot, Table, Transaction, layout};
-
-const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
+use crate::{Error, Order, Result, Snapshot, Table, Transaction, layout};
 
 const MIXED: u8 = 0;
 const WHOLE: u8 = 1;

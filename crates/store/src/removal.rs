@@ -1,0 +1,102 @@
+//! Removal of all rows of an environment, in steps.
+//!
+//! Rows are removed by their keys, so those that cannot be read go as well. The record of the
+//! environment stays, so that an interrupted removal can be found and goes on.
+
+use std::ops::Bound;
+
+use domain::ids::EnvironmentId;
+use domain::quarantine::Quarantined;
+
+use crate::record::{Batches, Row, if_readable};
+use crate::{Codec, Order, Result, Snapshot, Table, Transaction, layout};
+
+/// Place up to which the rows of an environment are removed. The default is the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the range.
+    range: usize,
+    /// Key behind which the range goes on.
+    behind: Option<Vec<u8>>,
+}
+
+/// What a step has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemovalStep {
+    /// The last table that it has looked at.
+    pub table: Table,
+    /// Number of rows that it has looked at.
+    pub rows: u64,
+    /// Number of rows that it has removed.
+    pub removed: u64,
+    /// Where the next step begins. `None` at the end.
+    pub next: Option<Place>,
+}
+
+/// Removes rows of an environment from `place` on. Looks at `most` rows at most.
+pub fn step(
+    transaction: &mut dyn Transaction,
+    environment: EnvironmentId,
+    place: &Place,
+    most: usize,
+) -> Result<RemovalStep> {
+    let (ranges, mut place) = (layout::ranges_of(environment), place.clone());
+    let mut step = RemovalStep { table: Table::Tasks, rows: 0, removed: 0, next: None };
+    let mut left = most;
+    while let Some((table, (start, end))) = ranges.get(place.range) {
+        if left == 0 {
+            step.next = Some(place);
+            break;
+        }
+        let start = place.behind.map_or_else(|| start.clone(), Bound::Excluded);
+        let rows = Batches::new(&*transaction, *table, (start, end.clone()), Order::Ascending)
+            .next(left)?
+            .unwrap_or_default();
+        for row in &rows {
+            if is_of(environment, transaction.codec(), *table, row)? {
+                transaction.delete(*table, &row.key)?;
+                step.removed += 1;
+            }
+        }
+        step.table = *table;
+        step.rows += rows.len() as u64;
+        let last = rows.last().filter(|_| rows.len() == left).map(|row| row.key.clone());
+        place = match last {
+            Some(last) => Place { range: place.range, behind: Some(last) },
+            None => Place { range: place.range + 1, behind: None },
+        };
+        left -= rows.len();
+    }
+    Ok(step)
+}
+
+/// Returns a table that has rows of an environment. [Shared](layout::SHARED) tables are not looked
+/// at: nothing adds rows to them while there are none in its own.
+pub fn first_left(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Option<Table>> {
+    for (table, range) in layout::ranges_of(environment) {
+        if !layout::SHARED.contains(&table) {
+            let row = Batches::new(snapshot, table, range, Order::Ascending).next(1)?;
+            if row.is_some() {
+                return Ok(Some(table));
+            }
+        }
+    }
+    Ok(None)
+}
+
+// An entry of the quarantine that cannot be read belongs to no environment.
+fn is_of(
+    environment: EnvironmentId,
+    codec: Codec<'_>,
+    table: Table,
+    Row { key, value }: &Row,
+) -> Result<bool> {
+    let owner = match table {
+        Table::Quarantine => {
+            if_readable(codec.decode::<Quarantined>(key, value))?.map(|entry| entry.environment_id)
+        }
+        Table::ApiKeys => layout::environment_of(Table::EnvironmentKeys, value),
+        _ => layout::environment_of(table, key),
+    };
+    Ok(owner == Some(environment))
+}
