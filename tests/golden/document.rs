@@ -323,7 +323,7 @@ pub static LAYOUT_QUERY: Structure =
     Structure { own: "isTranslationEnabled?", ..page_query("layout query") };
 
 pub static ENVIRONMENT: Structure = Structure {
-    own: "color defaultLocale? createdAt",
+    own: "color defaultLocale? createdAt deletedAt?",
     always: "apiKeys",
     inside: &[("apiKeys", &[&API_KEY])],
     ..Structure::of(

@@ -10,7 +10,7 @@ use domain::ids::EnvironmentId;
 use serde_json::json;
 use store::Table;
 use store::removal::{self, Place};
-use testkit::interposed::{Interposed, Point};
+use testkit::interposed::{Call, Interposed, Point};
 use testkit::seeded::{
     copy, copy_of, reopened, reopened_with, trigger, with_second_environment,
     with_second_organization,
@@ -107,6 +107,33 @@ fn an_interrupted_deletion_goes_on() {
         interruptions += 1;
     }
     assert!(interruptions >= 3, "{interruptions}");
+}
+
+/// Whichever call of the store fails, another call does the rest.
+#[test]
+fn a_deletion_that_fails_goes_on() {
+    const FAULTS: usize = 24;
+    let entries = with_second_environment();
+    let world = copy_of(entries);
+    let id = world.env.environment_id();
+    let expected = without(id, entries);
+    let (calls, _) = world.store.calls_of(|| world.organization.delete_environment(id).unwrap());
+    let commits = calls.iter().filter(|call| **call == Call::Commit).count();
+    let each_call = (0..calls.len()).step_by(calls.len().div_ceil(FAULTS));
+    let faults = each_call.map(|after| (Point::Call, after));
+    for (point, after) in faults.chain((0..commits).map(|after| (Point::Commit, after))) {
+        let world = copy_of(entries);
+        world.store.fail(point, after);
+        let failed = world.organization.delete_environment(id);
+        let what = format!("a fault after {after}");
+        assert!(matches!(failed, Err(Error::Store(_))), "{what}: {failed:?}");
+        assert_eq!(world.engine.check().unwrap().findings, [], "{what}");
+        // The fault of a commit may be behind it.
+        match world.organization.delete_environment(id) {
+            Ok(_) | Err(Error::NotFound { .. }) => check_gone(&world, &expected, &what),
+            Err(other) => panic!("{what}: {other}"),
+        }
+    }
 }
 
 /// Between any two rows that are removed, the rest is sound.
