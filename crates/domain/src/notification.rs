@@ -107,6 +107,28 @@ pub struct Notification {
     pub context_keys: ContextSet,
 }
 
+/// Whose a notification is: some of its fields.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationOwner {
+    /// Id of the notification.
+    #[serde(rename = "_id")]
+    pub id: NotificationId,
+    /// Id of the subscriber, given by the engine.
+    #[serde(rename = "_subscriberId")]
+    pub subscriber_id: InternalSubscriberId,
+    #[serde(default)]
+    to: Option<NamedRecipient>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedRecipient {
+    #[serde(default)]
+    subscriber_id: Option<String>,
+}
+
 /// Subscriber of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -344,6 +366,15 @@ impl From<&Notification> for Home {
             organization_id: notification.organization_id.clone(),
             environment_id: notification.environment_id,
         }
+    }
+}
+
+impl NotificationOwner {
+    /// Returns `true` if the trigger has named this id of the host for the subscriber, who may have been
+    /// deleted since.
+    pub fn is_recipient(&self, id: &SubscriberId) -> bool {
+        let named = self.to.as_ref().and_then(|to| to.subscriber_id.as_deref());
+        named == Some(id.as_str())
     }
 }
 

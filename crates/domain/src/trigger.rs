@@ -225,6 +225,25 @@ pub struct AcceptedTrigger {
     pub receipt: TriggerReceipt,
 }
 
+/// Whom the receipt of a trigger names: some of its fields.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerRecipients {
+    /// Ordinals of its notifications, one behind the other.
+    pub ordinals: Range<u64>,
+    /// Id of the event.
+    pub transaction_id: TransactionId,
+    #[serde(default)]
+    notifications: Vec<NamedSubscriber>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedSubscriber {
+    subscriber_id: SubscriberId,
+}
+
 /// Notification of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -245,6 +264,13 @@ wire_enum! {
     TriggerNotActive = "trigger_not_active",
     NoActiveSteps = "no_workflow_active_steps_defined",
     NoSteps = "no_workflow_steps_defined",
+}
+
+impl TriggerRecipients {
+    /// Returns `true` if a notification is that of this subscriber.
+    pub fn has(&self, id: &SubscriberId) -> bool {
+        self.notifications.iter().any(|created| created.subscriber_id == *id)
+    }
 }
 
 impl Trigger {

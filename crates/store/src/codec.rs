@@ -93,6 +93,18 @@ impl<'s> Codec<'s> {
         Ok(excerpt)
     }
 
+    /// The record of an entry in its table, if some of its fields are `wanted`. Other records are not decoded
+    /// as a whole. Returns `None` for a record that cannot be read, too.
+    pub fn decode_if<E: Excerpt>(
+        self,
+        environment: EnvironmentId,
+        (key, value): (&[u8], &[u8]),
+        wanted: impl Fn(&E) -> bool,
+    ) -> Option<E::Of> {
+        let excerpt = self.decode_excerpt::<E>(environment, key, value).ok()?;
+        if wanted(&excerpt) { self.decode(key, value).ok() } else { None }
+    }
+
     fn fields<T: Readable>(self, table: Table, key: &[u8], value: &[u8]) -> Result<T> {
         if let Some(locked) = self.locked.filter(|_| self.lacks_key_of(value)) {
             locked.store(true, Ordering::Relaxed);

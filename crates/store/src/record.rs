@@ -70,8 +70,10 @@ pub trait Excerpt: Readable {
     /// The key of the record in its table.
     fn key(&self, environment: EnvironmentId) -> Key<Self::Of>;
 
-    /// The key of the index entry by which the record is found.
-    fn entry(&self, environment: EnvironmentId) -> Key<Self::Of>;
+    /// The key of the index entry by which the record is found. The default is that of the record itself.
+    fn entry(&self, environment: EnvironmentId) -> Key<Self::Of> {
+        self.key(environment)
+    }
 }
 
 impl<R: Record> Prefix<R> {

@@ -110,6 +110,16 @@ pub trait ReadRecords: Snapshot {
         record::find_readable(self, &bytes)
     }
 
+    /// The keys of the records that the entries of an index under `keys` lead to, in the order of `keys`. The
+    /// records are not looked at.
+    fn targets<R>(&self, keys: &[Key<R>]) -> Result<Vec<Option<Vec<u8>>>> {
+        let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
+        let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        let mut targets = Vec::with_capacity(keys.len());
+        self.get_many(table, &bytes, &mut |value| targets.push(value.map(<[u8]>::to_vec)))?;
+        Ok(targets)
+    }
+
     /// Some fields of the records of an environment that the entries under `keys` are or lead to, in
     /// the order of `keys`. All of `keys` belong to one table: that of the records, or that of
     /// [`Excerpt::entry`].
@@ -267,6 +277,26 @@ pub trait ReadRecords: Snapshot {
             let records = record::follow_readable(self, range.table(), &rows)?;
             if records.into_iter().flatten().try_for_each(&mut visit).is_break() {
                 return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the records of an environment within `range` that can be read and of which some
+    /// fields are `wanted`. The others are not decoded as a whole.
+    fn each_wanted<E: Excerpt>(
+        &self,
+        environment: EnvironmentId,
+        range: &Range<E::Of>,
+        wanted: impl Fn(&E) -> bool,
+        mut visit: impl FnMut(E::Of),
+    ) -> Result<()> {
+        let codec = self.codec();
+        let (table, order) = (range.table(), Order::Ascending);
+        let mut batches = Batches::new(self, table, range.bytes().clone(), order);
+        while let Some(rows) = batches.next(AT_A_TIME)? {
+            for Row { key, value } in rows {
+                codec.decode_if(environment, (&key, &value), &wanted).map(&mut visit);
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use domain::idempotency::StoredAnswer;
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{DeletedMessage, Message};
-use domain::notification::{Notification, NotificationSubscriber};
+use domain::notification::{Notification, NotificationOwner, NotificationSubscriber};
 use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
@@ -22,7 +22,7 @@ use domain::suppression::Suppression;
 use domain::task::Task;
 use domain::topic::Topic;
 use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState, TriggerRecipients};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
@@ -82,7 +82,9 @@ macro_rules! stored {
 }
 
 readable! {
+    NotificationOwner,
     NotificationSubscriber,
+    TriggerRecipients,
 }
 
 stored! {

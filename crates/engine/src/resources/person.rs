@@ -12,7 +12,7 @@ use domain::notification::Notification;
 use domain::person::{Erasure, PersonalData, Traces};
 use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
-use domain::trigger::AcceptedTrigger;
+use domain::trigger::{AcceptedTrigger, TriggerRecipients};
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, layout};
 
@@ -91,10 +91,9 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
         let notifications: Vec<_> = found.into_iter().flatten().collect();
         // The notifications of some are gone.
         let (mut receipts, all) = (Vec::new(), layout::triggers(environment).range());
-        view.each_readable::<AcceptedTrigger>(&all, Order::Ascending, |accepted| {
-            let receipt = accepted.receipt.only(id);
-            receipts.extend(Some(receipt).filter(|receipt| !receipt.notifications.is_empty()));
-            ControlFlow::Continue(())
+        let names = |recipients: &TriggerRecipients| recipients.has(id);
+        view.each_wanted(environment, &all, names, |accepted| {
+            receipts.push(accepted.receipt.only(id));
         })?;
         let suppressed = suppressed(view, &subscriber)?.into_iter();
         Ok(PersonalData::new(subscriber.clone())
@@ -252,9 +251,9 @@ impl Eraser<'_, '_> {
         let own = &self.person.own;
         let mut found = Vec::new();
         let limit = AT_A_TIME / OF_NOTIFICATION;
-        let last = each_behind(self.tx, after, limit, &mut |notification| {
-            if own.contains(&notification.subscriber_id) {
-                found.push(notification.id.ordinal());
+        let last = each_behind(self.tx, after, limit, &mut |owner, _| {
+            if own.contains(&owner.subscriber_id) {
+                found.push(owner.id.ordinal());
             }
         })?;
         for ordinal in found {

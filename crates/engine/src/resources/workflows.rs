@@ -240,6 +240,19 @@ pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>>
     id.map_or(Ok(None), |id| find_by_id(view, id))
 }
 
+/// The ids of the workflows with these identifiers, in the order of `names`. The workflows are not read.
+pub(crate) fn ids_of(view: &dyn View, names: &[String]) -> Result<Vec<Option<WorkflowId>>> {
+    let environment = view.environment_id();
+    let identifiers: Vec<_> =
+        names.iter().map(|name| WorkflowIdentifier::new(name.as_str()).ok()).collect();
+    let of_one = |identifier| layout::workflow_identifier(environment, identifier);
+    let keys: Vec<_> = identifiers.iter().flatten().map(of_one).collect();
+    let mut targets = view.targets(&keys)?.into_iter();
+    let mut next = || layout::workflow_of(&targets.next()??);
+    let ids = identifiers.iter().map(|identifier| identifier.as_ref().and_then(|_| next()));
+    Ok(ids.map(|found| found.filter(|found| found.0 == environment).map(|found| found.1)).collect())
+}
+
 /// The workflow with that identifier. Returns `None` if there is none.
 pub(crate) fn find_by_identifier(
     view: &dyn View,

@@ -1,5 +1,7 @@
 //! The key of each record, and the index entries that lead to it.
 
+use std::ops;
+
 use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
 use domain::context::{Context, ContextSet};
@@ -7,11 +9,13 @@ use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
-use domain::ids::{EnvironmentId, IntegrationId, SubscriberId};
+use domain::ids::{EnvironmentId, IntegrationId, SubscriberId, TransactionId};
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{Counted, DeletedMessage, Message};
-use domain::notification::{Notification, NotificationSubscriber, Ordinal, Outcomes};
+use domain::notification::{
+    Notification, NotificationOwner, NotificationSubscriber, Ordinal, Outcomes,
+};
 use domain::observer::Event;
 use domain::preference::{PreferenceScope, SubscriberPreference};
 use domain::quarantine::Quarantined;
@@ -21,7 +25,7 @@ use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
 use domain::topic::{Topic, fold};
 use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState, TriggerRecipients};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
@@ -323,13 +327,36 @@ impl Record for SubscriberPreference {
     }
 }
 
+fn trigger(
+    environment: EnvironmentId,
+    ordinals: &ops::Range<u64>,
+    transaction: &TransactionId,
+) -> Key<AcceptedTrigger> {
+    let (first, end) = (Ordinal::new(ordinals.start), Ordinal::new(ordinals.end));
+    TRIGGERS.within(environment).then(first).then(end).then(transaction).end()
+}
+
+impl Excerpt for TriggerRecipients {
+    type Of = AcceptedTrigger;
+
+    fn key(&self, environment: EnvironmentId) -> Key<AcceptedTrigger> {
+        trigger(environment, &self.ordinals, &self.transaction_id)
+    }
+}
+
+impl Excerpt for NotificationOwner {
+    type Of = Notification;
+
+    fn key(&self, environment: EnvironmentId) -> Key<Notification> {
+        notification(environment, self.id.ordinal())
+    }
+}
+
 impl Record for AcceptedTrigger {
     const TABLE: Table = Table::Triggers;
 
     fn key(&self) -> Key<Self> {
-        let (first, end) = (Ordinal::new(self.ordinals.start), Ordinal::new(self.ordinals.end));
-        let within = TRIGGERS.within(self.environment_id).then(first).then(end);
-        within.then(&self.receipt.transaction_id).end()
+        trigger(self.environment_id, &self.ordinals, &self.receipt.transaction_id)
     }
 
     fn index(&self, entries: &mut Entries<Self>) {

@@ -8,6 +8,7 @@ use domain::contact::EmailPart;
 use domain::context::ContextFilter;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::notification::{NotificationQuery, NotificationSubscriber, Ordinal};
+use domain::workflow::Workflow;
 use store::{Order, ReadRecords, addresses, layout};
 
 use crate::damage::if_readable;
@@ -158,13 +159,12 @@ fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
 }
 
 fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSet<WorkflowId>> {
+    let identified = workflows::ids_of(view, &query.templates)?;
     let mut found = BTreeSet::new();
-    for name in &query.templates {
-        match if_readable(workflows::find(view, name))?.flatten() {
-            Some(workflow) => found.insert(workflow.id),
-            // The notifications of a workflow that was deleted are still found by its id.
-            None => name.parse().is_ok_and(|id| found.insert(id)),
-        };
+    for (name, identified) in query.templates.iter().zip(identified) {
+        // The notifications of a workflow that was deleted are still found by its id.
+        let id = identified.or_else(|| name.parse().ok()).or_else(|| Workflow::id_in_slug(name));
+        found.extend(id);
     }
     Ok(found)
 }

@@ -11,10 +11,11 @@ use domain::person::{Erasure, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::suppression::Suppression;
 use domain::task::{Task, Work};
-use domain::trigger::{AcceptedTrigger, FanOut};
+use domain::trigger::{FanOut, TriggerRecipients};
 use domain::vocabulary::Channel;
 use store::{
-    Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, if_readable, layout,
+    Codec, Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, if_readable,
+    layout,
 };
 use uuid::Uuid;
 
@@ -213,8 +214,12 @@ impl Eraser<'_, '_> {
     // Removes the person from triggers whose notification is gone. A trigger that names nobody any more is
     // removed, if nothing of it is left.
     fn triggers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let all = layout::triggers(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<AcceptedTrigger>(all, after)?;
+        let environment = self.tx.environment_id();
+        let all = layout::triggers(environment).range();
+        let id = self.person.id.clone();
+        let (rows, after) = self.rows_by(all, after, |codec, key, value| {
+            codec.decode_if(environment, (key, value), |named: &TriggerRecipients| named.has(&id))
+        })?;
         for before in rows {
             let Some(rest) = before.without(&self.person.id) else { continue };
             self.tx.replace(&before, &rest)?;
@@ -391,17 +396,26 @@ impl Eraser<'_, '_> {
         range: Range<R>,
         after: Vec<u8>,
     ) -> Result<(Vec<R>, Option<Vec<u8>>)> {
-        let (mut rows, mut last, limit) = (Vec::new(), after.clone(), self.left);
-        let range = range.resumed(&after);
+        self.rows_by(range, after, |codec, key, value| codec.decode(key, value).ok())
+    }
+
+    // The same for those in which `read` finds a record.
+    fn rows_by<R>(
+        &mut self,
+        range: Range<R>,
+        after: Vec<u8>,
+        read: impl Fn(Codec<'_>, &[u8], &[u8]) -> Option<R>,
+    ) -> Result<(Vec<R>, Option<Vec<u8>>)> {
+        let (mut rows, mut looked, limit) = (Vec::new(), 0, self.left);
+        let (range, mut last) = (range.resumed(&after), after);
+        let codec = self.tx.codec();
         self.tx.scan_bytes(&range, Order::Ascending, Some(limit), &mut |key, value| {
-            rows.push((key.to_vec(), value.to_vec()));
+            looked += 1;
             last = key.to_vec();
+            rows.extend(read(codec, key, value));
             ControlFlow::Continue(())
         })?;
-        let is_last = rows.len() < limit;
-        self.left -= rows.len();
-        let codec = self.tx.codec();
-        let rows = rows.iter().filter_map(|(key, value)| codec.decode::<R>(key, value).ok());
-        Ok((rows.collect(), (!is_last).then_some(last)))
+        self.left -= looked;
+        Ok((rows, (looked == limit).then_some(last)))
     }
 }

@@ -10,7 +10,7 @@ use domain::connection::ChannelConnection;
 use domain::endpoint::ChannelEndpoint;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId};
 use domain::message::Message;
-use domain::notification::{Notification, Ordinal};
+use domain::notification::{Notification, NotificationOwner, Ordinal};
 use domain::page::OrderBy;
 use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
@@ -61,8 +61,13 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let mut later = Vec::new();
     loop {
         let (last, some) = scope.view(|view| {
-            let mut some = Vec::new();
-            let last = each_behind(view, &later, AT_A_TIME, &mut |one| some.push(one))?;
+            let (mut some, mut own) = (Vec::new(), person.own.clone());
+            let last = each_behind(view, &later, AT_A_TIME, &mut |owner, whole| {
+                if own.contains(&owner.subscriber_id) || owner.is_recipient(&person.id) {
+                    own.insert(owner.subscriber_id);
+                    some.extend(whole());
+                }
+            })?;
             Ok((last, some))
         })?;
         let known = person.notifications.len();
@@ -83,21 +88,22 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     Ok(Erasing { person: Arc::new(person), seen, again: 0, part, erased: Erasure::default() })
 }
 
-/// Calls `visit` with the next `limit` notifications behind a key that can be read. Returns the key of
-/// the last one. Returns `None` at the end.
+/// Calls `visit` with the owners of the next `limit` notifications behind a key that can be read, and with
+/// what decodes the notification. Returns the key of the last one. Returns `None` at the end.
 pub(super) fn each_behind(
     view: &dyn View,
     after: &[u8],
     limit: usize,
-    visit: &mut dyn FnMut(Notification),
+    visit: &mut dyn FnMut(NotificationOwner, &dyn Fn() -> Option<Notification>),
 ) -> Result<Option<Vec<u8>>> {
-    let rest = layout::notifications(view.environment_id()).range().resumed(after);
+    let environment = view.environment_id();
+    let rest = layout::notifications(environment).range().resumed(after);
     let (codec, mut last, mut count) = (view.codec(), None, 0);
     view.scan_bytes(&rest, Order::Ascending, Some(limit), &mut |key, value| {
         last = Some(key.to_vec());
         count += 1;
-        if let Ok(notification) = codec.decode(key, value) {
-            visit(notification);
+        if let Ok(owner) = codec.decode_excerpt::<NotificationOwner>(environment, key, value) {
+            visit(owner, &|| codec.decode(key, value).ok());
         }
         ControlFlow::Continue(())
     })?;
@@ -153,16 +159,9 @@ pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Resu
 
 impl Person {
     fn add(&mut self, notification: &Notification) {
-        if self.has(notification) {
-            self.own.insert(notification.subscriber_id);
-            self.addresses.extend(addresses_of(notification));
-            self.notifications.push(notification.id.ordinal());
-        }
-    }
-
-    fn has(&self, notification: &Notification) -> bool {
-        self.own.contains(&notification.subscriber_id)
-            || notification.recipient_id().as_ref() == Some(&self.id)
+        self.own.insert(notification.subscriber_id);
+        self.addresses.extend(addresses_of(notification));
+        self.notifications.push(notification.id.ordinal());
     }
 
     /// Whether an entry of the quarantine is about the person. Its record may be that of the
