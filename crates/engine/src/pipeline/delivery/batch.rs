@@ -175,7 +175,7 @@ impl DeliveryQueue<'_> {
             return held(until);
         }
         if !send::note_call(self.engine, leased, &delivery)? {
-            return Ok(Done::Superseded);
+            return Ok(Done::Lost);
         }
         if let Some(lost) = leased.lost(self.engine.now()) {
             return Ok(lost);
@@ -213,6 +213,6 @@ impl Leased {
         if self.has_seen_clock_ahead(now) {
             return Some(Done::Unused);
         }
-        (!self.fits(now, Duration::ZERO)).then_some(Done::Superseded)
+        (!self.fits(now, Duration::ZERO)).then_some(Done::Lost)
     }
 }

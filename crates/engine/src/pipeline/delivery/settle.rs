@@ -212,7 +212,6 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     match done {
         Done::Swept(count) => return Ok(Settled::Swept(*count)),
         Done::Created(count) => return Ok(Settled::Created(*count)),
-        Done::Superseded => return Ok(Settled::Superseded),
         _ => {}
     }
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
@@ -225,6 +224,12 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     }
     match (done, &task.work) {
         (Done::Unused, _) => give_one_back(tx, leased, &task).map(|_| Settled::Again),
+        // A call that was noted and not made has no unknown outcome. The attempt counts.
+        (Done::Lost, _) => {
+            let uncalled = Task::clone(&task).having(leased.task.tries());
+            tx.replace(&*task, &uncalled)?;
+            Ok(Settled::Superseded)
+        }
         (Done::Held { since, until }, _) => {
             // The clock may have gone back since then.
             let due_at = tx.now().min(*since).after(until.since(*since));
@@ -312,7 +317,7 @@ impl Course<'_, '_> {
             Done::GaveUp => self.gave_up(job, task),
             Done::Turned(_)
             | Done::Dropped
-            | Done::Superseded
+            | Done::Lost
             | Done::Held { .. }
             | Done::Early(_)
             | Done::Paused(Hold::Workflow)

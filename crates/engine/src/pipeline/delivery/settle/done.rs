@@ -22,8 +22,8 @@ pub(in super::super) enum Done {
     Deferred(Timestamp),
     /// A function of the host application was called.
     Called(CallResult),
-    /// Another worker has the task.
-    Superseded,
+    /// The lease was over before the host was called. Another worker may have the task.
+    Lost,
     /// The provider takes no message at `since`, and none until then: its quota is used up, or the circuit
     /// of the integration is open.
     Held { since: Timestamp, until: Timestamp },
@@ -58,7 +58,7 @@ impl Done {
             Done::Refused(_) => "refused",
             Done::Deferred(_) => "deferred",
             Done::Called(_) => "called",
-            Done::Superseded => "superseded",
+            Done::Lost => "lost",
             Done::Held { .. } => "held",
             Done::Early(_) => "early",
             Done::Paused(_) => "paused",
