@@ -1,15 +1,16 @@
 //! Chat and push messages to several devices and endpoints.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
 use tidings::job::{Destination, SendStatus};
-use tidings::{Address, Delivery, SendError};
+use tidings::{Address, Delivery, ProviderReceipt, SendError};
 
 use super::refusing::push;
-use super::{log, retryable, statuses};
+use super::{Told, log, retryable, statuses};
 use crate::world::{Counts, World, names, on_both, only, parsed, sms, wire, with};
 
 #[test]
@@ -142,21 +143,50 @@ fn a_destination_that_goes_while_its_send_waits_is_skipped() {
     });
 }
 
+/// One row per answers of the provider: what becomes of the job if the event is canceled while the
+/// provider has the last message, and afterwards. What was sent counts.
 #[test]
 fn a_canceled_message_is_not_sent_to_the_other_devices() {
-    on_both(|world| {
-        let id = pushing(&world);
-        world.outbox.refuse_next(retryable("busy"));
-        world.run_due();
+    let busy = || Some(retryable("busy"));
+    let no = || Some(SendError::permanent("no"));
+    for (answers, status, some_failed) in [
+        ([busy(), busy(), busy()], "canceled", false),
+        ([busy(), None, None], "completed", false),
+        ([busy(), no(), None], "completed", true),
+        ([no(), busy(), no()], "failed", false),
+    ] {
+        for meanwhile in [true, false] {
+            on_both(|world| {
+                let id = pushing(&world);
+                let (env, calls, next) = (world.env.clone(), AtomicUsize::new(0), answers.clone());
+                let transaction = world.notification(id).transaction_id;
+                let event = transaction.clone();
+                let engine = world.engine_with(|builder| {
+                    builder.default_provider(Told(move |_: &Delivery| {
+                        let call = calls.fetch_add(1, Ordering::SeqCst);
+                        if meanwhile && call == 2 {
+                            assert_eq!(env.events().cancel(&event).unwrap().running, 1);
+                        }
+                        next[call].clone().map_or(Ok(ProviderReceipt::default()), Err)
+                    }))
+                });
+                engine.delivery().run_due(100).unwrap();
+                if !meanwhile {
+                    let canceled = world.env.events().cancel(transaction).unwrap();
+                    assert_eq!((canceled.canceled, canceled.running), (1, 0));
+                }
 
-        let transaction = world.notification(id).transaction_id;
-        let canceled = world.env.events().cancel(transaction).unwrap();
-
-        assert_eq!((canceled.canceled, canceled.running), (1, 0));
-        assert_eq!(statuses(&world, id), ["canceled"]);
-        world.pass(Duration::from_secs(60));
-        assert_eq!(world.run_due(), Counts::default());
-    });
+                assert_eq!(statuses(&world, id), [status], "{answers:?}, {meanwhile}");
+                let log = log(&world.notification(id), 0);
+                assert!(log.contains(&"canceled".to_owned()), "{log:?}");
+                let is_told = log.contains(&"some_sends_failed: 1".to_owned());
+                assert_eq!(is_told, some_failed, "{log:?}");
+                world.pass(Duration::from_secs(60));
+                assert_eq!(world.run_due(), Counts::default());
+                assert_eq!(world.engine.check().unwrap().findings, []);
+            });
+        }
+    }
 }
 
 #[test]

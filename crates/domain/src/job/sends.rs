@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
 use crate::ids::{EndpointIdentifier, IntegrationId, JobId, MessageId, v7};
+use crate::job::JobStatus;
 use crate::vocabulary::wire_enum;
 
 /// Message of a job on its way to one destination.
@@ -75,7 +76,7 @@ wire_enum! {
 pub enum SendsOutcome {
     /// A send has not ended.
     Waiting,
-    /// Each send that was not skipped has succeeded.
+    /// Some have succeeded, and none has failed.
     Sent,
     /// Some have succeeded, and so many have failed.
     SomeFailed {
@@ -144,6 +145,19 @@ impl SendsOutcome {
             (false, false, _) => SendsOutcome::AllFailed,
         }
     }
+
+    /// Returns the status of a job with this outcome. A message that some destinations have is sent,
+    /// whatever became of the other sends. Returns `None` if a send has not ended.
+    #[doc(hidden)]
+    pub const fn status(self) -> Option<JobStatus> {
+        match self {
+            SendsOutcome::Waiting => None,
+            SendsOutcome::Sent | SendsOutcome::SomeFailed { .. } => Some(JobStatus::Completed),
+            SendsOutcome::AllFailed => Some(JobStatus::Failed),
+            SendsOutcome::AllSkipped => Some(JobStatus::Skipped),
+            SendsOutcome::AllCanceled => Some(JobStatus::Canceled),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -168,20 +182,27 @@ mod tests {
     #[test]
     fn the_outcome_of_a_job_is_that_of_its_sends() {
         use SendStatus::{Canceled, Failed, Queued, Sent, Skipped};
-        for (statuses, outcome) in [
-            (&[Sent, Queued][..], SendsOutcome::Waiting),
-            (&[Failed, Queued], SendsOutcome::Waiting),
-            (&[Sent], SendsOutcome::Sent),
-            (&[Sent, Sent], SendsOutcome::Sent),
-            (&[Sent, Skipped], SendsOutcome::Sent),
-            (&[Sent, Failed], SendsOutcome::SomeFailed { failed: 1 }),
-            (&[Failed, Sent, Skipped, Failed], SendsOutcome::SomeFailed { failed: 2 }),
-            (&[Canceled, Skipped], SendsOutcome::AllCanceled),
-            (&[Canceled, Sent], SendsOutcome::Sent),
-            (&[Failed, Failed], SendsOutcome::AllFailed),
-            (&[Failed, Skipped], SendsOutcome::AllFailed),
-            (&[Skipped, Skipped], SendsOutcome::AllSkipped),
-            (&[], SendsOutcome::AllSkipped),
+        let (completed, failed) = (Some(JobStatus::Completed), Some(JobStatus::Failed));
+        let (skipped, canceled) = (Some(JobStatus::Skipped), Some(JobStatus::Canceled));
+        for (statuses, outcome, status) in [
+            (&[Sent, Queued][..], SendsOutcome::Waiting, None),
+            (&[Failed, Queued], SendsOutcome::Waiting, None),
+            (&[Canceled, Queued], SendsOutcome::Waiting, None),
+            (&[Sent], SendsOutcome::Sent, completed),
+            (&[Sent, Sent], SendsOutcome::Sent, completed),
+            (&[Sent, Skipped], SendsOutcome::Sent, completed),
+            (&[Sent, Canceled], SendsOutcome::Sent, completed),
+            (&[Canceled, Sent], SendsOutcome::Sent, completed),
+            (&[Sent, Failed], SendsOutcome::SomeFailed { failed: 1 }, completed),
+            (&[Failed, Sent, Skipped, Failed], SendsOutcome::SomeFailed { failed: 2 }, completed),
+            (&[Failed, Sent, Canceled], SendsOutcome::SomeFailed { failed: 1 }, completed),
+            (&[Failed, Failed], SendsOutcome::AllFailed, failed),
+            (&[Failed, Skipped], SendsOutcome::AllFailed, failed),
+            (&[Failed, Canceled], SendsOutcome::AllFailed, failed),
+            (&[Skipped, Skipped], SendsOutcome::AllSkipped, skipped),
+            (&[], SendsOutcome::AllSkipped, skipped),
+            (&[Canceled, Canceled], SendsOutcome::AllCanceled, canceled),
+            (&[Canceled, Skipped], SendsOutcome::AllCanceled, canceled),
         ] {
             let target = SendTarget::new(sample::id(1), Destination::Webhook);
             let send = |status: &SendStatus| JobSend {
@@ -190,6 +211,7 @@ mod tests {
             };
             let sends: Vec<_> = statuses.iter().map(send).collect();
             assert_eq!(SendsOutcome::of(&sends), outcome, "{statuses:?}");
+            assert_eq!(outcome.status(), status, "{statuses:?}");
         }
     }
 }

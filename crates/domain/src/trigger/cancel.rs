@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 pub struct Cancellation {
     /// Id of the event.
     pub transaction_id: TransactionId,
-    /// Number of jobs that were canceled at once.
+    /// Number of jobs that were canceled at once, also those whose message some of several devices have.
     pub canceled: u64,
     /// Number of messages that providers had at that time. They are not recalled: a message that
     /// its provider accepts is sent, and one that it does not accept is not tried again.

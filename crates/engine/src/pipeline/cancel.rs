@@ -3,7 +3,7 @@
 
 use domain::convert::IntoChecked;
 use domain::ids::TransactionId;
-use domain::job::{JobStatus, SendStatus};
+use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan;
 use domain::task::{Task, Work};
@@ -23,7 +23,8 @@ const AT_A_TIME: usize = 100;
 impl Events<'_> {
     /// Cancels an event: what has not been sent is not sent any more. Its waiting jobs get the
     /// status `canceled`, those of the first 100 notifications at once and those of the others by
-    /// tasks. A call of a provider that is under way is not recalled. The message of a digest whose
+    /// tasks. A call of a provider that is under way is not recalled. A message that some of several
+    /// devices have is sent, and the others do not get it. The message of a digest whose
     /// window has closed is canceled with the last of its events. An event that is canceled again
     /// stays as it is, and the answer is the first one.
     ///
@@ -201,22 +202,22 @@ impl Course<'_, '_> {
         let Some(stored) = self.notification.jobs.get_mut(job) else {
             return Ok(Canceled::Stays);
         };
-        let mut runs = false;
+        let mut canceled = false;
         for send in stored.sends.iter_mut().filter(|one| one.status == SendStatus::Queued) {
             let task =
                 self.tx.find::<Task>(&layout::task(environment, Uuid::from(send.id).into()))?;
             match task {
-                Some(task) if task.state.is_leased() => runs = true,
+                Some(task) if task.state.is_leased() => {}
                 task => {
                     task.map_or(Ok(()), |task| self.tx.remove(&task))?;
                     send.status = SendStatus::Canceled;
+                    canceled = true;
                 }
             }
         }
-        if runs {
-            return Ok(Canceled::Runs);
+        if canceled {
+            self.log(job, Detail::Canceled, None);
         }
-        self.refuse(job, plan::canceled());
-        Ok(Canceled::Ended)
+        Ok(if self.end_sends(job) { Canceled::Ended } else { Canceled::Runs })
     }
 }

@@ -371,12 +371,18 @@ impl Course<'_, '_> {
         }
     }
 
-    // Ends a failed job. The jobs behind it end too if its step demands that.
+    // Ends a failed job.
     fn fail(&mut self, job: usize) -> Result<()> {
         self.move_job(job, JobStatus::Failed);
+        self.go_on_behind(job)
+    }
+
+    // Lets the jobs go on behind a job that has ended. They end too if it has failed and its step
+    // demands that.
+    fn go_on_behind(&mut self, job: usize) -> Result<()> {
         let run = Run::of(&self.notification);
-        let stops =
-            run.jobs.get(job).is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
+        let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
+        let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 

@@ -122,18 +122,19 @@ impl Course<'_, '_> {
         if let Some(one) = stored.sends.iter_mut().find(|one| one.id == send) {
             one.status = status;
         }
-        match SendsOutcome::of(&stored.sends) {
-            SendsOutcome::Waiting => return Ok(()),
-            SendsOutcome::Sent => self.move_job(job, JobStatus::Completed),
-            SendsOutcome::SomeFailed { failed } => {
-                self.log(job, Detail::SomeSendsFailed, Some(failed.to_string()));
-                self.move_job(job, JobStatus::Completed);
-            }
-            SendsOutcome::AllFailed => return self.fail(job),
-            SendsOutcome::AllSkipped => self.move_job(job, JobStatus::Skipped),
-            SendsOutcome::AllCanceled => self.move_job(job, JobStatus::Canceled),
+        if self.end_sends(job) { self.go_on_behind(job) } else { Ok(()) }
+    }
+
+    /// Ends a job whose sends have ended. Returns `false` if one has not.
+    pub(crate) fn end_sends(&mut self, job: usize) -> bool {
+        let Some(stored) = self.notification.jobs.get(job) else { return false };
+        let outcome = SendsOutcome::of(&stored.sends);
+        let Some(status) = outcome.status() else { return false };
+        if let SendsOutcome::SomeFailed { failed } = outcome {
+            self.log(job, Detail::SomeSendsFailed, Some(failed.to_string()));
         }
-        self.go_on()
+        self.move_job(job, status);
+        true
     }
 
     // Removes a destination without a recipient.
