@@ -31,6 +31,7 @@ use crate::clock::{Clock, ManualClock, StoreClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::heal::Healing;
 use crate::observer::{Dispatcher, Event};
+use crate::pipeline::delivery::Untold;
 use crate::pipeline::delivery::ahead::LatestTime;
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::quota::Quotas;
@@ -108,6 +109,7 @@ pub(crate) struct Parts {
     pub(crate) quotas: Quotas,
     pub(crate) circuits: Circuits,
     pub(crate) unsettled: Unsettled,
+    pub(crate) untold: Untold,
     pub(crate) turns: Turns,
     pub(crate) latest_time: LatestTime,
     /// Signal of new tasks for workers.
@@ -461,6 +463,7 @@ impl Builder {
             quotas,
             circuits,
             unsettled: Unsettled::default(),
+            untold: Untold::default(),
             turns: Turns::default(),
             latest_time: LatestTime::default(),
             bell: Bell::default(),

@@ -10,14 +10,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use store::Store;
 use store::redb::AppliedBy;
+use store::{Store, layout};
 use testkit::disk::{Dice, Disk, Noticed};
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Point};
+use testkit::tables::put;
+use tidings::notification::Notification;
 use tidings::{Delivery, Engine, ProviderReceipt, Scope, SendError, SystemClock};
 
 use super::{Told, crowd, queued_email, statuses};
-use crate::world::{Counts, World, on_both, parsed};
+use crate::world::{Counts, World, email, on_both, parsed};
 
 const LEASE: Duration = Duration::from_secs(300);
 const PLENTY: usize = 10_000;
@@ -87,12 +89,42 @@ fn messages_that_were_not_begun_are_sent_when_the_store_goes_on() {
             engine.delivery().run_due(10).unwrap_err();
             assert_eq!(calls.load(SeqCst), 4);
             world.store.recover();
-            // Two were settled before the failure.
-            assert_eq!(engine.delivery().run_due(10).unwrap().sent, 8);
+            // Two of them were sent and settled by the call that has failed.
+            assert_eq!(engine.delivery().run_due(10).unwrap().sent, 10);
             assert_eq!(calls.load(SeqCst), 10);
             assert_eq!(engine.delivery().stats().unwrap().total().waiting, 0);
         });
     }
+}
+
+/// The notification of the third message is damaged while its provider has it. So each result is stored in a
+/// transaction of its own, and the second one fails.
+#[test]
+fn what_was_settled_before_a_failure_is_in_the_next_report() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let provider = Told(move |delivery: &Delivery| {
+            if delivery.subscriber.subscriber_id.as_str() == "s2" {
+                let Notification { environment_id, id, .. } = delivery.notification;
+                let key = layout::notification(environment_id, id.ordinal());
+                let (table, key) = key.into_parts();
+                put(&store, table, &key, Some(b"\xFFgarbage"));
+                store.fail(Point::Commit, 1);
+            }
+            Ok(ProviderReceipt::default())
+        });
+        let engine = world.engine_with(|builder| builder.default_provider(provider));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.trigger(json!({ "name": "mail", "to": crowd(3) }));
+        let error = engine.delivery().run_due(3).unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+
+        let report = engine.delivery().run_due(10).unwrap();
+
+        let expected = Counts { sent: 2, ..Counts::default() };
+        assert_eq!((report.quarantined, Counts::from(report)), (1, expected));
+    });
 }
 
 #[test]

@@ -83,8 +83,8 @@ impl DeliveryQueue<'_> {
     }
 
     // Stores results, or keeps them until the store goes on.
-    fn settle(&self, results: Vec<(Leased, Done)>, report: &mut DeliveryReport) -> Result<()> {
-        let settled = settle::settle(self.engine, &results, report);
+    fn settle(&self, mut results: Vec<(Leased, Done)>, report: &mut DeliveryReport) -> Result<()> {
+        let settled = settle::settle(self.engine, &mut results, report);
         settled.inspect_err(|error| self.engine.parts.unsettled.keep(error, results))
     }
 

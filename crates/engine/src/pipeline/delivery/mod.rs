@@ -39,6 +39,7 @@ pub use inbound::{Inbound, InboundReport};
 pub use outbox::Outbox;
 pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 pub(crate) use quarantine::put as put_into_quarantine;
+pub(crate) use report::Untold;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
 pub(crate) use send::discard;
@@ -108,9 +109,10 @@ impl<'e> DeliveryQueue<'e> {
     /// [`Error::Store`](crate::Error::Store), also if a claimed task is still due. Results that
     /// were not stored are stored by the next call, if the error
     /// [is retryable](crate::Error::is_retryable). Other claimed tasks that were not settled are
-    /// done again when their lease is over.
+    /// done again when their lease is over. The report of the next call counts what this one has done.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
-        trace::operation("delivery.run_due", None, || self.rounds(limit))
+        let run = |report: &mut DeliveryReport| self.rounds(limit, report);
+        trace::operation("delivery.run_due", None, || self.engine.parts.untold.tell(run))
     }
 
     /// Settles the results that the store did not take when they were made.
@@ -118,12 +120,11 @@ impl<'e> DeliveryQueue<'e> {
         self.engine.parts.unsettled.settle(self.engine, report)
     }
 
-    fn rounds(&self, limit: usize) -> Result<DeliveryReport> {
-        let mut report = DeliveryReport::default();
+    fn rounds(&self, limit: usize, report: &mut DeliveryReport) -> Result<()> {
         let (mut left, mut batch) = (limit, BATCH);
         let mut rounds = Rounds::default();
         while left > 0 {
-            let round = self.round(&mut rounds, left.min(batch), &mut report)?;
+            let round = self.round(&mut rounds, left.min(batch), report)?;
             let Some(Round { done, given_back, is_short }) = round else { break };
             if done == 0 && batch == 1 {
                 break;
@@ -132,7 +133,7 @@ impl<'e> DeliveryQueue<'e> {
             let most = if is_short { LARGE_BATCH } else { BATCH };
             batch = if given_back > 0 { done.max(1) } else { (batch * 2).min(most) };
         }
-        Ok(report)
+        Ok(())
     }
 
     /// Returns the time at which the next task is due. The time is in the past if a task is due

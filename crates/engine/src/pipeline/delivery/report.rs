@@ -1,15 +1,17 @@
 //! The report of a run of the delivery queue.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use domain::ids::{EnvironmentId, JobId, NotificationId};
 use domain::job::Detail;
 use domain::notification::Notification;
 use domain::time::Timestamp;
 use domain::vocabulary::JobType;
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::SendError;
+use crate::Result;
 
 /// Results of the due jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +96,31 @@ pub enum FailureReason {
         /// Additional text, such as the error of a template.
         text: Option<String>,
     },
+}
+
+/// Reports of calls that have failed, which their callers have not seen.
+#[derive(Debug, Default)]
+pub(crate) struct Untold(Mutex<DeliveryReport>);
+
+impl Untold {
+    /// Returns the report of `run`, with those of the calls before that have failed.
+    ///
+    /// # Errors
+    ///
+    /// The error of `run`. The report is kept for the next call.
+    pub(super) fn tell(
+        &self,
+        run: impl FnOnce(&mut DeliveryReport) -> Result<()>,
+    ) -> Result<DeliveryReport> {
+        let mut report = mem::take(&mut *self.0.lock());
+        match run(&mut report) {
+            Ok(()) => Ok(report),
+            Err(error) => {
+                self.0.lock().add_all(report);
+                Err(error)
+            }
+        }
+    }
 }
 
 impl DeliveryReport {

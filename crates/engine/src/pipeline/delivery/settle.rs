@@ -53,27 +53,26 @@ enum Settled {
     Held,
 }
 
-/// Stores results. Results of superseded attempts are dropped. A result that cannot be stored,
-/// because a record cannot be read, puts its task into quarantine.
+/// Stores results, and takes out those that are stored. Results of superseded attempts are dropped. A
+/// result that cannot be stored, because a record cannot be read, puts its task into quarantine.
 pub(super) fn settle(
     engine: &Engine,
-    results: &[(Leased, Done)],
+    results: &mut Vec<(Leased, Done)>,
     report: &mut DeliveryReport,
 ) -> Result<()> {
-    if results.is_empty() {
-        return Ok(());
-    }
-    let settled = match settle_all(engine, results) {
-        Err(error) if is_damage(&error) => {
-            let one_by_one = results.iter().map(|result| settle_alone(engine, result));
-            one_by_one.collect::<Result<Vec<_>>>()?
-        }
-        settled => settled?,
-    };
-    for settled in settled {
+    let mut stored = 0;
+    let mut tell = |settled: Settled| {
         settled.add_to(report);
-    }
-    Ok(())
+        stored += 1;
+    };
+    let ended = match settle_all(engine, results) {
+        Err(error) if is_damage(&error) => {
+            results.iter().try_for_each(|result| settle_alone(engine, result).map(&mut tell))
+        }
+        settled => settled.map(|settled| settled.into_iter().for_each(tell)),
+    };
+    results.drain(..stored);
+    ended
 }
 
 impl Settled {

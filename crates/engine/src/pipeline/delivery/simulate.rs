@@ -53,24 +53,24 @@ impl DeliveryQueue<'_> {
     ///
     /// [`Rejection::ClockNotManual`], if the clock of the engine is no
     /// [`ManualClock`](crate::ManualClock). [`Error::Store`], and then the clock shows the time of
-    /// the failure.
+    /// the failure. The report of the next call counts what this one has done.
     pub fn run_until(&self, end: Timestamp) -> Result<DeliveryReport> {
-        trace::operation("delivery.run_until", None, || self.simulate(end))
+        let run = |report: &mut DeliveryReport| self.simulate(end, report);
+        trace::operation("delivery.run_until", None, || self.engine.parts.untold.tell(run))
     }
 
-    fn simulate(&self, end: Timestamp) -> Result<DeliveryReport> {
+    fn simulate(&self, end: Timestamp, report: &mut DeliveryReport) -> Result<()> {
         let clock = self.engine.parts.clock.as_manual();
         let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
-        let mut report = DeliveryReport::default();
         let mut beginnings = Beginnings::default();
         let end = end.min(LATEST);
-        self.settle_kept(&mut report)?;
+        self.settle_kept(report)?;
         while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
-            self.run_now(&mut beginnings, &mut report)?;
+            self.run_now(&mut beginnings, report)?;
         }
         set_forward(clock, end);
-        Ok(report)
+        Ok(())
     }
 
     // The time to go on at, where the next task is due at `due_at`. While nothing but sweeps is due,

@@ -43,8 +43,8 @@ impl Unsettled {
         let kept = self.0.lock();
         // Code of the host that hears of the commit finds none, and may keep others.
         let mut taken = Taken { results: kept.take(), from: &kept };
-        let settled = settle::settle(engine, &taken.results, report);
-        if settled.as_ref().err().is_none_or(|error| !error.is_retryable()) {
+        let settled = settle::settle(engine, &mut taken.results, report);
+        if settled.as_ref().is_err_and(|error| !error.is_retryable()) {
             taken.results.clear();
         }
         settled
