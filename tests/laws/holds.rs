@@ -159,6 +159,36 @@ fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {
     assert!(large <= small + 8, "{large} rows in one transaction, and {small} of fewer events");
 }
 
+/// A cancellation looks at so many events of a digest that are not left. The next turn looks at all of them.
+#[test]
+fn a_cancellation_touches_as_many_rows_behind_more_canceled_events() {
+    let most = |bulks: usize| {
+        let (world, noted) = noted_world(|builder| builder);
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        let [digest, delay] =
+            ["digest", "delay"].map(|kind| json!({ "type": kind, "metadata": hour }));
+        let told = trigger_bulks(&world, &[digest, delay, in_app()], bulks);
+        world.pass(Duration::from_secs(3_600));
+        world.run_due();
+        let (first, others) = told.split_first().unwrap();
+        for other in others {
+            world.env.events().cancel(&other.transaction_id).unwrap();
+        }
+        noted.take();
+        world.env.events().cancel(&first.transaction_id).unwrap();
+        world.pass(Duration::from_secs(3_600));
+        while world.run_due() != Counts::default() {}
+        assert_eq!(world.inbox("ada"), [], "no event is left");
+        let ended = world.notification(first.notifications[0].notification_id).ended_at();
+        assert!(ended.is_some(), "a job waits");
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+        most_of(&noted)
+    };
+    let (small, large) = (most(4), most(12));
+    assert!(256 < small && small < 1_500, "{small} rows");
+    assert!(large <= small + 8, "{large} rows in one transaction, and {small} of fewer events");
+}
+
 /// An event looks at as many places of a throttle as there are, if more events have passed before.
 #[test]
 fn a_throttle_reads_as_many_places_as_it_has() {

@@ -12,7 +12,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
 use crate::pipeline::apply::Course;
-use crate::pipeline::left;
+use crate::pipeline::left::Look;
 use crate::pipeline::trigger::find_receipt;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Events, Result};
@@ -25,8 +25,8 @@ impl Events<'_> {
     /// status `canceled`, those of the first 100 notifications at once and those of the others by
     /// tasks. A call of a provider that is under way is not recalled. A message that some of several
     /// devices have is sent, and the others do not get it. The message of a digest whose
-    /// window has closed is canceled with the last of its events. An event that is canceled again
-    /// stays as it is, and the answer is the first one.
+    /// window has closed is canceled with the last of its events, when it is due at the latest. An
+    /// event that is canceled again stays as it is, and the answer is the first one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,6 +117,7 @@ fn go_on(tx: &mut Tx<'_>, id: &TransactionId, rest: Option<Place>) -> Result<()>
 
 fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
     let mut ended = Ended::default();
+    let look = Look::at_some(tx.now());
     let mut left = AT_A_TIME;
     let runs = layout::runs_from(tx.environment_id(), id, from.run);
     let runs: Vec<AcceptedTrigger> = tx.first(&runs, Order::Ascending, AT_A_TIME)?;
@@ -134,7 +135,7 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
         left -= notifications.len();
         let behind = notifications.last().map(|last| last.id.ordinal().get() + 1);
         for notification in notifications {
-            end_jobs_of(tx, notification, &mut ended)?;
+            end_jobs_of(tx, notification, &look, &mut ended)?;
         }
         if left == 0
             && let Some(next) = behind.filter(|next| *next < ordinals.end)
@@ -146,11 +147,16 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
     Ok(ended)
 }
 
-fn end_jobs_of(tx: &mut Tx<'_>, before: Notification, ended: &mut Ended) -> Result<()> {
+fn end_jobs_of(
+    tx: &mut Tx<'_>,
+    before: Notification,
+    look: &Look,
+    ended: &mut Ended,
+) -> Result<()> {
     ended.notifications += 1;
     let mut course = Course::of(tx, before.clone(), None);
     for job in 0..before.jobs.len() {
-        match course.cancel(job)? {
+        match course.cancel(job, look)? {
             Canceled::Ended => ended.canceled += 1,
             Canceled::Runs => ended.running += 1,
             Canceled::Stays => {}
@@ -172,11 +178,11 @@ enum Canceled {
 impl Course<'_, '_> {
     // Ends a job, unless a provider has its message. Work of others, such as the end of a digest
     // that has more events, stays.
-    fn cancel(&mut self, job: usize) -> Result<Canceled> {
+    fn cancel(&mut self, job: usize, look: &Look) -> Result<Canceled> {
         let waiting = self.notification.jobs.get(job).filter(|job| !job.status.has_ended());
         let Some(waiting) = waiting else { return Ok(Canceled::Stays) };
         // The job is also that of other events, which a digest has collected.
-        if left::has_others(self.tx, &self.notification, job, self.tx.now())? {
+        if look.has_others(self.tx, &self.notification, job)? {
             return Ok(Canceled::Stays);
         }
         if !waiting.sends.is_empty() {

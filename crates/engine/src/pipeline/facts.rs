@@ -26,7 +26,8 @@ use domain::workflow::Workflow;
 use store::{Order, ReadRecords, Table, layout};
 
 use crate::Result;
-use crate::pipeline::{left, texts};
+use crate::pipeline::left::Look;
+use crate::pipeline::texts;
 use crate::resources::{contexts, integrations, suppressions, workflows};
 use crate::tx::View;
 
@@ -68,7 +69,7 @@ impl RunFacts {
         prefetch(view, notification)?;
         let canceled = is_canceled(view, &notification.transaction_id)?;
         let goes_on = (canceled || notification.has_expired(now))
-            && left::has_others(view, notification, job, now)?;
+            && Look::at_all(now).has_others(view, notification, job)?;
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
         let key = layout::subscriber_id(view.environment_id(), subscriber);
         let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);

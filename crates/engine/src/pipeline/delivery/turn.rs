@@ -16,7 +16,7 @@ use store::{Kept, Order, ReadRecords, layout};
 use super::claim::Leased;
 use super::settle::Done;
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left;
+use crate::pipeline::left::Look;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
 use crate::{Engine, Result};
@@ -178,8 +178,9 @@ fn events(
 ) -> Result<(Option<Notification>, DigestedEvents)> {
     let range = layout::digest_events(view.environment_id(), window).range();
     let (mut first, mut last, mut count, mut failed) = (Vec::new(), None, 0_u32, None);
+    let look = Look::at_all(now);
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
-        match left::is_left(view, &event, (step, usize::MAX), now) {
+        match look.is_left(view, &event, (step, usize::MAX)) {
             Ok(true) => {
                 count = count.saturating_add(1);
                 if first.len() < JobDigest::MAX_EVENTS {

@@ -15,7 +15,7 @@ use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::provider::{Delivery, SendResult};
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
-use crate::pipeline::left;
+use crate::pipeline::left::Look;
 use crate::tx::View;
 
 // A message, and what its provider has said.
@@ -119,7 +119,7 @@ impl Course<'_, '_> {
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {
-        left::is_job_canceled(self.tx, &self.notification, job, self.tx.now())
+        Look::at_some(self.tx.now()).is_canceled(self.tx, &self.notification, job)
     }
 
     // Keeps the id of the message at its provider, by which reports name it.

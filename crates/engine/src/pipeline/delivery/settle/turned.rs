@@ -21,7 +21,10 @@ impl Course<'_, '_> {
     pub(super) fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
         let statuses = self.notification.jobs.iter().map(|job| job.status);
         let is_as_planned = statuses.eq(turn.statuses.iter().copied());
-        if !is_as_planned || self.is_canceled(self.notification.next_job())? != turn.canceled {
+        // A cancellation lasts, and was found by a look at all events of a digest.
+        let is_canceled =
+            !turn.canceled && is_as_planned && self.is_canceled(self.notification.next_job())?;
+        if !is_as_planned || is_canceled {
             make_due(self.tx, leased, task)?;
             return Ok(Settled::Again);
         }
