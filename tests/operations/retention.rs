@@ -142,6 +142,51 @@ fn open_windows_pin_their_events() {
     }
 }
 
+/// A window that is extended may have no opener any more, and its bucket a later window.
+#[test]
+fn an_open_window_pins_its_events_without_their_opener() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(2)),
+        |world| {
+            // It is Saturday evening, and Ada accepts messages on Saturdays until five.
+            world.pass(Duration::from_secs(30 * 3_600));
+            world.bare_subscriber("ada");
+            let hours = json!([{ "start": "09:00 AM", "end": "05:00 PM" }]);
+            let saturday = json!({ "saturday": { "isEnabled": true, "hours": hours } });
+            let update = json!({ "schedule": { "isEnabled": true, "weeklySchedule": saturday } });
+            world.env.preferences(id("ada")).unwrap().update_global(&parsed(update)).unwrap();
+            let metadata = json!({
+                "type": "regular", "amount": 1, "unit": "minutes", "extendToSchedule": true,
+            });
+            let digest = json!({ "type": "digest", "metadata": metadata });
+            let said = json!({ "type": "in_app", "template": {
+                "body": "{% for event in events %}{{ event.payload.n }}{% endfor %}",
+            } });
+            world.workflow_of("news", &[digest, said]);
+            let event = |n: u32| {
+                let event = json!({ "name": "news", "to": "ada", "payload": { "n": n } });
+                only(world.trigger(event).notifications).notification_id
+            };
+            let [opener, ..] = [1, 2, 3].map(event);
+            world.env.notifications().delete(opener).unwrap();
+            world.pass(Duration::from_secs(60));
+            event(4);
+
+            days(&world, 6);
+            world.pass(Duration::from_secs(15 * 3_600));
+            world.run_due();
+
+            let mut texts: Vec<_> =
+                world.inbox("ada").iter().map(|one| one.text().map(str::to_owned)).collect();
+            texts.sort();
+            assert_eq!(texts, [Some("23".to_owned()), Some("4".to_owned())]);
+            days(&world, 4);
+            assert_eq!(count(&world), 0);
+            is_sound(&world);
+        },
+    );
+}
+
 /// A clock that was ahead has put the sweep off. The next start puts it back.
 #[test]
 fn a_clock_that_was_ahead_does_not_end_retention() {

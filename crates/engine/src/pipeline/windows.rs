@@ -31,7 +31,7 @@ impl Course<'_, '_> {
         let last_event = before.as_ref().map(|bucket| bucket.last_event);
         let (state, now) = (DigestState { window_end, last_event }, self.tx.now());
         let window = match (gather.metadata.arrival(state, now, gather.zone), window) {
-            (Ok(Arrival::Joins), Some(window)) => Some(self.join(job, window)?),
+            (Ok(Arrival::Joins), Some(window)) => Some(self.join(job, window, gather)?),
             (Ok(Arrival::Opens(until)), _) => Some(self.open(job, until, gather)?),
             (Ok(Arrival::Passes | Arrival::Joins), _) => None,
             (Err(no_end), _) => {
@@ -70,9 +70,10 @@ impl Course<'_, '_> {
     }
 
     // The event joins a window. The notification of the first event does the rest.
-    fn join(&mut self, job: usize, window: DigestWindow) -> Result<DigestWindow> {
+    fn join(&mut self, job: usize, window: DigestWindow, gather: &Gather) -> Result<DigestWindow> {
         self.add_event(window)?;
         self.log(job, Detail::DigestMerged, Some(window.notification_id.to_string()));
+        self.note_window(job, window, gather);
         for job in job..self.notification.jobs.len() {
             self.move_job(job, JobStatus::Merged);
         }
@@ -86,15 +87,22 @@ impl Course<'_, '_> {
         self.add_event(window)?;
         self.log(job, Detail::DigestOpened, Some(until.to_string()));
         self.move_job(job, JobStatus::Delayed { until });
-        let Some(job) = self.notification.jobs.get_mut(job) else { return Ok(window) };
-        let mut digest = JobDigest::of(&gather.metadata);
-        digest.window_id = Some(window.id);
-        job.digest = Some(digest);
+        self.note_window(job, window, gather);
+        let Some(job) = self.notification.jobs.get(job) else { return Ok(window) };
         let (step_id, window_id, key) = (job.step.id, window.id, gather.key);
         let work = Work::Close { notification_id, step_id, window_id, key };
         // The task has the id of the window, which is open while there is the task.
         self.queue(Uuid::from(window.id).into(), until, work)?;
         Ok(DigestWindow { events: 1, ..window })
+    }
+
+    // Names the window in the job of the digest.
+    fn note_window(&mut self, job: usize, window: DigestWindow, gather: &Gather) {
+        let mut digest = JobDigest::of(&gather.metadata);
+        digest.window_id = Some(window.id);
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            job.digest = Some(digest);
+        }
     }
 
     fn add_event(&mut self, window: DigestWindow) -> Result<()> {

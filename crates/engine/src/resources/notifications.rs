@@ -11,7 +11,7 @@ use activity::IndexCheck;
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
 use domain::ids::{AnyStepName, EnvironmentId, NotificationId, StepId};
-use domain::job::{Job, JobDigest};
+use domain::job::{Job, JobDigest, JobStatus};
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
     Ordinal, ResendRefusal,
@@ -168,7 +168,9 @@ impl Notifications<'_> {
     fn events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
         self.scope.read("notifications.digest_events", |view| {
             let notification = find(view, id)?.ok_or_else(|| missing(id))?;
-            let mut digests = notification.jobs.iter().rev().filter_map(|job| job.digest.as_ref());
+            // The events of a window are those of the notification that goes on.
+            let jobs = notification.jobs.iter().rev().filter(|job| job.status != JobStatus::Merged);
+            let mut digests = jobs.filter_map(|job| job.digest.as_ref());
             let closed = digests.clone().find_map(JobDigest::closed_window);
             let open = digests.find_map(|digest| digest.window_id);
             let Some(window) = closed.or(open) else { return Ok(DigestEventPage::default()) };

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use domain::environment::ApiKey;
+use domain::job::{Job, JobStatus};
 use domain::message::{Known, MessageQuery};
 use domain::notification::{Notification, NotificationQuery};
 use domain::unsubscribe::UnsubscribeRequest;
@@ -29,8 +30,9 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         let steps = sent.filter(|job| job.check_resent().is_ok()).map(|job| job.step.id);
         steps.map(|step| (found.id, step)).collect::<Vec<_>>()
     };
-    let collecting =
-        notifications.iter().filter(|found| found.jobs.iter().any(|job| job.digest.is_some()));
+    // Those that go on with the events of a window.
+    let collects = |job: &Job| job.digest.is_some() && job.status != JobStatus::Merged;
+    let collecting = notifications.iter().filter(|found| found.jobs.iter().any(collects));
     let collecting = collecting.map(|found| json!(found.id)).collect();
     let sent: Vec<_> = notifications.iter().flat_map(jobs).collect();
     let environments = env.environments().list().expect("they are there");

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use domain::digest::DigestBucket;
 use domain::ids::{DigestWindowId, TransactionId};
-use domain::job::JobStatus;
 use domain::notification::Notification;
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
@@ -26,7 +24,7 @@ pub(super) fn is_over(
     // The digest of a notification may be a part of that of a later step.
     for _ in 0..=notification.jobs.len() {
         let is_old = part.ended_at().is_some_and(|ended| ended < before);
-        if !is_old || is_collected(view, &part)? || has_open_window(view, &part)? {
+        if !is_old || is_collected(view, &part)? {
             return Ok(false);
         }
         let Some(digesting) = part.digested_notification_id else { return Ok(true) };
@@ -36,32 +34,12 @@ pub(super) fn is_over(
     Ok(true)
 }
 
-// Returns `true` if an open window has the event of a notification.
+// Returns `true` if an open window has the event of a notification, which has opened or joined it. Its opener
+// may be gone, and its bucket may have a later window.
 fn is_collected(view: &Reading<'_>, notification: &Notification) -> Result<bool> {
-    let merged = notification.jobs.iter().find(|job| job.status == JobStatus::Merged);
-    let keys = merged.and_then(|job| layout::digest_keys(notification, job.step.id));
-    let Some(keys) = keys else { return Ok(false) };
-    for bucket in view.all::<DigestBucket>(&keys)? {
-        let opened = bucket
-            .window
-            .filter(|window| Some(window.notification_id) == notification.digested_notification_id);
-        if let Some(window) = opened
-            && is_open(view, window.id)?
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-// Returns `true` if a notification has opened a window that is open. It may have been canceled since, and its
-// bucket have a later window.
-fn has_open_window(view: &Reading<'_>, notification: &Notification) -> Result<bool> {
-    for job in &notification.jobs {
-        let window = job.digest.as_ref().and_then(|digest| digest.window_id);
-        if let Some(window) = window
-            && is_open(view, window)?
-        {
+    let digests = notification.jobs.iter().filter_map(|job| job.digest.as_ref());
+    for window in digests.filter_map(|digest| digest.window_id) {
+        if is_open(view, window)? {
             return Ok(true);
         }
     }
