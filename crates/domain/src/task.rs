@@ -3,6 +3,7 @@
 mod ahead;
 mod attempt;
 mod awaited;
+mod job;
 mod tries;
 
 use serde::{Deserialize, Serialize};

@@ -30,7 +30,7 @@ impl Task {
         notification: Option<&Notification>,
     ) -> Option<Self> {
         let latest = now.after(CLOCK_DIFFERENCE);
-        let job = notification.and_then(|notification| self.job_of(notification));
+        let job = notification.and_then(|notification| self.timed_job(notification));
         let delay = job.filter(|job| job.updated_at.is_some_and(|set_at| set_at <= latest));
         let delay = delay.and_then(|job| job.status.delayed_until()).unwrap_or(now);
         let state = match self.state {
@@ -51,21 +51,13 @@ impl Task {
         Some(self.with(state))
     }
 
-    // The job that waits for the task. A turn goes on with the job that is delayed.
-    fn job_of<'n>(&self, notification: &'n Notification) -> Option<&'n Job> {
-        let mut jobs = notification.jobs.iter();
-        match &self.work {
-            Work::Turn { .. } => jobs.find(|job| job.status.delayed_until().is_some()),
-            Work::Close { step_id, .. } => jobs.find(|job| job.step.id == *step_id),
-            Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
-                jobs.find(|job| job.id == *job_id)
-            }
-            Work::FanOut { .. }
-            | Work::Cancel { .. }
-            | Work::Release { .. }
-            | Work::Sweep { .. }
-            | Work::Wake { .. } => None,
+    // The job whose time is that of the task. A turn goes on with the job that is delayed.
+    fn timed_job<'n>(&self, notification: &'n Notification) -> Option<&'n Job> {
+        if matches!(self.work, Work::Turn { .. }) {
+            let mut jobs = notification.jobs.iter();
+            return jobs.find(|job| job.status.delayed_until().is_some());
         }
+        notification.jobs.get(self.work.job_in(notification)?)
     }
 
     // Time at which the due time was set. Tasks without a notification are due when they are queued, but

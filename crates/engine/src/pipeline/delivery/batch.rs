@@ -48,8 +48,10 @@ impl DeliveryQueue<'_> {
         while let Some(next) = waiting.as_slice().first() {
             let start = self.engine.now();
             if self.is_stopping() || !next.fits(start, slowest) {
+                let unused = waiting.len();
+                unsettled.extend(waiting.map(|leased| (leased, Done::Unused)));
                 self.settle(unsettled, report)?;
-                return settle::give_back(self.engine, waiting.as_slice(), report);
+                return Ok(unused);
             }
             let Some(leased) = waiting.next() else { break };
             let done = match self.work_on(&leased).and_then(|done| self.counted(done)) {
@@ -115,9 +117,8 @@ impl DeliveryQueue<'_> {
             Work::Release { integration_id } => {
                 release::step(self.engine, &leased.task, *integration_id).map(|()| Done::Created(0))
             }
-            Work::Send { notification_id, job_id, message, .. } => {
-                let job = (*notification_id, *job_id);
-                Ok(match send::prepare(self.engine, leased, job, message.as_deref())? {
+            Work::Send { notification_id, message, .. } => Ok(
+                match send::prepare(self.engine, leased, *notification_id, message.as_deref())? {
                     Attempt::Send(delivery) => match leased.lost(self.engine.now()) {
                         Some(lost) => lost,
                         None => self.ask(leased, delivery)?,
@@ -127,8 +128,8 @@ impl DeliveryQueue<'_> {
                     Attempt::Defer(due_at) => Done::Deferred(due_at),
                     Attempt::Hold(hold) => Done::Paused(hold),
                     Attempt::Drop => Done::Dropped,
-                })
-            }
+                },
+            ),
             Work::Wake { .. } => Ok(Done::Woken),
             Work::Sweep { .. } => {
                 sweep::step(self.engine, &leased.task, leased.since).map(Done::Swept)

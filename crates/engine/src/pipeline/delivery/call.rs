@@ -118,8 +118,7 @@ pub(super) fn prepare(
         let Some(notification) = notifications::find(&view, notification_id)? else {
             return Ok(Prepared::Drop);
         };
-        let mut jobs = notification.jobs.iter();
-        let Some(number) = jobs.position(|job| job.id == job_id && !job.status.has_ended()) else {
+        let Some(number) = leased.task.work.job_in(&notification) else {
             return Ok(Prepared::Drop);
         };
         let facts = RunFacts::of(&view, &notification, number, now)?;

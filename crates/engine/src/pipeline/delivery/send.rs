@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use domain::ids::{IntegrationId, JobId, MessageId, NotificationId};
+use domain::ids::{IntegrationId, MessageId, NotificationId};
 use domain::job::{Detail, SendTarget};
 use domain::message::Message;
 use domain::notification::Notification;
@@ -47,7 +47,7 @@ pub(super) enum Attempt {
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
-    (notification_id, job_id): (NotificationId, JobId),
+    notification_id: NotificationId,
     kept: Option<&Message>,
 ) -> Result<Attempt> {
     let (home, now) = (leased.task.home(), leased.now(engine));
@@ -57,8 +57,7 @@ pub(super) fn prepare(
         let Some(notification) = notifications::find(&view, notification_id)? else {
             return Ok(Attempt::Drop);
         };
-        let mut jobs = notification.jobs.iter();
-        let Some(number) = jobs.position(|job| job.id == job_id && !job.status.has_ended()) else {
+        let Some(number) = leased.task.work.job_in(&notification) else {
             return Ok(Attempt::Drop);
         };
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);

@@ -18,7 +18,7 @@ use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Claim, Task, Work};
 use domain::time::Timestamp;
-use store::{ReadKept, WriteRecords, WriteScope, layout};
+use store::{ReadKept, WriteRecords, layout};
 
 use super::call::CallResult;
 use super::claim::Leased;
@@ -137,36 +137,10 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Store(store::Error::Corrupt { .. }))
 }
 
-/// Makes tasks due again that were not attempted. The attempts do not count. The tasks are due at the time
-/// of the claim, or at the present one if the clock has gone back since. A delay that was set under the
-/// right clock keeps its end if that of the claim was ahead.
-pub(super) fn give_back(
-    engine: &Engine,
-    unused: &[Leased],
-    report: &mut DeliveryReport,
-) -> Result<usize> {
-    let Some(first) = unused.first() else { return Ok(0) };
-    let is_of_one = |one: &Leased| one.task.environment_id == first.task.environment_id;
-    let scope = if unused.iter().all(is_of_one) {
-        WriteScope::Environment(first.task.environment_id)
-    } else {
-        WriteScope::Everything
-    };
-    let given_back = engine.write_within(scope, engine.now(), |draft| {
-        let mut given_back = 0;
-        for leased in unused {
-            let home = leased.task.home();
-            let mut tx = draft.within(&home);
-            let Some(task) = current(&tx, leased)? else { continue };
-            given_back += usize::from(give_one_back(&mut tx, leased, &task)?);
-        }
-        Ok(given_back)
-    })?;
-    report.superseded += unused.len() - given_back;
-    Ok(given_back)
-}
-
-fn give_one_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+// Gives a task back that was not attempted. Its attempt does not count. The task is due at the time of the
+// claim, or at the present one if the clock has gone back since. A delay that was set under the right clock
+// keeps its end if that of the claim was ahead.
+fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
     if leased.is_of_clock_ahead(tx.now()) {
         return ahead::give_back(tx, leased, task);
     }
@@ -180,11 +154,6 @@ fn undo(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Res
     let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
     tx.replace(task, &task.with(state).having(leased.task.tries()))?;
     Ok(true)
-}
-
-fn make_due(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
-    let now = tx.now();
-    put_back(tx, leased, task, now)
 }
 
 // Makes a task due at `due_at`. Its attempt does not count.
@@ -219,10 +188,10 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     }
     // What was decided under a time that was wrong is decided again.
     if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
-        return give_one_back(tx, leased, &task).map(|_| Settled::Again);
+        return give_back(tx, leased, &task).map(|_| Settled::Again);
     }
     match (done, &task.work) {
-        (Done::Unused, _) => give_one_back(tx, leased, &task).map(|_| Settled::Again),
+        (Done::Unused, _) => give_back(tx, leased, &task).map(|_| Settled::Again),
         // A call that was noted and not made has no unknown outcome. The attempt counts.
         (Done::Lost, _) => {
             let uncalled = Task::clone(&task).having(leased.task.tries());
@@ -256,7 +225,10 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
     let Some(before) = before.filter(|_| !matches!(done, Done::Dropped)) else {
         return match done {
             // It was deleted since the turn was planned. Other events of the window may be left.
-            Done::Turned(_) => make_due(tx, leased, task).map(|_| Settled::Again),
+            Done::Turned(_) => {
+                let now = tx.now();
+                put_back(tx, leased, task, now).map(|_| Settled::Again)
+            }
             _ => tx.remove(task).map(|()| Settled::Superseded).map_err(Into::into),
         };
     };
@@ -277,7 +249,7 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
     let workflow = if_readable(workflow_of(tx, &before))?.flatten();
     let mut course = Course::of(tx, before.clone(), workflow.as_deref());
     course.end_delay(task);
-    if let Some(job) = course.job_of(task) {
+    if let Some(job) = task.work.job_in(&course.notification) {
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
         course.end_failed(job, task.send_id())?;
     }
@@ -294,7 +266,7 @@ impl Course<'_, '_> {
         if matches!(done, Done::GaveUp) {
             self.end_delay(task);
         }
-        let Some(job) = self.job_of(task) else { return self.drop_task(task) };
+        let Some(job) = task.work.job_in(&self.notification) else { return self.drop_task(task) };
         if done.is_attempt() {
             self.note_repeat(job, leased);
         }
@@ -388,37 +360,6 @@ impl Course<'_, '_> {
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {
         let job = self.notification.jobs.get(job)?;
         Some(DeliveryFailure::unsent(&self.notification, (job.id, job.kind), reason))
-    }
-
-    // The number of a job that has not ended.
-    fn waiting_job(&self, id: JobId) -> Option<usize> {
-        let mut jobs = self.notification.jobs.iter();
-        jobs.position(|job| job.id == id && !job.status.has_ended())
-    }
-
-    // The number of the job that waits for a task.
-    fn job_of(&self, task: &Task) -> Option<usize> {
-        match &task.work {
-            Work::Send { job_id, .. } | Work::Call { job_id, .. } => self.waiting_job(*job_id),
-            Work::Close { step_id, .. } => {
-                let mut jobs = self.notification.jobs.iter();
-                jobs.position(|job| job.step.id == *step_id && !job.status.has_ended())
-            }
-            Work::Turn { .. } => self.next_job(),
-            Work::Sweep { .. }
-            | Work::FanOut { .. }
-            | Work::Wake { .. }
-            | Work::Cancel { .. }
-            | Work::Release { .. } => None,
-        }
-    }
-
-    // The job that a turn decides. An open window holds up those behind it.
-    fn next_job(&self) -> Option<usize> {
-        if self.notification.is_collecting() {
-            return None;
-        }
-        self.notification.jobs.iter().position(|job| job.status == JobStatus::Pending)
     }
 
     // Ends the delay that a turn was due for, if the turn fails.

@@ -8,7 +8,7 @@ use domain::job::Detail;
 use domain::task::Task;
 use store::{WriteRecords, lanes};
 
-use super::{Settled, make_due, put_back};
+use super::{Settled, put_back};
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
@@ -25,14 +25,13 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
         Some(id) => workflows::find_by_id(tx, id)?,
         None => None,
     };
-    if workflow.is_some_and(|workflow| workflow.is_paused()) {
+    let now = tx.now();
+    let is_paused = workflow.is_some_and(|workflow| workflow.is_paused());
+    if is_paused {
         lanes::hold(tx, &task.lane())?;
-        make_due(tx, leased, task)?;
-    } else {
-        let due_at = tx.now().after(AGAIN);
-        put_back(tx, leased, task, due_at)?;
     }
-    Ok(Settled::Again)
+    let due_at = if is_paused { now } else { now.after(AGAIN) };
+    put_back(tx, leased, task, due_at).map(|_| Settled::Again)
 }
 
 impl Course<'_, '_> {

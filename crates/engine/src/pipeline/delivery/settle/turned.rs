@@ -7,7 +7,7 @@ use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use store::WriteRecords;
 
-use super::{Settled, make_due};
+use super::{Settled, put_back};
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
@@ -25,8 +25,8 @@ impl Course<'_, '_> {
         let is_canceled =
             !turn.canceled && is_as_planned && self.is_canceled(self.notification.next_job())?;
         if !is_as_planned || is_canceled {
-            make_due(self.tx, leased, task)?;
-            return Ok(Settled::Again);
+            let now = self.tx.now();
+            return put_back(self.tx, leased, task, now).map(|_| Settled::Again);
         }
         let extension = match turn.actions[..] {
             [Action::Extend { job, until }] => Some((job, until)),
