@@ -277,7 +277,7 @@ impl Notifications<'_> {
     ///
     /// The deletion takes several transactions. After an interruption, another call continues.
     pub fn delete_before(&self, time: Timestamp) -> Result<u64> {
-        const AT_A_TIME: usize = 1_000;
+        const AT_A_TIME: usize = 250;
         let index = self.scope.engine.activity();
         let environment = self.scope.environment_id();
         let old = self.scope.view(|view| Ok(index.created_before(view, environment, time)?))?;
