@@ -36,6 +36,16 @@ pub(crate) enum Reach {
     Private,
 }
 
+/// Whose URL a request goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UrlOf {
+    /// One recipient's.
+    Recipient,
+    /// The integration's, for all recipients.
+    #[cfg_attr(not(feature = "webhook"), expect(dead_code, reason = "only webhooks have one"))]
+    Integration,
+}
+
 /// Client with a pool of connections.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -119,7 +129,7 @@ impl Answer {
     }
 
     /// Returns `Ok` if the service has accepted the request.
-    pub(crate) fn accepted(self) -> Result<Self, SendError> {
+    pub(crate) fn accepted(self, of: UrlOf) -> Result<Self, SendError> {
         let reason = self.reason();
         let error = match self.status {
             200..300 => return Ok(self),
@@ -128,7 +138,8 @@ impl Answer {
                 let to = self.location.as_deref().unwrap_or_default();
                 SendError::permanent(format!("{reason}: redirects to {}", shortened(to)))
             }
-            410 => SendError::recipient_gone(reason),
+            410 if of == UrlOf::Recipient => SendError::recipient_gone(reason),
+            410 => SendError::misconfigured(reason),
             408 | 409 | 423 | 425 | 429 | 500..600 => SendError::retryable(reason),
             _ => SendError::permanent(reason),
         };

@@ -8,7 +8,7 @@ use tidings::error::{Invalid, Reason};
 use tidings::vocabulary::Channel;
 use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
-use crate::http::{Answer, Client, Reach, Settings};
+use crate::http::{Answer, Client, Reach, Settings, UrlOf};
 
 // Answers of Slack that say that the channel, or its webhook, is no more.
 const GONE: [&str; 5] =
@@ -74,7 +74,7 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
     if answer.status >= 400 && GONE.contains(&answer.text.as_str()) {
         return Err(SendError::recipient_gone(answer.reason()));
     }
-    answer.accepted().map(|_| ProviderReceipt::default())
+    answer.accepted(UrlOf::Recipient).map(|_| ProviderReceipt::default())
 }
 
 fn body(delivery: &Delivery) -> Value {

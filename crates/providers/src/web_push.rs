@@ -16,7 +16,7 @@ use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
 use self::encryption::{Draw, Receiver};
 use self::vapid::Vapid;
-use crate::http::{Answer, Client, Reach, Settings};
+use crate::http::{Answer, Client, Reach, Settings, UrlOf};
 
 // Time for which a push service keeps a message, in seconds: four weeks.
 const TIME_TO_LIVE: u64 = 28 * 24 * 60 * 60;
@@ -210,7 +210,7 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
         // The token of the application is refused.
         400 | 401 | 403 => Err(SendError::misconfigured(answer.reason())),
         _ => {
-            let accepted = answer.accepted()?;
+            let accepted = answer.accepted(UrlOf::Recipient)?;
             Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::id))
         }
     }

@@ -12,7 +12,7 @@ use tidings::secret::Secret;
 use tidings::vocabulary::Channel;
 use tidings::{Address, Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 
-use crate::http::{Client, Reach, Settings};
+use crate::http::{Client, Reach, Settings, UrlOf};
 
 pub use signature::{SignedHeaders, Unverified, WebhookKeys};
 
@@ -74,7 +74,7 @@ impl Webhook {
 impl Provider for Webhook {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let keys = keys(&delivery.integration.credentials).map_err(misconfigured)?;
-        let url = url(delivery)?;
+        let (url, of) = url(delivery)?;
         let id = delivery.idempotency_key().to_string();
         let body = body(delivery).to_string();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Provider for Webhook {
             ("webhook-timestamp", timestamp.to_string()),
             ("webhook-signature", keys.sign(&id, timestamp, body.as_bytes())),
         ];
-        self.client.post(url.expose(), &headers, body.as_bytes())?.accepted()?;
+        self.client.post(url.expose(), &headers, body.as_bytes())?.accepted(of)?;
         Ok(ProviderReceipt::id(id))
     }
 
@@ -130,12 +130,13 @@ fn is_url(url: &str, reach: Reach) -> bool {
     url.strip_prefix("https://").or(plain).is_some_and(has_host)
 }
 
-fn url(delivery: &Delivery) -> Result<&Secret, SendError> {
-    let of_integration = delivery.integration.credentials.webhook_url.as_ref();
-    match &delivery.address {
-        Address::Webhook { url, .. } => Ok(url),
-        _ => of_integration.ok_or(SendError::misconfigured("`credentials.webhookUrl` is required")),
+fn url(delivery: &Delivery) -> Result<(&Secret, UrlOf), SendError> {
+    if let Address::Webhook { url, .. } = &delivery.address {
+        return Ok((url, UrlOf::Recipient));
     }
+    let url = delivery.integration.credentials.webhook_url.as_ref();
+    let missing = || SendError::misconfigured("`credentials.webhookUrl` is required");
+    Ok((url.ok_or_else(missing)?, UrlOf::Integration))
 }
 
 fn body(delivery: &Delivery) -> Value {

@@ -62,6 +62,20 @@ fn other_channels_go_to_the_url_of_the_integration() {
     assert_eq!(body["data"]["to"], "+491234");
 }
 
+/// A relay that was switched off says nothing about the recipients of its messages.
+#[test]
+fn a_url_of_the_integration_that_is_gone_is_no_recipient_that_is_gone() {
+    let server = Server::start(|_| answer(410, "", "the relay is switched off"));
+    let step = Step::push("On its way", "Order A-1 is on its way").unwrap();
+    let credentials = signed().webhook_url(server.url("http"));
+    let devices = json!({ "deviceTokens": ["token"] });
+    let delivery = delivery(&step, Channel::Push, devices, credentials);
+
+    let error = Webhook::default().allow_private_addresses().send(&delivery).unwrap_err();
+
+    assert_eq!(kind(&error), "misconfigured", "{error}");
+}
+
 #[test]
 fn the_proxy_of_the_environment_is_not_used() {
     let test = "webhook::a_webhook_is_signed_and_says_what_was_sent";
