@@ -136,7 +136,7 @@ impl Answer {
             // A redirect may lead anywhere, and a request that follows it may be another one.
             300..400 => {
                 let to = self.location.as_deref().unwrap_or_default();
-                SendError::permanent(format!("{reason}: redirects to {}", shortened(to)))
+                SendError::permanent(format!("{reason}: redirects to {}", shown(to)))
             }
             410 if of == UrlOf::Recipient => SendError::recipient_gone(reason),
             410 => SendError::misconfigured(reason),
@@ -156,6 +156,18 @@ impl Answer {
             text => format!("{} {}", self.status, shortened(text)),
         }
     }
+}
+
+// Returns the host of a URL with its scheme. What is behind them may be a secret.
+fn shown(url: &str) -> String {
+    origin(url).map_or_else(|| "another path".to_owned(), shortened)
+}
+
+/// Returns the scheme, the host and the port of a URL.
+pub(crate) fn origin(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
+    url.get(..scheme.len() + 3 + host.len())
 }
 
 fn shortened(text: &str) -> String {
@@ -180,9 +192,10 @@ fn failure(error: &ureq::Error) -> SendError {
         ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect)
         | ureq::Error::HostNotFound
         | ureq::Error::ConnectionFailed => SendError::retryable(reason),
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::RequireHttpsOnly(_) => {
-            SendError::permanent(reason)
-        }
+        // Their texts show the URL, which is a secret of webhooks.
+        ureq::Error::BadUri(_) => SendError::permanent("the URL is not valid"),
+        ureq::Error::RequireHttpsOnly(_) => SendError::permanent("the URL is not one of `https`"),
+        ureq::Error::Http(_) => SendError::permanent(reason),
         ureq::Error::Rustls(_) | ureq::Error::Tls(_) => SendError::misconfigured(reason),
         ureq::Error::Io(error) if is_untrusted(error) => SendError::misconfigured(reason),
         ureq::Error::Io(error) => match error.kind() {

@@ -16,7 +16,7 @@ use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
 use self::encryption::{Draw, Receiver};
 use self::vapid::Vapid;
-use crate::http::{Answer, Client, Reach, Settings, UrlOf};
+use crate::http::{Answer, Client, Reach, Settings, UrlOf, origin};
 
 // Time for which a push service keeps a message, in seconds: four weeks.
 const TIME_TO_LIVE: u64 = 28 * 24 * 60 * 60;
@@ -151,13 +151,6 @@ fn read(token: &str) -> Result<(String, Receiver), SendError> {
 
 fn no_subscription() -> SendError {
     SendError::recipient_gone("the device token is no subscription of a browser")
-}
-
-// Returns the scheme, the host and the port of a URL.
-fn origin(url: &str) -> Option<&str> {
-    let (scheme, rest) = url.split_once("://")?;
-    let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
-    url.get(..scheme.len() + 3 + host.len())
 }
 
 fn headers(delivery: &Delivery) -> Result<Vec<(&'static str, String)>, SendError> {

@@ -116,6 +116,26 @@ fn a_service_that_is_not_there_is_tried_again() {
     }
 }
 
+/// The URL of a webhook is a secret, and errors are in logs and dead letters.
+#[test]
+fn no_error_shows_a_url() {
+    let moved = Server::start(|_| answer(301, "location: https://hooks.example/SECRET\r\n", ""));
+    let strict = Webhook::default().timeout(TIMEOUT);
+    for (webhook, url) in [
+        (&strict, "http://hooks.example/SECRET"),
+        (&strict, "hooks.example/SECRET"),
+        (&strict, "/SECRET"),
+        (&strict, "https:///SECRET"),
+        (&strict, "gopher://hooks.example/SECRET"),
+        (&strict, "https://hooks.example/SECRET with spaces"),
+        (&webhook(), &moved.url("http")),
+    ] {
+        let error = webhook.send(&chat(url, signed())).unwrap_err();
+        assert_eq!(kind(&error), "permanent", "{url}: {error}");
+        assert!(!error.to_string().contains("SECRET"), "{error}");
+    }
+}
+
 #[test]
 fn a_certificate_that_is_wrong_ends_the_attempt() {
     let server = Server::secure(|_| answer(200, "", ""));
