@@ -11,6 +11,7 @@ use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, Timeout, http};
 
 use self::guard::Guard;
+use crate::tls::is_untrusted;
 
 // Bytes of an answer that are read.
 const LONGEST_ANSWER: u64 = 4 * 1024;
@@ -61,6 +62,7 @@ pub(crate) struct Answer {
     /// Time for which the service asks not to be called.
     retry_after: Option<Duration>,
     pub(crate) location: Option<String>,
+    of: UrlOf,
 }
 
 impl Default for Settings {
@@ -97,7 +99,7 @@ impl Client {
     /// Posts a body. Returns every answer, also a refusal.
     pub(crate) fn post(
         &self,
-        url: &str,
+        (url, of): (&str, UrlOf),
         headers: &[(&str, String)],
         body: &[u8],
     ) -> Result<Answer, SendError> {
@@ -105,18 +107,20 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        request.send(body).map(Answer::read).map_err(|error| failure(&error))
+        let sent = request.send(body);
+        sent.map(|response| Answer::read(response, of)).map_err(|error| failure(&error, of))
     }
 
     /// Returns `Ok` if there is a service at the URL, whatever it answers.
     #[cfg(feature = "webhook")]
     pub(crate) fn reach(&self, url: &str) -> Result<(), SendError> {
-        self.agent.head(url).call().map(drop).map_err(|error| failure(&error))
+        let tried = self.agent.head(url).call();
+        tried.map(drop).map_err(|error| failure(&error, UrlOf::Integration))
     }
 }
 
 impl Answer {
-    fn read(mut response: http::Response<Body>) -> Self {
+    fn read(mut response: http::Response<Body>, of: UrlOf) -> Self {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after = header("retry-after").and_then(span);
         let location = header("location").map(ToOwned::to_owned);
@@ -125,11 +129,11 @@ impl Answer {
         // The status has been read. What is missing of the text changes nothing.
         let _ = response.body_mut().as_reader().take(LONGEST_ANSWER).read_to_end(&mut text);
         let text = String::from_utf8_lossy(&text).trim().to_owned();
-        Self { status, text, retry_after, location }
+        Self { status, text, retry_after, location, of }
     }
 
     /// Returns `Ok` if the service has accepted the request.
-    pub(crate) fn accepted(self, of: UrlOf) -> Result<Self, SendError> {
+    pub(crate) fn accepted(self) -> Result<Self, SendError> {
         let reason = self.reason();
         let error = match self.status {
             200..300 => return Ok(self),
@@ -138,7 +142,7 @@ impl Answer {
                 let to = self.location.as_deref().unwrap_or_default();
                 SendError::permanent(format!("{reason}: redirects to {}", shown(to)))
             }
-            410 if of == UrlOf::Recipient => SendError::recipient_gone(reason),
+            410 if self.of == UrlOf::Recipient => SendError::recipient_gone(reason),
             410 => SendError::misconfigured(reason),
             408 | 409 | 423 | 425 | 429 | 500..600 => SendError::retryable(reason),
             _ => SendError::permanent(reason),
@@ -186,7 +190,7 @@ fn span(value: &str) -> Option<Duration> {
 
 // Returns the error of a request without an answer. Its outcome is unknown once the service may have
 // read it.
-fn failure(error: &ureq::Error) -> SendError {
+fn failure(error: &ureq::Error, of: UrlOf) -> SendError {
     let reason = error.to_string();
     match error {
         ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect)
@@ -195,9 +199,14 @@ fn failure(error: &ureq::Error) -> SendError {
         // Their texts show the URL, which is a secret of webhooks.
         ureq::Error::BadUri(_) => SendError::permanent("the URL is not valid"),
         ureq::Error::RequireHttpsOnly(_) => SendError::permanent("the URL is not one of `https`"),
-        ureq::Error::Http(_) => SendError::permanent(reason),
-        ureq::Error::Rustls(_) | ureq::Error::Tls(_) => SendError::misconfigured(reason),
-        ureq::Error::Io(error) if is_untrusted(error) => SendError::misconfigured(reason),
+        // The second is one of a host whose name no certificate may have.
+        ureq::Error::Http(_) | ureq::Error::Tls(_) => SendError::permanent(reason),
+        // The certificates that are trusted make no sense.
+        ureq::Error::Rustls(_) => SendError::misconfigured(reason),
+        ureq::Error::Io(error) if is_untrusted(error) => match of {
+            UrlOf::Recipient => SendError::permanent(reason),
+            UrlOf::Integration => SendError::misconfigured(reason),
+        },
         ureq::Error::Io(error) => match error.kind() {
             ErrorKind::PermissionDenied => SendError::permanent(reason),
             ErrorKind::ConnectionRefused
@@ -207,9 +216,4 @@ fn failure(error: &ureq::Error) -> SendError {
         },
         _ => SendError::unknown(reason),
     }
-}
-
-fn is_untrusted(error: &std::io::Error) -> bool {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    inner.is_some()
 }

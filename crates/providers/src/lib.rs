@@ -6,6 +6,8 @@ mod http;
 mod slack;
 #[cfg(feature = "smtp")]
 mod smtp;
+#[cfg(any(feature = "http", feature = "smtp"))]
+mod tls;
 #[cfg(feature = "web-push")]
 mod web_push;
 #[cfg(feature = "webhook")]

@@ -57,9 +57,9 @@ impl Provider for Slack {
             return Err(SendError::misconfigured("Slack has chat messages only"));
         };
         let headers = [("content-type", "application/json".to_owned())];
-        let answer =
-            self.client.post(url.expose(), &headers, body(delivery).to_string().as_bytes());
-        outcome(answer?)
+        let body = body(delivery).to_string();
+        let url = (url.expose(), UrlOf::Recipient);
+        outcome(self.client.post(url, &headers, body.as_bytes())?)
     }
 
     fn accept(&self, channel: Channel, _: &Credentials) -> Result<(), Invalid> {
@@ -74,7 +74,7 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
     if answer.status >= 400 && GONE.contains(&answer.text.as_str()) {
         return Err(SendError::recipient_gone(answer.reason()));
     }
-    answer.accepted(UrlOf::Recipient).map(|_| ProviderReceipt::default())
+    answer.accepted().map(|_| ProviderReceipt::default())
 }
 
 fn body(delivery: &Delivery) -> Value {

@@ -116,7 +116,7 @@ impl WebPush {
         let body = encryption::encrypt(message, padding, &receiver, &draw).ok_or_else(too_long)?;
         let mut headers = headers.to_vec();
         headers.push(("authorization", vapid.authorization(origin, SystemTime::now())));
-        outcome(self.client.post(&endpoint, &headers, &body)?)
+        outcome(self.client.post((&endpoint, UrlOf::Recipient), &headers, &body)?)
     }
 }
 
@@ -203,7 +203,7 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
         // The token of the application is refused.
         400 | 401 | 403 => Err(SendError::misconfigured(answer.reason())),
         _ => {
-            let accepted = answer.accepted(UrlOf::Recipient)?;
+            let accepted = answer.accepted()?;
             Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::id))
         }
     }

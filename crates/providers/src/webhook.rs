@@ -85,7 +85,7 @@ impl Provider for Webhook {
             ("webhook-timestamp", timestamp.to_string()),
             ("webhook-signature", keys.sign(&id, timestamp, body.as_bytes())),
         ];
-        self.client.post(url.expose(), &headers, body.as_bytes())?.accepted(of)?;
+        self.client.post((url.expose(), of), &headers, body.as_bytes())?.accepted()?;
         Ok(ProviderReceipt::id(id))
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use tidings::SendError;
 
 use super::wire::Answer;
+use crate::tls::is_untrusted;
 
 // Longest text of an answer in an error, in characters.
 const LONGEST_REASON: usize = 500;
@@ -98,11 +99,6 @@ fn refused(stage: Stage, answer: &Answer, alone: bool) -> SendError {
             SendError::permanent(reason)
         }
     }
-}
-
-fn is_untrusted(error: &io::Error) -> bool {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 impl Answer {

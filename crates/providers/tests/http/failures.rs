@@ -1,13 +1,19 @@
 //! Failures: what an answer, a silence or a broken connection means for the message.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tidings::credentials::Credentials;
+use tidings::step::Step;
+use tidings::vocabulary::Channel;
 use tidings::{Provider, SendError};
 use tidings_providers::Webhook;
 
 use crate::server::{Act, Server, answer};
-use crate::{chat, kind};
+use crate::{chat, delivery, kind};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -136,13 +142,40 @@ fn no_error_shows_a_url() {
     }
 }
 
+/// A break of the encryption is one of the connection.
+#[test]
+fn a_server_that_breaks_the_encryption_is_tried_again() {
+    for bytes in [&b"220 ready\r\n"[..], &[21, 3, 3, 0, 2, 2, 40], &[21, 3, 3, 0, 2, 2, 80]] {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}/", server.local_addr().unwrap());
+        let answering = thread::spawn(move || {
+            let (mut stream, _) = server.accept().unwrap();
+            // The client says hello first.
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            stream.write_all(bytes).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+        });
+        let error = webhook().send(&chat(&url, signed())).unwrap_err();
+        answering.join().unwrap();
+        assert_eq!(kind(&error), "unknown", "{bytes:?}: {error}");
+    }
+}
+
+/// The certificate of a recipient's server says nothing of the integration.
 #[test]
 fn a_certificate_that_is_wrong_ends_the_attempt() {
     let server = Server::secure(|_| answer(200, "", ""));
-    let error = webhook().send(&chat(&server.url("https"), signed())).unwrap_err();
+    let url = server.url("https");
+    let error = webhook().send(&chat(&url, signed())).unwrap_err();
+    assert_eq!(kind(&error), "permanent", "{error}");
+
+    let step = Step::sms("Your code is 17").unwrap();
+    let credentials = signed().webhook_url(&url);
+    let of_integration = delivery(&step, Channel::Sms, json!({}), credentials);
+    let error = webhook().send(&of_integration).unwrap_err();
     assert_eq!(kind(&error), "misconfigured", "{error}");
     assert_eq!(server.requests().len(), 0);
 
     let trusting = webhook().trust([server.certificate.clone()]);
-    assert!(trusting.send(&chat(&server.url("https"), signed())).is_ok());
+    assert!(trusting.send(&chat(&url, signed())).is_ok());
 }
