@@ -18,7 +18,8 @@ use self::encryption::{Draw, Receiver};
 use self::vapid::Vapid;
 use crate::http::{Answer, Client, Reach, Settings, UrlOf, origin};
 
-// Time for which a push service keeps a message, in seconds: four weeks.
+// Time for which a push service keeps a message, and the longest that some of them take, in seconds: four
+// weeks.
 const TIME_TO_LIVE: u64 = 28 * 24 * 60 * 60;
 
 // Messages are padded to a multiple of this, so that their length says little.
@@ -36,8 +37,8 @@ const BLOCK: usize = 128;
 /// | `from` | required: e-mail address or `https` URL for the push service |
 ///
 /// The service worker gets `{ "title", "body", "url", "data" }`: title, content and target of the
-/// message, and the payload of the trigger. Overrides of a trigger that it takes: `ttl` (seconds),
-/// `urgency` (`very-low`, `low`, `normal`, `high`), `topic` (a later message with the same one
+/// message, and the payload of the trigger. Overrides of a trigger that it takes: `ttl` (seconds, four
+/// weeks at most), `urgency` (`very-low`, `low`, `normal`, `high`), `topic` (a later message with the same one
 /// replaces a message that waits), and `data` in place of the payload.
 #[derive(Debug)]
 pub struct WebPush {
@@ -158,7 +159,7 @@ fn headers(delivery: &Delivery) -> Result<Vec<(&'static str, String)>, SendError
     let wrong = |name| SendError::permanent(format!("the override `{name}` is not valid"));
     let ttl = match overrides.get("ttl") {
         None | Some(Value::Null) => TIME_TO_LIVE,
-        Some(ttl) => ttl.as_u64().ok_or_else(|| wrong("ttl"))?,
+        Some(ttl) => ttl.as_u64().ok_or_else(|| wrong("ttl"))?.min(TIME_TO_LIVE),
     };
     let text = |name| match overrides.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -201,7 +202,7 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
     match answer.status {
         404 | 410 => Err(SendError::recipient_gone(answer.reason())),
         // The token of the application is refused.
-        400 | 401 | 403 => Err(SendError::misconfigured(answer.reason())),
+        401 | 403 => Err(SendError::misconfigured(answer.reason())),
         _ => {
             let accepted = answer.accepted()?;
             Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::id))

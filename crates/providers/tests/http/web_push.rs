@@ -110,13 +110,29 @@ fn a_browser_reads_what_its_push_service_cannot() {
     assert!(header(first, "authorization").ends_with(&format!(", k={key}")));
 }
 
+/// A push service refuses messages that it would have to keep for longer.
+#[test]
+fn a_message_is_kept_for_four_weeks_at_most() {
+    let service = Server::start(|_| answer(201, "", ""));
+    for (ttl, expected) in
+        [(0, "0"), (2_419_200, "2419200"), (2_419_201, "2419200"), (99_999_999_999_u64, "2419200")]
+    {
+        let mut delivery = push(&[Browser::new(1).subscription(&service.url("http"))]);
+        delivery.overrides = json!({ "ttl": ttl }).try_into().unwrap();
+        provider().send(&delivery).unwrap();
+        assert_eq!(header(service.requests().last().unwrap(), "ttl"), expected);
+    }
+}
+
 /// One row per answer of a push service: the error.
 #[test]
 fn an_answer_of_a_push_service_is_understood() {
     for (status, expected) in [
         (404, "gone"),
         (410, "gone"),
-        (400, "misconfigured"),
+        // A header that is not valid is one of the message.
+        (400, "permanent"),
+        (401, "misconfigured"),
         (403, "misconfigured"),
         (413, "permanent"),
         (429, "retryable"),
