@@ -33,7 +33,7 @@ impl Shared {
             // After a failure, the next commit returns it.
             match self.wait_for_work() {
                 Work::Step => drop(self.step(STEPS)),
-                Work::Freeze => drop(self.freeze_idle()),
+                Work::Freeze => self.freeze_idle(),
                 Work::Closing => return,
             }
         }
@@ -93,10 +93,14 @@ impl Shared {
         }
     }
 
-    /// Freezes what the active memtable has, unless a caller writes at this moment.
-    fn freeze_idle(&self) -> Result<(), Failure> {
-        let Some(mut writer) = self.writer.try_lock() else { return Ok(()) };
-        writer.log.as_mut().map_or(Ok(()), |log| self.freeze(log))
+    /// Freezes what the active memtable has, unless a caller writes at this moment, or has frozen
+    /// something since the thread decided. The thread cannot wait for that: it is the one that applies.
+    fn freeze_idle(&self) {
+        let Some(mut writer) = self.writer.try_lock() else { return };
+        let is_free = matches!(&*self.state.lock(), State { stopped: None, frozen: None, .. });
+        if let Some(log) = writer.log.as_mut().filter(|_| is_free) {
+            self.turn(log);
+        }
     }
 
     /// Applies one of so many parts of what is frozen, or a larger one if a caller waits. Returns
@@ -127,5 +131,74 @@ impl Shared {
     fn step_bytes(&self, steps: usize) -> usize {
         let bytes = self.logging().map_or(0, |logging| logging.options.memtable_bytes);
         (bytes / steps).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use redb::backends::InMemoryBackend;
+
+    use super::super::super::log::LogFile;
+    use super::super::super::{AppliedBy, LogOptions, RedbOptions, open};
+    use super::super::{Keeping, Logged, Logging};
+    use super::*;
+    use crate::group_commit::Base;
+    use crate::overlay::Changes;
+    use crate::{Snapshot, Table};
+
+    /// Far longer than a freeze takes.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// A commit freezes between the decision of the thread and its freeze.
+    #[test]
+    fn a_thread_does_not_wait_for_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shop.redb");
+        let file = std::fs::File::create(&place).unwrap();
+        let log = LogOptions { applied_by: AppliedBy::Callers, ..LogOptions::default() };
+        let options = RedbOptions { log: Some(log.clone()), ..RedbOptions::default() };
+        let storage = Box::new(InMemoryBackend::new());
+        let (database, note) = open::open(storage, &place, &options, None).unwrap();
+        let place = Box::new(LogFile::beside(&place, &file));
+        let logged = Logged::new(database, note, Keeping::Log(Logging { place, options: log }));
+        let shared = &logged.shared;
+        shared.commit(&change("ada")).unwrap();
+        shared.freeze(shared.writer.lock().log.as_mut().unwrap()).unwrap();
+        shared.commit(&change("bob")).unwrap();
+        shared.state.lock().has_thread = true;
+
+        let (end, ended) = channel();
+        let thread = {
+            let shared = Arc::clone(shared);
+            thread::spawn(move || {
+                shared.freeze_idle();
+                end.send(()).unwrap();
+            })
+        };
+        let ended = ended.recv_timeout(LONG);
+        shared.state.lock().has_thread = false;
+        shared.changed.notify_all();
+        thread.join().unwrap();
+
+        assert!(ended.is_ok(), "the thread waits for itself");
+        assert!(shared.state.lock().frozen.is_some());
+        shared.drain().unwrap();
+        shared.freeze_idle();
+        shared.drain().unwrap();
+        assert!(shared.state.lock().active.is_empty());
+        let snapshot = logged.snapshot().unwrap();
+        for key in ["ada", "bob"] {
+            assert!(snapshot.get(Table::ALL[0], key.as_bytes(), &mut |_| ()).unwrap(), "{key}");
+        }
+    }
+
+    fn change(key: &str) -> Changes {
+        let mut changes = Changes::default();
+        changes.set(Table::ALL[0], key.as_bytes(), Some(Vec::new()));
+        changes
     }
 }
