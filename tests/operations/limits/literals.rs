@@ -11,7 +11,7 @@ const FIXED: [&str; 2] = [
 
 /// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
 /// keeps, and of answers from servers.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 28] = [
     "attempt.rs LONGEST_WAIT",
     "error.rs MAX_LISTED",
     "excerpt.rs MAX",
@@ -21,7 +21,6 @@ const OTHERS: [&str; 29] = [
     "filter.rs MAX",
     "http.rs LONGEST_ANSWER",
     "http.rs LONGEST_REASON",
-    "mail.rs LONGEST_HTML",
     "outcome.rs LONGEST_REASON",
     "path.rs MAX",
     "payload.rs MAX_PROBLEM",

@@ -6,14 +6,10 @@ use std::time::{Duration, SystemTime};
 use lettre::address::Envelope;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart};
-use tidings::content::{EmailBlock, EmailBlockType, MessageContent, TextAlign};
 use tidings::{Address, Delivery, SendError};
 
 use super::account::Account;
 use super::settings::{File, Link, Settings, one_line};
-
-// Larger HTML has a text part that says where to look.
-const LONGEST_HTML: usize = 512 * 1024;
 
 /// E-mail that is ready to be sent.
 #[derive(Debug)]
@@ -124,14 +120,14 @@ fn with_headers(
 // follow from the key, so that every attempt has the same bytes.
 fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError> {
     let content = delivery.message.content.as_ref();
-    let html = content.map(html).ok_or(SendError::permanent("the message has no content"))?;
-    let text = settings.text.unwrap_or_else(|| text_of(&html));
+    let content = content.ok_or(SendError::permanent("the message has no content"))?;
+    let text = settings.text.unwrap_or_else(|| content.plain_text());
     let boundary = |part: &str| format!("{part}-{}", delivery.idempotency_key());
     let files = settings.attachments.unwrap_or_default();
     let (inline, attached): (Vec<_>, Vec<_>) = files.into_iter().partition(File::is_inline);
     let both = MultiPart::alternative().boundary(boundary("both"));
     let both = both.singlepart(SinglePart::plain(text));
-    let html = SinglePart::html(html);
+    let html = SinglePart::html(content.html());
     let mut body = if inline.is_empty() {
         both.singlepart(html)
     } else {
@@ -147,37 +143,6 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
 
 fn with_files(part: MultiPart, files: Vec<File>) -> MultiPart {
     files.into_iter().fold(part, |part, file| part.singlepart(file.into_part()))
-}
-
-fn text_of(html: &str) -> String {
-    if html.len() > LONGEST_HTML {
-        return "This e-mail is shown as HTML only.".into();
-    }
-    nanohtml2text::html2text(html)
-}
-
-fn html(content: &MessageContent) -> String {
-    match content {
-        MessageContent::Text(html) => html.clone(),
-        MessageContent::Blocks(blocks) => blocks.iter().map(block).collect(),
-    }
-}
-
-// The content of a block is HTML, as the template has rendered it.
-fn block(block: &EmailBlock<String>) -> String {
-    let align = match block.styles.map(|styles| styles.text_align) {
-        Some(TextAlign::Center) => "center",
-        Some(TextAlign::Right) => "right",
-        Some(TextAlign::Left) | None => "left",
-    };
-    let inner = match (block.kind, &block.url) {
-        (EmailBlockType::Button, Some(url)) => {
-            let url = url.replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
-            format!("<a href=\"{url}\">{}</a>", block.content)
-        }
-        (EmailBlockType::Button | EmailBlockType::Text, _) => block.content.clone(),
-    };
-    format!("<p style=\"text-align: {align}\">{inner}</p>\r\n")
 }
 
 fn malformed(error: impl std::fmt::Display) -> SendError {

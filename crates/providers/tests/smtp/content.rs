@@ -1,5 +1,7 @@
 //! Content: text and HTML, files, headers.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tidings_providers::Smtp;
 
@@ -37,6 +39,59 @@ fn an_email_has_text_and_html() {
     assert!(parts[1].contains("<p>Dear <b>Ada</b></p>"));
     let own = sent(json!({ "text": "Dear Ada, in words" }));
     assert!(own.content.contains("\r\n\r\nDear Ada, in words\r\n"));
+}
+
+/// One row per content: its text and its HTML, as the engine shows them elsewhere.
+#[test]
+fn text_and_html_are_those_of_the_engine() {
+    let button = json!([
+        { "type": "text", "content": "Dear Ada" },
+        { "type": "button", "content": "Open", "url": "https://shop.example/1" },
+    ]);
+    for content in [
+        json!("<ul><li>tea</li></ul><a href=\"https://shop.example/1\">Open</a> &euro; <b"),
+        button,
+        // Libraries for this read the like in quadratic time.
+        json!("<a href=x>".repeat((512 << 10) / 10)),
+    ] {
+        let server = Server::start(polite);
+        let mut delivery = delivery(account(&server));
+        delivery.message.content = Some(serde_json::from_value(content).unwrap());
+        let start = Instant::now();
+        assert_eq!(outcome(&Smtp::default(), &delivery).0, "sent");
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+        let mail = server.kept().pop().unwrap();
+        let parts: Vec<String> =
+            mail.content.split("\r\n--both-").skip(1).take(2).map(readable).collect();
+        let (text, html) =
+            (delivery.message.plain_text().unwrap(), delivery.message.content.unwrap().html());
+        assert_eq!(parts[0], text.replace('\n', "\r\n"));
+        assert_eq!(parts[1], html);
+    }
+}
+
+/// The content of a part of an e-mail.
+fn readable(part: &str) -> String {
+    let (head, content) = part.split_once("\r\n\r\n").unwrap();
+    if head.contains("quoted-printable") {
+        let joined = content.replace("=\r\n", "");
+        let mut bytes = Vec::new();
+        let mut rest = joined.as_bytes();
+        while let [first, behind @ ..] = rest {
+            rest = behind;
+            match (first, behind) {
+                (b'=', [high, low, behind @ ..]) => {
+                    let digits = String::from_utf8(vec![*high, *low]).unwrap();
+                    bytes.push(u8::from_str_radix(&digits, 16).unwrap());
+                    rest = behind;
+                }
+                _ => bytes.push(*first),
+            }
+        }
+        return String::from_utf8(bytes).unwrap();
+    }
+    assert!(head.contains("Encoding: 7bit"), "{head}");
+    content.to_owned()
 }
 
 #[test]
