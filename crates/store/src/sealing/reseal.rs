@@ -5,7 +5,8 @@ use std::ops::{Bound, ControlFlow};
 use super::marks::{self, Mark};
 use super::seal::{Extent, Seal};
 use super::sealable::Sealable;
-use crate::{Error, KeyRange, Order, Result, Table, Transaction, check, records};
+use crate::record::misplaced;
+use crate::{Error, KeyRange, Order, Result, Table, Transaction, check, range, records};
 
 /// Progress of a resealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,24 +136,28 @@ impl Run<'_> {
         }
     }
 
+    // A damaged index of a file may lead back. What lies behind it was not looked at, and may be plain.
     fn look(&self, table: Table, range: &KeyRange) -> Result<Batch> {
         records::read(self.store.below.as_ref(), |snapshot| {
             let mut batch = Batch { stale: Vec::new(), last: None, seen: 0 };
-            let mut last = Vec::new();
+            let Some(span) = range::borrow(range) else { return Ok(batch) };
+            let (mut last, mut is_in_place) = (None::<Vec<u8>>, true);
             snapshot.scan(table, range, Order::Ascending, Some(SEEN), &mut |key, value| {
+                is_in_place = Order::Ascending.admits(span, last.as_deref(), key);
+                if !is_in_place {
+                    return ControlFlow::Break(());
+                }
                 batch.seen += 1;
-                last = key.to_vec();
                 if !self.seal.is_current(value) {
                     batch.stale.push(Stale { key: key.to_vec(), len: value.len() });
                 }
+                last = Some(key.to_vec());
                 ControlFlow::Continue(())
             })?;
-            // A damaged index of a file may lead back: the keys of a scan rise, or it ends.
-            let rises = match &range.0 {
-                Bound::Included(start) | Bound::Excluded(start) => last > *start,
-                Bound::Unbounded => true,
-            };
-            batch.last = (batch.seen >= SEEN as u64 && rises).then_some(last);
+            if !is_in_place {
+                return Err(misplaced(table));
+            }
+            batch.last = last.filter(|_| batch.seen >= SEEN as u64);
             Ok(batch)
         })
     }

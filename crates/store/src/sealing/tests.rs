@@ -1,4 +1,4 @@
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use domain::environment::Home;
@@ -11,7 +11,10 @@ use uuid::Uuid;
 use super::seal::Extent;
 use super::*;
 use crate::memory::MemoryStore;
-use crate::{Codec, Error, ReadRecords, Result, Store, Table, WriteRecords, layout, read, write};
+use crate::{
+    Codec, Error, KeyRange, Order, ReadBody, ReadRecords, Result, Snapshot, Store, Table, Visit,
+    VisitValue, WriteBody, WriteRecords, layout, read, write,
+};
 
 fn key(number: u8) -> SealingKey {
     SealingKey::from_bytes([number; 32])
@@ -262,6 +265,61 @@ fn a_key_is_rotated() {
         over(&below, Some(ring(1))).check(),
         Err(Error::MissingKey { key }) if key == KeyId::new(2)
     ));
+}
+
+/// A store whose scans from a key on lead back to the start, as those of a damaged index do.
+#[derive(Debug)]
+struct LeadingBack(Arc<MemoryStore>);
+
+struct Back<'s>(&'s dyn Snapshot);
+
+impl Store for LeadingBack {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.0.read(&mut |snapshot| body(&Back(snapshot)))
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        self.0.write(body)
+    }
+}
+
+impl Snapshot for Back<'_> {
+    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.0.get(table, key, visit)
+    }
+
+    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.0.get_many(table, keys, visit)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        _: &KeyRange,
+        order: Order,
+        limit: Option<usize>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let everything = (Bound::Unbounded, Bound::Unbounded);
+        self.0.scan(table, &everything, order, limit, visit)
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_looked_at_to_the_end_is_not_sealed_as_a_whole() {
+    let below = Arc::new(MemoryStore::default());
+    let ids: Vec<String> = (0..600).map(|number| format!("s{number:03}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    insert(below.as_ref(), &ids);
+    let damaged = Sealable::new(Arc::new(LeadingBack(Arc::clone(&below))), Some(ring(1)));
+
+    assert_eq!(reason(damaged.reseal(&mut all)), "an entry is not in its place");
+
+    // What was not looked at is plain, and still opens.
+    for process in [damaged, over(&below, Some(ring(1)))] {
+        assert_eq!(raw(below.as_ref(), "s599")[0], 2);
+        assert_eq!(find(&process, "s599").unwrap(), Some(subscriber("s599")));
+    }
 }
 
 #[test]
