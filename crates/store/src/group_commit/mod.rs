@@ -4,8 +4,9 @@
 //! pending batch. One of the callers in the batch becomes its leader and commits it, while the
 //! bodies of the next batch run already.
 //!
-//! A caller waits for the batch with the latest change that its body may have seen. When that batch
-//! is durable, the caller also waits for the body that runs then: bodies have to be short.
+//! A caller waits for the batch with the latest change that its body may have seen, also if its body
+//! aborts or fails. When that batch is durable, the caller also waits for the body that runs then:
+//! bodies have to be short.
 
 mod queue;
 
@@ -73,14 +74,17 @@ impl<B: Base> Store for GroupCommit<B> {
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
         let mut queue = self.queue.lock();
         let mut transaction = Overlay::new(queue.layers(), || self.base.snapshot());
-        let changes = match body(&mut transaction)? {
-            Decision::Commit => transaction.into_changes(),
-            Decision::Abort => Changes::default(),
+        let decision = body(&mut transaction);
+        let changes = match decision {
+            Ok(Decision::Commit) => transaction.into_changes(),
+            Ok(Decision::Abort) | Err(_) => Changes::default(),
         };
         let ticket = queue.join(changes);
         drop(queue);
         let outcome = ticket.map_or(Ok(()), |ticket| self.wait(&ticket));
-        outcome.map_err(|failure| self.base.error(failure))
+        // An error of the body may rest on changes that were lost.
+        outcome.map_err(|failure| self.base.error(failure))?;
+        decision.map(drop)
     }
 }
 

@@ -110,6 +110,44 @@ fn a_commit_that_fails_takes_those_with_it_that_have_seen_its_changes() {
     }
 }
 
+/// One caller writes a name, and another is refused if the name is there.
+#[test]
+fn what_a_refusal_rests_on_is_durable() {
+    for failing in [None, Some(0), Some(1)] {
+        in_any_order(move || {
+            let rows = Arc::new(Mutex::default());
+            let disk = Disk { rows: Arc::clone(&rows), left: Mutex::default() };
+            *disk.left.lock() = failing;
+            let store = Arc::new(GroupCommit::new(disk));
+            let callers = [1, 2].map(|name| {
+                let (store, rows) = (Arc::clone(&store), Arc::clone(&rows));
+                shuttle::thread::spawn(move || take(&*store, &rows, name))
+            });
+            for caller in callers {
+                caller.join().unwrap();
+            }
+        });
+    }
+}
+
+/// Writes the name, unless it is taken.
+fn take(store: &impl Store, rows: &Mutex<Rows>, name: u8) {
+    let mut found = None;
+    let taken = store.write(&mut |transaction| {
+        transaction.put(TABLE, &[name], &[name])?;
+        if transaction.get(TABLE, COUNTER, &mut |value| found = Some(value.to_vec()))? {
+            return Err(Error::Backend { backend: "body", action: "take", source: "taken".into() });
+        }
+        transaction.put(TABLE, COUNTER, &[name])?;
+        Ok(Decision::Commit)
+    });
+    let rows = rows.lock();
+    if let Err(Error::Backend { backend: "body", .. }) = taken {
+        assert_eq!(rows.get(COUNTER), found.as_ref(), "the refusal rests on what is not durable");
+    }
+    assert_eq!(rows.contains_key(&[name][..]), taken.is_ok());
+}
+
 /// Lets threads count, and commit `failing` fail. Returns the number of writes that have succeeded.
 fn run(failing: Option<usize>) -> usize {
     let rows = Arc::new(Mutex::default());
