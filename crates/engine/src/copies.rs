@@ -11,7 +11,7 @@ impl Engine {
     /// Copies all records into a new file at `path`, while other operations and workers go on. The
     /// copy is the state of one moment: it has each call that had returned before, and no call in
     /// parts. [`Engine::open`] takes it, and [`restore`](crate::store::redb::restore) puts it in
-    /// place.
+    /// place. On Unix it is readable for its owner alone.
     ///
     /// ```
     /// use tidings::Engine;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use redb::backends::FileBackend;
 use redb::{DatabaseError, StorageError};
 
+use super::access::private;
 use super::failure::attempt;
 use super::gate::Gate;
 use super::log::{self, sync_folder};
@@ -17,7 +18,8 @@ use crate::transfer::{Copied, OnCopy, copy_over};
 use crate::{Error, Result, Store};
 
 /// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
-/// file needs no log, and [`RedbStore::open`] takes it.
+/// file needs no log, and [`RedbStore::open`] takes it. On Unix it is readable for its owner alone, as it
+/// has all secrets of the store.
 ///
 /// Until it is complete, compared and synced, the copy is beside `path`, as `shop.redb-partial` for
 /// `shop.redb`. A backup that was interrupted leaves that name only, and the next one goes on with it.
@@ -68,8 +70,8 @@ pub fn backup(
     }
 }
 
-/// Checks every page of the backup at `from`, and copies it to `to`, which is a new file. The backup
-/// stays as it is, and may be read-only. If it is a copy with a log beside it, the log is used up.
+/// Checks every page of the backup at `from`, and copies it to `to`, which is a new file. On Unix that is
+/// readable and writable for its owner alone. The backup stays as it is, and may be read-only. If it is a copy with a log beside it, the log is used up.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -139,16 +141,17 @@ fn write(
     progress: &mut OnCopy<'_>,
 ) -> Result<(Copied, RedbStore)> {
     let options = RedbOptions { log: None, ..RedbOptions::default() };
-    let opened =
-        match RedbStore::open_with(partial, &RedbOptions { verify: true, ..options.clone() }) {
-            // A part that a power cut has left.
-            Err(Error::Damaged { .. }) => {
-                fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
-                RedbStore::open_with(partial, &options)
-            }
-            opened => opened,
-        };
-    let part = opened?;
+    let open = |options: &RedbOptions| {
+        RedbStore::open_file(partial, options, private(&mut File::options()))
+    };
+    let part = match open(&RedbOptions { verify: true, ..options.clone() }) {
+        // A part that a power cut has left.
+        Err(Error::Damaged { .. }) => {
+            fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
+            open(&options)
+        }
+        opened => opened,
+    }?;
     Ok((copy_over(store, &part, progress)?, part))
 }
 

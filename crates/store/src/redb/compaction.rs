@@ -2,12 +2,13 @@
 //!
 //! Free pages of a file keep their bytes. A file that is made anew has no bytes of what was removed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::RedbStore;
+use super::access::take_over;
 use super::backup::{backup, partial};
 use super::log::sync_folder;
 use crate::transfer::{Copied, OnCopy};
@@ -29,6 +30,7 @@ pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> 
         new.remove().map_err(failed)?;
         return Ok(copied);
     }
+    dress(&place, &whole).map_err(failed)?;
     fs::rename(&place, &whole).map_err(failed)?;
     // From here on, a file of that name is one of another compaction.
     mem::forget(new);
@@ -52,6 +54,13 @@ impl Drop for NewFile<'_> {
     fn drop(&mut self) {
         drop(self.remove());
     }
+}
+
+/// Lets those use the new file who may use the old one.
+fn dress(new: &Path, old: &Path) -> io::Result<()> {
+    let file = File::options().read(true).write(true).open(new)?;
+    take_over(&file, &fs::metadata(old)?)?;
+    file.sync_all()
 }
 
 fn beside(path: &Path) -> PathBuf {

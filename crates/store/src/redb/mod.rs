@@ -5,7 +5,7 @@
 //! the file later and in larger parts. Without a log, a batch is a transaction of redb.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use crate::group_commit::GroupCommit;
 use crate::transfer::{Copied, OnCopy};
 use crate::{Error, ReadBody, Result, Store, WriteBody};
 
+mod access;
 mod backup;
 mod compaction;
 mod database;
@@ -41,8 +42,8 @@ mod view;
 
 /// A store in one file. No other process can open the file meanwhile.
 ///
-/// While the store is open, there is a log beside the file: `shop.redb-log` beside `shop.redb`. The
-/// two belong together: a copy of one of them is of no use. When the store is dropped, everything is
+/// While the store is open, there is a log beside the file: `shop.redb-log` beside `shop.redb`. It has
+/// the permissions of the file. The two belong together: a copy of one of them is of no use. When the store is dropped, everything is
 /// in the file, and the log is gone. Dropping takes up to a second.
 pub struct RedbStore(GroupCommit<Logged>);
 
@@ -132,7 +133,11 @@ impl RedbStore {
     /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it. File and
     /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
-        let path = path.as_ref();
+        Self::open_file(path.as_ref(), options, &mut File::options())
+    }
+
+    /// The same with more options for the file.
+    fn open_file(path: &Path, options: &RedbOptions, how: &mut OpenOptions) -> Result<Self> {
         let log = log::name(path);
         if options.create && !path.exists() {
             // A file whose log cannot be made is not made either.
@@ -144,7 +149,6 @@ impl RedbStore {
                 Ok(false) | Err(_) => {}
             }
         }
-        let mut how = File::options();
         let file = how.read(true).write(true).create(options.create).truncate(false).open(path);
         let file = file.map_err(|source| {
             let is_missing = source.kind() == ErrorKind::NotFound;
@@ -208,7 +212,8 @@ impl RedbStore {
 
     /// Makes the file at `path` anew, with nothing but its entries: it is as small as it can be, and
     /// has no bytes of what was removed. The log is applied before. Nobody may have the file open.
-    /// The copy is beside the file until it is whole, and needs as much space.
+    /// The copy is beside the file until it is whole, and needs as much space. It then has the
+    /// permissions of the file, and its owner if the process may give files away.
     ///
     /// # Errors
     ///

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
+use super::super::access::{private, take_over};
+
 /// The place of a log, for stores in a [`StorageBackend`] of the host.
 ///
 /// Only the store that has the backend open uses the place.
@@ -91,8 +93,10 @@ impl LogPlace for LogFile {
 
     fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
         let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&self.log);
-        let file = file.map_err(|error| self.named(&error))?;
+        options.read(true).write(true).create(true).truncate(true);
+        let file = private(&mut options).open(&self.log).map_err(|error| self.named(&error))?;
+        // A log that fewer may read than the file does no harm.
+        drop(fs::metadata(&self.file).and_then(|metadata| take_over(&file, &metadata)));
         sync_folder(&self.log)?;
         *self.made.lock() = file.metadata().ok().as_ref().and_then(Identity::of);
         storage(file)
