@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use store::Table;
+use store::{Decision, Store, Table};
 use testkit::interposed::Point;
 use testkit::tables::dump;
 use tidings::time::Timestamp;
@@ -229,5 +229,43 @@ fn a_worker_does_the_upkeep_of_the_index() {
         let report = worker.stop(PATIENCE);
         assert_eq!((report.errors, report.running), (0, 0));
         assert_eq!(engine.delivery().stats().unwrap().upkeep_error, None);
+    });
+}
+
+/// The merge of sealed segments reads all of them. A worker makes the index anew where it finds damage.
+#[test]
+fn a_worker_makes_a_damaged_index_anew() {
+    on_both(|world| {
+        world.in_app_workflow("inbox");
+        let segments = |builder: Builder| builder.activity_segments(16);
+        let trigger = parsed(json!({ "name": "inbox", "to": "ada" }));
+        let has = |wanted: Table| dump(&world.store).iter().any(|(table, ..)| *table == wanted);
+        let env = running(&world, segments).environment(world.env.environment_id()).unwrap();
+        for _ in 0..33 {
+            env.events().trigger(&trigger).unwrap();
+        }
+        let rows = dump(&world.store).into_iter();
+        let damaged: Vec<_> = rows.filter(|row| row.0 == Table::ActivitySegments).collect();
+        assert!(!damaged.is_empty() && !has(Table::ActivityMerged));
+        for (table, key, value) in damaged {
+            world
+                .store
+                .write(&mut |txn| {
+                    txn.put(table, &key, &value[..value.len() / 2]).map(|()| Decision::Commit)
+                })
+                .unwrap();
+        }
+
+        let engine = running(&world, segments);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let worker = engine.worker().start().unwrap();
+        for _ in 0..33 {
+            env.events().trigger(&trigger).unwrap();
+        }
+        wait_until(|| has(Table::ActivityMerged));
+        let report = worker.stop(PATIENCE);
+        assert_eq!((report.errors, report.last_error), (0, None));
+        assert_eq!(engine.delivery().stats().unwrap().upkeep_error, None);
+        assert!(env.notifications().check_index().unwrap().disagreements.is_empty());
     });
 }

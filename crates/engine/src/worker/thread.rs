@@ -142,11 +142,20 @@ impl Member {
         }
     }
 
+    // Does a step of the upkeep. Returns `false` if there was none, or if it has failed: no message
+    // waits for the upkeep.
+    fn tend(&self) -> bool {
+        self.engine.tend_one().unwrap_or_else(|error| {
+            self.running.0.failed(error.to_string());
+            false
+        })
+    }
+
     // Does what is due. Returns the time to sleep afterwards: none if something was done.
     fn round(&self, rounds: &mut Rounds) -> Result<Duration> {
         self.settle_kept()?;
         let (engine, shared) = (&self.engine, &self.running.0);
-        let tended = engine.tend_one()?;
+        let tended = self.tend();
         let queue = DeliveryQueue::of_worker(engine, &shared.stopping);
         let next = queue.next_due()?;
         let sleep = next.map_or(LONGEST_SLEEP, |next| next.since(engine.now()).min(LONGEST_SLEEP));
@@ -185,10 +194,17 @@ impl Drop for Running {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use domain::integration::IntegrationCreate;
+    use domain::step::Step;
+    use domain::subscriber::SubscriberCreate;
+    use domain::trigger::Trigger;
+    use domain::vocabulary::Channel;
+    use domain::workflow::WorkflowCreate;
     use store::memory::MemoryStore;
+    use store::{KeyRange, Order, ReadBody, Snapshot, Store, Table, Visit, VisitValue, WriteBody};
 
     use super::*;
-    use crate::{Delivery, Provider, ProviderReceipt, SendError};
+    use crate::{Delivery, Outbox, Provider, ProviderReceipt, SendError};
 
     /// A provider that notes how many threads run when its engine is dropped.
     #[derive(Debug)]
@@ -222,5 +238,90 @@ mod tests {
         drop(member);
         assert_eq!(running.load(Ordering::SeqCst), 1);
         assert_eq!(shared.report().running, 0);
+    }
+
+    /// A store that cannot read the heads of activity lists outside of transactions.
+    #[derive(Debug, Default)]
+    struct Headless(MemoryStore);
+
+    struct View<'s>(&'s dyn Snapshot);
+
+    impl Store for Headless {
+        fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
+            self.0.read(&mut |snapshot| body(&View(snapshot)))
+        }
+
+        fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
+            self.0.write(body)
+        }
+    }
+
+    fn readable(table: Table) -> store::Result<()> {
+        let source = "on purpose".into();
+        match table {
+            Table::ActivityHeads => {
+                Err(store::Error::Backend { backend: "headless", action: "read", source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    impl Snapshot for View<'_> {
+        fn get(
+            &self,
+            table: Table,
+            key: &[u8],
+            visit: &mut dyn FnMut(&[u8]),
+        ) -> store::Result<bool> {
+            readable(table)?;
+            self.0.get(table, key, visit)
+        }
+
+        fn get_many(
+            &self,
+            table: Table,
+            keys: &[&[u8]],
+            visit: &mut VisitValue<'_>,
+        ) -> store::Result<()> {
+            readable(table)?;
+            self.0.get_many(table, keys, visit)
+        }
+
+        fn scan(
+            &self,
+            table: Table,
+            range: &KeyRange,
+            order: Order,
+            limit: Option<usize>,
+            visit: &mut Visit<'_>,
+        ) -> store::Result<()> {
+            readable(table)?;
+            self.0.scan(table, range, order, limit, visit)
+        }
+    }
+
+    #[test]
+    fn an_upkeep_that_fails_holds_up_no_message() {
+        let outbox = Outbox::default();
+        let engine = Engine::builder().default_provider(outbox.clone()).build(Headless::default());
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let mail = IntegrationCreate::new("ses", Channel::Email).unwrap();
+        env.integrations().create(&mail).unwrap();
+        let greeting = WorkflowCreate::new("greeting", "Greeting").unwrap();
+        let greeting = greeting.step(Step::email("Hello!", "Hello!").unwrap());
+        env.workflows().create(&greeting).unwrap();
+        let shared = Arc::<Shared>::default();
+        let member = Member::join(&engine, &shared);
+        let ada = || SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
+        for sent in [1, 2] {
+            env.events().trigger(&Trigger::new("greeting", ada()).unwrap()).unwrap();
+
+            member.round(&mut Rounds::default()).unwrap();
+
+            assert_eq!(outbox.sent().len(), sent);
+            // The environment rests behind the first failure.
+            assert_eq!(shared.report().errors, 1);
+        }
+        assert!(engine.delivery().stats().unwrap().upkeep_error.is_some());
     }
 }

@@ -1,12 +1,18 @@
 //! Upkeep of the activity index: by a worker, or by the triggers where there is none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use activity::Tended;
 use domain::ids::EnvironmentId;
 use parking_lot::Mutex;
 
+use crate::heal::healed;
 use crate::{Engine, Result};
+
+// Time for which a worker leaves an environment alone whose upkeep has failed. What has failed may
+// have read the whole index.
+const REST: Duration = Duration::from_secs(60);
 
 /// The upkeep of the activity index that is left to workers.
 #[derive(Debug, Default)]
@@ -19,6 +25,8 @@ struct State {
     workers: usize,
     // Environments that were triggered since their last upkeep.
     left: BTreeSet<EnvironmentId>,
+    // Environments whose upkeep has failed, and the ends of their rests.
+    resting: BTreeMap<EnvironmentId, Instant>,
     error: Option<String>,
 }
 
@@ -35,11 +43,22 @@ impl Upkeep {
     }
 
     fn take(&self) -> Option<EnvironmentId> {
-        self.state.lock().left.pop_first()
+        let (mut state, now) = (self.state.lock(), Instant::now());
+        state.resting.retain(|_, end| *end > now);
+        let next = state.left.iter().find(|one| !state.resting.contains_key(one)).copied()?;
+        state.left.remove(&next);
+        Some(next)
     }
 
     fn add(&self, environment: EnvironmentId) {
         self.state.lock().left.insert(environment);
+    }
+
+    // What has failed is left to be done, after a rest.
+    fn put_off(&self, environment: EnvironmentId) {
+        let mut state = self.state.lock();
+        state.left.insert(environment);
+        state.resting.insert(environment, Instant::now() + REST);
     }
 
     /// Returns the error of the last upkeep, if it failed.
@@ -70,11 +89,18 @@ impl Engine {
         }
     }
 
-    /// Does a step of the upkeep that is left. Returns `false` if there was none.
+    /// Does a step of the upkeep that is left, and makes a damaged index anew. Returns `false` if
+    /// there was none. An environment whose upkeep fails rests, so that it holds up no other one.
     pub(super) fn tend_one(&self) -> Result<bool> {
-        let Some(environment) = self.parts.upkeep.take() else { return Ok(false) };
-        if self.tend(environment)? {
-            self.parts.upkeep.add(environment);
+        let upkeep = &self.parts.upkeep;
+        let Some(environment) = upkeep.take() else { return Ok(false) };
+        match healed(self, environment, || self.tend(environment)) {
+            Ok(true) => upkeep.add(environment),
+            Ok(false) => {}
+            Err(error) => {
+                upkeep.put_off(environment);
+                return Err(error);
+            }
         }
         Ok(true)
     }
