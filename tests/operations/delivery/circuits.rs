@@ -7,7 +7,7 @@ use tidings::circuit::{Circuit, CircuitPolicy};
 use tidings::{Builder, Delivery, SendError};
 
 use super::retryable;
-use crate::world::{Counts, World, email, names, on_both_with, parsed, sms};
+use crate::world::{Counts, World, email, names, on_both_with, parsed, sms, with};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -130,6 +130,40 @@ fn refusals_of_messages_open_no_circuit() {
         }
         assert_eq!(world.run_due(), Counts { failed: 8, ..Counts::default() });
         assert_eq!(circuit(&world), Circuit::default());
+    });
+}
+
+/// A webhook of one subscriber that is down says nothing of those of the others, which have the same
+/// integration.
+#[test]
+fn webhooks_of_recipients_that_are_down_open_no_circuit() {
+    on_both_with(policy, |world| {
+        let chat = world.integration(json!({
+            "providerId": "slack", "channel": "chat", "identifier": "ses", "active": true,
+        }));
+        world.subscriber(json!({ "subscriberId": "ada", "channels": [{
+            "providerId": "slack",
+            "_integrationId": chat.id,
+            "credentials": { "webhookUrl": "https://chat.example/ada" },
+        }] }));
+        world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+        fail(&world, 3);
+        for _ in 0..3 {
+            world.outbox.refuse_next(SendError::unknown("no answer"));
+        }
+        for _ in 0..7 {
+            world.notify("chat", "ada");
+        }
+        assert_eq!(world.run_due(), Counts { sent: 1, retried: 6, ..Counts::default() });
+        assert_eq!(circuit(&world), Circuit::default());
+
+        // A setting that the integration lacks is one for all of them.
+        for _ in 0..3 {
+            world.outbox.refuse_next(SendError::misconfigured("no key"));
+            world.notify("chat", "ada");
+        }
+        assert_eq!(world.run_due().failed, 3);
+        assert!(matches!(circuit(&world), Circuit::Open { .. }));
     });
 }
 

@@ -183,7 +183,7 @@ impl DeliveryQueue<'_> {
         }
         let result = send::send(self.engine, &delivery);
         drop(permit);
-        circuits.end(integration, &result, self.engine.now());
+        circuits.end(&delivery, &result, self.engine.now());
         Ok(Done::Asked(delivery, result))
     }
 }

@@ -10,7 +10,7 @@ use domain::ids::IntegrationId;
 use domain::time::Timestamp;
 use parking_lot::Mutex;
 
-use super::provider::SendResult;
+use super::provider::{Delivery, SendResult};
 
 /// The circuits of the integrations of all environments, and the calls of each.
 #[derive(Debug)]
@@ -78,15 +78,17 @@ impl Circuits {
     }
 
     /// Takes note of the answer of a provider.
-    pub(super) fn end(&self, id: IntegrationId, result: &SendResult, now: Timestamp) {
-        let Some(verdict) = result.verdict() else { return };
+    pub(super) fn end(&self, delivery: &Delivery, result: &SendResult, now: Timestamp) {
+        let is_accepted = match result {
+            SendResult::Sent(_) => true,
+            SendResult::Refused(_) => false,
+            SendResult::NoProvider => return,
+        };
         let mut known = self.known.lock();
-        let calls = known.entry(id).or_default();
-        match result {
-            SendResult::Sent(_) => calls.accepted += 1,
-            SendResult::Refused(_) | SendResult::NoProvider => calls.failed += 1,
-        }
-        if let Some(policy) = &self.policy {
+        let calls = known.entry(delivery.integration.id).or_default();
+        calls.accepted += u64::from(is_accepted);
+        calls.failed += u64::from(!is_accepted);
+        if let (Some(policy), Some(verdict)) = (&self.policy, result.verdict(&delivery.address)) {
             calls.circuit = calls.circuit.after(policy, verdict, now);
         }
     }

@@ -338,12 +338,18 @@ impl SendResult {
         delivery.tries.after((integration.id, integration.on_unknown), failure, others)
     }
 
-    /// Returns what the answer tells of the integration. Returns `None` if there was no call.
-    pub(super) const fn verdict(&self) -> Option<Verdict> {
+    /// Returns what the answer tells of the integration. Returns `None` if there was no call, or if the
+    /// URL of the recipient, to which no other message goes, has no answer.
+    pub(super) const fn verdict(&self, address: &Address) -> Option<Verdict> {
         match self {
             SendResult::Sent(_)
             | SendResult::Refused(SendError::Permanent { .. } | SendError::RecipientGone { .. }) => {
                 Some(Verdict::Works)
+            }
+            SendResult::Refused(SendError::Retryable { .. } | SendError::Unknown { .. })
+                if matches!(address, Address::Webhook { .. }) =>
+            {
+                None
             }
             SendResult::Refused(
                 SendError::Retryable { .. }
