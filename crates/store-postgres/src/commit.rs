@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use futures_util::future::try_join5;
+use futures_util::future::try_join4;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
@@ -49,28 +49,23 @@ impl Commit {
     ) -> Result<bool, Error> {
         let Self { rows, note, batch, kept } = self;
         let writing = client.prepare_cached(schema::WRITE).await?;
-        let deleting = client.prepare_cached(schema::DELETE).await?;
         let pruning = client.prepare_cached(schema::PRUNE).await?;
         let batch = &batch[..];
         let is_pruned = note.numbers.iter().any(|number| number % (kept / 4) == 0);
-        let has_deletes = !rows.deletes.is_empty();
         // A statement is a transaction, too.
-        let is_alone = begin.is_some() && !is_pruned && !has_deletes;
+        let is_alone = begin.is_some() && !is_pruned;
         let note_of: [&(dyn ToSql + Sync); 4] = [&note.heads, &note.numbers, &note.keys, &batch];
-        let write = [&note_of[..], &rows.puts.of_put(), &rows.added.of_put()].concat();
-        let [tables, heads, hashes] = rows.deletes.of_keys();
-        let (head, number) = (note.heads.first(), note.numbers.first());
-        let delete: [&(dyn ToSql + Sync); 6] = [tables, heads, hashes, &head, &number, &batch];
+        let Rows { puts, added, deletes } = rows;
+        let write = [&note_of[..], &puts.of_put(), &added.of_put(), &deletes.of_keys()].concat();
         let prune: [&(dyn ToSql + Sync); 3] = [&note.heads, &note.numbers, kept];
         let run = async |sql: Option<&str>| match sql.filter(|_| !is_alone) {
             Some(sql) => client.batch_execute(sql).await,
             None => Ok(()),
         };
         // All are sent at once, in this order.
-        let ((), written, _, _, ()) = try_join5(
+        let ((), written, _, ()) = try_join4(
             run(begin),
             client.query_one(&writing, &write),
-            async { if has_deletes { client.execute(&deleting, &delete).await } else { Ok(0) } },
             async { if is_pruned { client.execute(&pruning, &prune).await } else { Ok(0) } },
             run(Some("COMMIT")),
         )

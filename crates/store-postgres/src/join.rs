@@ -32,9 +32,9 @@ type Param = Box<dyn ToSql + Send + Sync>;
 /// Parameters of a statement.
 pub(crate) type Params = Vec<Param>;
 
-/// Types of the parameters of statements on keys, of [`schema::WRITE`] and of [`schema::DELETE`].
+/// Types of the parameters of statements on keys, and of [`schema::WRITE`].
 const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
-const WRITE: [Type; 14] = [
+const WRITE: [Type; 17] = [
     Type::INT2_ARRAY,
     Type::INT8_ARRAY,
     Type::BYTEA_ARRAY,
@@ -49,9 +49,10 @@ const WRITE: [Type; 14] = [
     Type::BYTEA_ARRAY,
     Type::BYTEA_ARRAY,
     Type::BYTEA_ARRAY,
+    Type::INT2_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
 ];
-const DELETE: [Type; 6] =
-    [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY, Type::INT2, Type::INT8, Type::BYTEA];
 
 /// An error of a connection of the host: a [`tokio_postgres::Error`], or one that means that the
 /// connection is lost.
@@ -206,22 +207,16 @@ impl<'h> View<'h> {
         let mut batch = vec![0; 16];
         getrandom::fill(&mut batch)
             .map_err(|error| Failure::refused("identify a commit", error))?;
-        let first = (note.heads.first().copied(), note.numbers.first().copied());
         let mut write: Params = vec![
             Box::new(note.heads),
             Box::new(note.numbers),
             Box::new(note.keys),
-            Box::new(batch.clone()),
+            Box::new(batch),
         ];
         write.extend(rows.puts.into_put());
         write.extend(rows.added.into_put());
-        self.query(schema::WRITE, typed(write, WRITE))?;
-        if !rows.deletes.is_empty() {
-            let mut delete = rows.deletes.into_keys();
-            delete.extend::<Params>(vec![Box::new(first.0), Box::new(first.1), Box::new(batch)]);
-            self.query(schema::DELETE, typed(delete, DELETE))?;
-        }
-        Ok(())
+        write.extend(rows.deletes.into_keys());
+        self.query(schema::WRITE, typed(write, WRITE)).map(drop)
     }
 }
 

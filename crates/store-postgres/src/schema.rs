@@ -100,12 +100,12 @@ pub(crate) const GET_WANTED: &str = "SELECT entry.tbl, entry.head, entry.rest, e
     FROM unnest($1::int2[], $2::bytea[], $3::bytea[]) AS wanted (tbl, head, hash)
     JOIN tidings_entries AS entry USING (tbl, head, hash)";
 
-/// Writes the entries of a commit, and notes it for other processes. Returns the number of its heads, or
-/// writes nothing and returns less if the count of one is another one than that before the commit. It
-/// locks the heads, and is a transaction if there is no other one.
+/// Writes and deletes the entries of a commit, and notes it for other processes. Returns the number of
+/// its heads, or changes nothing and returns less if the count of one is another one than that before the
+/// commit. It locks the heads, and is a transaction if there is no other one.
 ///
-/// The last five parameters are entries whose keys are taken for new. It fails if one is there: an
-/// insertion that need not look for its key first takes half of the time.
+/// Parameters 10 to 14 are entries whose keys are taken for new. It fails if one is there: an insertion
+/// that need not look for its key first takes half of the time.
 pub(crate) const WRITE: &str = "WITH head AS (
         UPDATE tidings_heads SET commits = new.number
         FROM unnest($1::int2[], $2::int8[]) AS new (head, number)
@@ -125,15 +125,13 @@ pub(crate) const WRITE: &str = "WITH head AS (
         INSERT INTO tidings_entries (tbl, head, hash, rest, value)
         SELECT * FROM unnest($10::int2[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[])
         WHERE (SELECT count(*) FROM head) = cardinality($1)
+    ), deleted AS (
+        DELETE FROM tidings_entries AS entry
+        USING unnest($15::int2[], $16::bytea[], $17::bytea[]) AS gone (tbl, head, hash)
+        WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash
+        AND (SELECT count(*) FROM head) = cardinality($1)
     )
     SELECT count(*) FROM head";
-
-/// Deletes entries, behind [`WRITE`] and if that has noted the batch.
-pub(crate) const DELETE: &str = "DELETE FROM tidings_entries AS entry
-    USING unnest($1::int2[], $2::bytea[], $3::bytea[]) AS gone (tbl, head, hash)
-    WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash
-    AND EXISTS (SELECT FROM tidings_commits AS noted
-        WHERE noted.head = $4 AND noted.number = $5 AND noted.batch = $6)";
 
 pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits AS old
     USING unnest($1::int2[], $2::int8[]) AS kept (head, number)

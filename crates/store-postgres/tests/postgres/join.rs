@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use store::{Decision, HostTransaction, Store, Table, Transaction, WriteScope};
 use testkit::interposed::Interposed;
 use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::postgres::{Place, Server};
@@ -129,6 +130,37 @@ fn a_fault_leaves_nothing_of_an_event() {
     host.run("COMMIT");
     assert_eq!(shop.told(), ["event"]);
     assert!(shop.engine.check().unwrap().findings.is_empty());
+}
+
+/// The host commits although a statement of an operation has failed: what it puts and what it deletes
+/// are there together.
+#[test]
+fn an_operation_is_in_the_transaction_as_a_whole() {
+    let Some(server) = Server::shared() else { return };
+    let shop = Shop::open(&server.place(), false);
+    let set = |tx: &mut dyn Transaction, old: &[u8], new: &[u8]| {
+        tx.put(Table::Topics, new, b"value")?;
+        tx.delete(Table::Topics, old).map(|()| Decision::Commit)
+    };
+    shop.store.write(&mut |tx| set(tx, b"new", b"old")).unwrap();
+    for fault in [Fault::Before, Fault::Behind] {
+        for left in 0..6 {
+            let mut host = Host::begin(&shop, fault, left);
+            let mut joined = shop.store.join(&mut host);
+            drop(joined.write_within(WriteScope::Everything, &mut |tx| set(tx, b"old", b"new")));
+            host.run("COMMIT");
+            let mut is_there = [false; 2];
+            let read = shop.store.read(&mut |snapshot| {
+                for (is_there, key) in is_there.iter_mut().zip([b"old", b"new"]) {
+                    *is_there = snapshot.get(Table::Topics, key, &mut |_| ())?;
+                }
+                Ok(())
+            });
+            read.unwrap();
+            assert_ne!(is_there[0], is_there[1], "{fault:?} {left}");
+            shop.store.write(&mut |tx| set(tx, b"new", b"old")).unwrap();
+        }
+    }
 }
 
 /// A statement of an event takes one round trip.
