@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -20,32 +20,34 @@ use crate::told::{Told, changed_keys};
 #[derive(Default)]
 pub(crate) struct Listeners {
     all: Mutex<Vec<Listener>>,
+    started: OnceLock<()>,
 }
 
 impl Listeners {
     /// Adds a listener. The first one starts the thread, which ends with the store.
     pub(crate) fn add(&self, shared: &Arc<Shared>, listener: Listener, pause: Duration) {
-        let mut all = self.all.lock();
-        all.push(listener);
-        if all.len() == 1 {
+        self.all.lock().push(listener);
+        self.started.get_or_init(|| {
             let (wake, woken) = mpsc::sync_channel(1);
             shared.server.listen(Ears::new(&shared.schema, wake));
             let (known, shared) = (shared.cache.counts(), Arc::downgrade(shared));
             let thread = thread::Builder::new().name("tidings-postgres-news".to_owned());
             // Without the thread, who waits finds out what has changed when the wait is over.
             drop(thread.spawn(move || tell(&shared, known, (pause, woken))));
-        }
+        });
     }
 
-    /// Tells all listeners. Returns `false` if there are none left.
-    fn tell(&self, keys: Option<&[(Table, Vec<u8>)]>) -> bool {
+    fn are_none(&self) -> bool {
+        self.all.lock().is_empty()
+    }
+
+    fn tell(&self, keys: Option<&[(Table, Vec<u8>)]>) {
         // A listener runs code of the host, which may add another one.
         let mut told = std::mem::take(&mut *self.all.lock());
         told.retain_mut(|listener| listener(keys).is_continue());
         let mut all = self.all.lock();
         told.append(&mut all);
         *all = told;
-        !all.is_empty()
     }
 }
 
@@ -61,6 +63,9 @@ fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rec
             thread::sleep(pause);
         }
         let Some(shared) = shared.upgrade() else { return };
+        if shared.listeners.are_none() {
+            continue;
+        }
         // While the server is away, there is no news.
         let Ok(told) = ask(&shared, &known) else { continue };
         let mut keys = Some(Vec::new());
@@ -70,9 +75,8 @@ fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rec
             keys = keys.zip(more).map(|(keys, more)| [keys, more].concat());
             known.set(head, after);
         }
-        let is_empty = keys.as_ref().is_some_and(Vec::is_empty);
-        if !is_empty && !shared.listeners.tell(keys.as_deref()) {
-            return;
+        if keys.as_ref().is_none_or(|keys| !keys.is_empty()) {
+            shared.listeners.tell(keys.as_deref());
         }
     }
 }

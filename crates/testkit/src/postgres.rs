@@ -164,28 +164,30 @@ impl Server {
     pub fn cut_connections(&self) {
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
             WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
-        let status = self
-            .tool("psql")
-            .args(["-q", "-U", "postgres", "-c", cut, "-o", "/dev/null", "-h"])
-            .arg(self.folder.path())
-            .status();
-        assert!(status.is_ok_and(|status| status.success()));
+        self.query(cut);
     }
 
     /// Lets all connections do nothing, as a server does that hangs. Returns their processes.
     pub fn halt_connections(&self) -> Vec<String> {
         let query = "SELECT pid FROM pg_stat_activity \
             WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+        let pids = self.query(query);
+        self.signal("-STOP", &pids);
+        pids
+    }
+
+    /// Runs statements as the superuser, on a connection of its own. Returns a line for each row.
+    pub fn query(&self, statements: &str) -> Vec<String> {
         let output = self
             .tool("psql")
-            .args(["-q", "-t", "-A", "-U", "postgres", "-c", query, "-h"])
+            .args(["-q", "-t", "-A", "-U", "postgres", "-c", statements, "-h"])
             .arg(self.folder.path())
             .output()
             .unwrap();
-        let pids = String::from_utf8(output.stdout).unwrap();
-        let pids: Vec<String> = pids.split_whitespace().map(str::to_owned).collect();
-        self.signal("-STOP", &pids);
-        pids
+        let refusal = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{refusal}");
+        let rows = String::from_utf8(output.stdout).unwrap();
+        rows.lines().filter(|row| !row.is_empty()).map(str::to_owned).collect()
     }
 
     /// Lets processes of connections go on.
@@ -205,6 +207,21 @@ impl Server {
         let data = data.display();
         self.control(&format!("stop -D {data} -m immediate -w"));
         drop(self.process.take().map(|mut process| process.wait()));
+    }
+
+    /// Keeps what a server has that does not run.
+    pub fn keep(&self) {
+        self.copy("data", "kept");
+    }
+
+    /// Puts back what was kept of a server that does not run. It has lost all later commits.
+    pub fn put_back(&self) {
+        self.copy("kept", "data");
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let script = format!("rm -rf {to} && cp -a {from} {to}");
+        assert!(as_user(self.folder.path(), &script).status().unwrap().success());
     }
 
     /// Starts the server, and waits until it takes connections.

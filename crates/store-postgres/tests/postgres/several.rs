@@ -276,6 +276,32 @@ fn a_store_is_not_told_of_its_own_commits() {
     told.recv_timeout(Duration::from_secs(60)).unwrap();
 }
 
+/// Listeners come and go, and one connection listens for all of them.
+#[test]
+fn a_store_listens_once() {
+    let Some(server) = Server::shared() else { return };
+    let (place, name) = (server.place(), "listens-once");
+    let url = format!("{} application_name={name}", place.url());
+    let (here, there) = (place.clone().through(&url).open(), place.open());
+    let (tell, told) = mpsc::channel();
+    let connections = || {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_notify($1%'";
+        server.query(&format!("{query} AND application_name = '{name}'"))
+    };
+    for _ in 0..3 {
+        let tell = tell.clone();
+        here.listen(Box::new(move |_| {
+            tell.send(()).unwrap();
+            ControlFlow::Break(())
+        }));
+        increment(&there);
+        told.recv_timeout(Duration::from_secs(60)).unwrap();
+        wait_until(|| connections() != ["0"]);
+        thread::sleep(Duration::from_millis(300));
+    }
+    assert_eq!(connections(), ["1"]);
+}
+
 #[derive(Default)]
 struct Woken(AtomicBool);
 
