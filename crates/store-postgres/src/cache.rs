@@ -1,23 +1,26 @@
 //! Entries that were read, in memory.
 //!
 //! A view looks at the counts of the heads when it begins, and at the keys that the commits of other
-//! processes have changed since the cache was right. So the cache is right for each view.
+//! processes have changed since the cache was right. So the cache is right for each view. If the server
+//! has lost commits, the cache forgets everything, and knows nothing for views of the era before.
 
 mod changed;
 mod state;
 
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use store::overlay::Changes;
 use store::{Table, layout};
 
 use self::changed::ChangedKeys;
 use self::state::{Entry, State, UnderWay};
-use crate::heads::{Counts, Head, Lock, heads_of};
+use crate::failure::Failure;
+use crate::heads::{Counts, Era, Head, Lock, heads_of};
 use crate::scan::Span;
-use crate::told::{News, changed_keys};
+use crate::told::{Told, changed_keys};
 
 /// Largest gap that is kept, in bytes of its span.
 const LARGEST_GAP: usize = 1 << 10;
@@ -46,11 +49,17 @@ impl Cache {
         self.state.lock().counts.clone()
     }
 
+    /// What is known in the era of these counts.
+    fn of_era(&self, counts: &Counts) -> Option<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        (state.counts.era == counts.era).then_some(state)
+    }
+
     /// The value under `key` at these counts. Returns `None` if the cache does not know.
     pub(crate) fn get(&self, counts: &Counts, table: Table, key: &[u8]) -> Option<Value> {
         let head = Head::of(table, key);
         let count = counts.get(head)?;
-        let state = self.state.lock();
+        let state = self.of_era(counts)?;
         let entry = state.entries.get(&head)?.get(&table)?.get(key)?;
         let is_right = entry.since <= count && Some(count) <= state.counts.get(head);
         is_right.then(|| entry.value.clone())
@@ -60,7 +69,7 @@ impl Cache {
     pub(crate) fn keep(&self, counts: &Counts, table: Table, key: &[u8], value: &Value) {
         let head = Head::of(table, key);
         let Some(since) = counts.get(head) else { return };
-        let mut state = self.state.lock();
+        let Some(mut state) = self.of_era(counts) else { return };
         let is_spared = |changed: &ChangedKeys| !changed.contains(table, key);
         if state.is_unchanged(head, since, is_spared) {
             let since = state.unchanged_since(head, since, is_spared);
@@ -98,7 +107,7 @@ impl Cache {
     pub(crate) fn is_gap(&self, counts: &Counts, table: Table, span: &Span) -> bool {
         let Some(head) = head_of(table, span) else { return false };
         let Some(count) = counts.get(head) else { return false };
-        let state = self.state.lock();
+        let Some(state) = self.of_era(counts) else { return false };
         let since = state.gaps.get(&head).and_then(|gaps| gaps.since(table, span));
         Some(count) <= state.counts.get(head) && since.is_some_and(|since| since <= count)
     }
@@ -107,7 +116,7 @@ impl Cache {
     pub(crate) fn keep_gap(&self, counts: &Counts, table: Table, span: &Span) {
         let Some(head) = head_of(table, span) else { return };
         let Some(since) = counts.get(head) else { return };
-        let mut state = self.state.lock();
+        let Some(mut state) = self.of_era(counts) else { return };
         let is_spared = |changed: &ChangedKeys| !changed.has_within(table, span);
         if span.size() <= LARGEST_GAP && state.is_unchanged(head, since, is_spared) {
             let since = state.unchanged_since(head, since, is_spared);
@@ -120,16 +129,16 @@ impl Cache {
     pub(crate) fn is_same(&self, counts: &Counts, table: Table, key: &[u8]) -> bool {
         let head = Head::of(table, key);
         let is_spared = |changed: &ChangedKeys| !changed.contains(table, key);
-        let since = counts.get(head);
-        since.is_some_and(|since| self.state.lock().is_unchanged(head, since, is_spared))
+        let known = counts.get(head).zip(self.of_era(counts));
+        known.is_some_and(|(since, state)| state.is_unchanged(head, since, is_spared))
     }
 
     /// Returns `true` if a span has the same entries as at these counts, as far as the cache is right.
     pub(crate) fn is_same_span(&self, counts: &Counts, table: Table, span: &Span) -> bool {
         let Some(head) = head_of(table, span) else { return false };
         let is_spared = |changed: &ChangedKeys| !changed.has_within(table, span);
-        let since = counts.get(head);
-        since.is_some_and(|since| self.state.lock().is_unchanged(head, since, is_spared))
+        let known = counts.get(head).zip(self.of_era(counts));
+        known.is_some_and(|(since, state)| state.is_unchanged(head, since, is_spared))
     }
 
     /// Returns `true` if the next commit of what is locked is likely to be one of this process.
@@ -144,20 +153,27 @@ impl Cache {
         self.state.lock().own.remove(&head);
     }
 
-    /// Follows up to `counts`, by the news of all commits since.
-    pub(crate) fn follow(&self, counts: &Counts, news: &[News]) {
-        let mut state = self.state.lock();
-        for (head, count) in counts.known() {
-            let before = state.counts.get(head).unwrap_or_default();
+    /// Follows what a server has told that was asked for the news since `known`. Fails, and forgets
+    /// everything, if the server has lost commits.
+    pub(crate) fn follow(&self, known: &Counts, told: &Told) -> Result<(), Failure> {
+        if !told.goes_on_from(known) {
+            self.end(known.era, told.start);
+        }
+        let Some(mut state) = self.of_era(known) else { return Err(Failure::lost_commits()) };
+        for (head, count) in told.counts.iter().copied() {
+            let Some(before) = state.counts.get(head) else {
+                state.counts.set(head, count);
+                continue;
+            };
             if before >= count {
                 continue;
             }
-            if state.is_under_way(news, (head, before, count)) {
+            if state.is_under_way(&told.news, (head, before, count)) {
                 state.commit(self.most, head, count);
                 continue;
             }
             state.own.remove(&head);
-            match changed_keys(news, (head, before, count)) {
+            match changed_keys(&told.news, (head, before, count)) {
                 Some(keys) => {
                     let changed = keys.iter().map(|(table, key)| (*table, &key[..]));
                     state.remember(head, (before, count), ChangedKeys::of(changed));
@@ -167,23 +183,33 @@ impl Cache {
             }
             state.counts.set(head, count);
         }
+        Ok(())
     }
 
-    /// Notes that a commit of this process is under way.
-    pub(crate) fn expect(&self, batch: [u8; 16], changes: &Arc<Changes>) {
+    /// Ends an era, and forgets everything, unless it has ended before. `start` is that of the server,
+    /// if it has told so.
+    pub(crate) fn end(&self, era: Era, start: Option<SystemTime>) {
         let mut state = self.state.lock();
+        if state.counts.era == era {
+            *state = State::at(Counts::of(era.next(start.unwrap_or(era.start))));
+        }
+    }
+
+    /// Notes that a commit of this process is under way, behind these counts.
+    pub(crate) fn expect(&self, counts: &Counts, batch: [u8; 16], changes: &Arc<Changes>) {
+        let Some(mut state) = self.of_era(counts) else { return };
         for head in heads_of(changes) {
             state.under_way.insert(head, UnderWay { batch, changes: Arc::clone(changes) });
         }
     }
 
-    /// Follows a commit of this process, unless a reader has heard of it before. `number` is `None` if
-    /// it was not made.
-    pub(crate) fn commit(&self, head: Head, number: Option<u64>) {
-        let mut state = self.state.lock();
-        match number {
-            Some(number) if state.counts.get(head).unwrap_or_default() + 1 == number => {
-                state.commit(self.most, head, number);
+    /// Follows a commit of this process behind these counts, if it was made, and unless a reader has
+    /// heard of it before.
+    pub(crate) fn commit(&self, counts: &Counts, head: Head, is_made: bool) {
+        let Some(mut state) = self.of_era(counts) else { return };
+        match counts.get(head).filter(|_| is_made) {
+            Some(before) if state.counts.get(head) == Some(before) => {
+                state.commit(self.most, head, before + 1);
             }
             Some(_) | None => drop(state.under_way.remove(&head)),
         }

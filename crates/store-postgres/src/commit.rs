@@ -1,6 +1,7 @@
 //! The commit of a transaction.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
 
 use futures_util::future::try_join4;
 use tokio_postgres::Error;
@@ -35,6 +36,8 @@ pub(crate) struct Commit {
     pub(crate) note: Note,
     /// What identifies the changes.
     pub(crate) batch: [u8; 16],
+    /// When the server was started that has the state before it.
+    pub(crate) start: SystemTime,
     /// Number of commits of a head that other processes can look back.
     pub(crate) kept: i64,
 }
@@ -47,14 +50,15 @@ impl Commit {
         client: &Client,
         begin: Option<&'static str>,
     ) -> Result<bool, Error> {
-        let Self { rows, note, batch, kept } = self;
+        let Self { rows, note, batch, start, kept } = self;
         let writing = client.prepare_cached(schema::WRITE).await?;
         let pruning = client.prepare_cached(schema::PRUNE).await?;
         let batch = &batch[..];
         let is_pruned = note.numbers.iter().any(|number| number % (kept / 4) == 0);
         // A statement is a transaction, too.
         let is_alone = begin.is_some() && !is_pruned;
-        let note_of: [&(dyn ToSql + Sync); 4] = [&note.heads, &note.numbers, &note.keys, &batch];
+        let note_of: [&(dyn ToSql + Sync); 5] =
+            [&note.heads, &note.numbers, &note.keys, &batch, start];
         let Rows { puts, added, deletes } = rows;
         let write = [&note_of[..], &puts.of_put(), &added.of_put(), &deletes.of_keys()].concat();
         let prune: [&(dyn ToSql + Sync); 3] = [&note.heads, &note.numbers, kept];

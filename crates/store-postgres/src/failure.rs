@@ -43,6 +43,11 @@ struct NoAnswer;
 #[error("what is in memory has changed")]
 struct StaleMemory;
 
+/// Another server has taken over, or this one has got back an earlier state.
+#[derive(Debug, Error)]
+#[error("the server was started again, or has lost commits")]
+struct LostCommits;
+
 /// Readers have all connections that they may have.
 #[derive(Debug, Error)]
 #[error("readers have all of their connections: `PostgresOptions::connections` allows more")]
@@ -119,6 +124,10 @@ impl Failure {
 
     pub(crate) fn stale() -> Self {
         Self { kind: Kind::Stale, source: Arc::new(StaleMemory) }
+    }
+
+    pub(crate) fn lost_commits() -> Self {
+        Self { kind: Kind::Stale, source: Arc::new(LostCommits) }
     }
 
     pub(crate) fn closed() -> Self {

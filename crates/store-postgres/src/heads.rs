@@ -5,6 +5,7 @@
 //! order. So writers never wait for each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use domain::ids::EnvironmentId;
 use store::overlay::Changes;
@@ -98,14 +99,44 @@ impl Lock {
     }
 }
 
+/// A time in which counts only grow. A server that takes over from another one, or gets back an earlier
+/// state, may have lost commits, and give their numbers to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Era {
+    /// When the server was started.
+    pub(crate) start: SystemTime,
+    /// Number of the eras before it that this process has seen.
+    number: u64,
+}
+
+impl Era {
+    /// The first era that a process sees.
+    pub(crate) fn first(start: SystemTime) -> Self {
+        Self { start, number: 0 }
+    }
+
+    /// The era behind this one, of a server that was started then.
+    pub(crate) fn next(self, start: SystemTime) -> Self {
+        Self { start, number: self.number + 1 }
+    }
+}
+
 /// Numbers of commits of heads, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Counts([Option<u64>; HEADS]);
+pub(crate) struct Counts {
+    pub(crate) era: Era,
+    of_heads: [Option<u64>; HEADS],
+}
 
 impl Counts {
+    /// No counts.
+    pub(crate) fn of(era: Era) -> Self {
+        Self { era, of_heads: [None; HEADS] }
+    }
+
     /// The counts of the heads in rows: numbers, and numbers of commits.
-    pub(crate) fn read(rows: &[(i16, i64)]) -> Self {
-        let mut counts = Self([None; HEADS]);
+    pub(crate) fn read(era: Era, rows: &[(i16, i64)]) -> Self {
+        let mut counts = Self::of(era);
         for (number, count) in rows {
             if let Some(head) = Head::read(*number) {
                 counts.set(head, count.cast_unsigned());
@@ -116,19 +147,19 @@ impl Counts {
 
     /// The count of a head. Returns `None` if it is not known.
     pub(crate) fn get(&self, head: Head) -> Option<u64> {
-        self.0.get(usize::from(head.0)).copied().flatten()
+        self.of_heads.get(usize::from(head.0)).copied().flatten()
     }
 
     /// The counts of what is locked.
     pub(crate) fn within(mut self, lock: Lock) -> Self {
-        let slots = Head::all().zip(&mut self.0);
+        let slots = Head::all().zip(&mut self.of_heads);
         slots.filter(|(head, _)| !lock.has(*head)).for_each(|(_, count)| *count = None);
         self
     }
 
     /// These counts, with those that are known in place of older ones.
-    pub(crate) fn with(mut self, newer: &Self) -> Self {
-        newer.known().for_each(|(head, count)| self.set(head, count));
+    pub(crate) fn with(mut self, newer: &[(Head, u64)]) -> Self {
+        newer.iter().for_each(|(head, count)| self.set(*head, *count));
         self
     }
 
@@ -138,19 +169,14 @@ impl Counts {
     }
 
     pub(crate) fn set(&mut self, head: Head, count: u64) {
-        if let Some(slot) = self.0.get_mut(usize::from(head.0)) {
+        if let Some(slot) = self.of_heads.get_mut(usize::from(head.0)) {
             *slot = Some(count);
         }
     }
 
-    /// The known counts.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (Head, u64)> {
-        Head::all().filter_map(|head| Some((head, self.get(head)?)))
-    }
-
-    /// One count for each head.
-    pub(crate) fn to_row(&self) -> Vec<i64> {
-        self.0.iter().map(|count| count.unwrap_or_default().cast_signed()).collect()
+    /// One count for each head, as far as it is known.
+    pub(crate) fn to_row(&self) -> Vec<Option<i64>> {
+        self.of_heads.iter().map(|count| count.map(u64::cast_signed)).collect()
     }
 }
 

@@ -21,6 +21,7 @@ use crate::prefetched::{Prefetched, unknown, values_of};
 use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, key_of, scan};
 use crate::schema::{self, StoredKey};
+use crate::told::Told;
 use crate::{PostgresStore, Shared};
 
 /// Parameters of a statement, with their types. A statement with types takes one round trip, and
@@ -34,11 +35,12 @@ pub(crate) type Params = Vec<Param>;
 
 /// Types of the parameters of statements on keys, and of [`schema::WRITE`].
 const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
-const WRITE: [Type; 17] = [
+const WRITE: [Type; 18] = [
     Type::INT2_ARRAY,
     Type::INT8_ARRAY,
     Type::BYTEA_ARRAY,
     Type::BYTEA,
+    Type::TIMESTAMPTZ,
     Type::INT2_ARRAY,
     Type::BYTEA_ARRAY,
     Type::BYTEA_ARRAY,
@@ -152,16 +154,19 @@ impl<'h> View<'h> {
         host: &'h mut dyn HostConnection,
         lock: Lock,
     ) -> Result<Self, Failure> {
+        let known = shared.cache.counts();
         let params: TypedParams = vec![(Box::new(lock.numbers()), Type::INT2_ARRAY)];
         let rows = host
             .query(&schema::qualified(schema::LOCK, &shared.schema), params)
             .map_err(Failure::of_host)?;
-        let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        let locked: Vec<(i16, i64)> = rows
-            .collect::<Result<_, tokio_postgres::Error>>()
-            .map_err(|error| Failure::of("lock an environment", error))?;
+        let told = Told::of_locked(&rows)?;
+        let mut era = known.era;
+        if !told.goes_on_from(&known) {
+            shared.cache.end(era, told.start);
+            era = shared.cache.counts().era;
+        }
         let (host, failed) = (RefCell::new(host), RefCell::default());
-        let (counts, prefetched) = (Counts::read(&locked), Prefetched::default());
+        let (counts, prefetched) = (Counts::of(era).with(&told.counts), Prefetched::default());
         Ok(Self { shared, host, counts, failed, prefetched })
     }
 
@@ -207,16 +212,23 @@ impl<'h> View<'h> {
         let mut batch = vec![0; 16];
         getrandom::fill(&mut batch)
             .map_err(|error| Failure::refused("identify a commit", error))?;
+        let heads = note.heads.len();
         let mut write: Params = vec![
             Box::new(note.heads),
             Box::new(note.numbers),
             Box::new(note.keys),
             Box::new(batch),
+            Box::new(self.counts.era.start),
         ];
         write.extend(rows.puts.into_put());
         write.extend(rows.added.into_put());
         write.extend(rows.deletes.into_keys());
-        self.query(schema::WRITE, typed(write, WRITE)).map(drop)
+        let written = self.query(schema::WRITE, typed(write, WRITE))?;
+        let written = written.first().map(|row| row.try_get::<_, i64>(0)).transpose();
+        let written = written.map_err(|error| Failure::of("write entries", error))?;
+        // The heads are locked.
+        let is_written = written.and_then(|written| usize::try_from(written).ok()) == Some(heads);
+        is_written.then_some(()).ok_or_else(Failure::lost_commits)
     }
 }
 

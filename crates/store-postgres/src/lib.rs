@@ -50,6 +50,21 @@
 //!
 //! No extension and no advisory lock is needed.
 //!
+//! # When the server loses commits
+//!
+//! A replica that takes over may lack the last commits, unless `synchronous_commit` waits for it. So does
+//! a backup that is put back. Calls are lost then that have returned `Ok`, and messages may have been sent
+//! of which nothing is left.
+//!
+//! Each transaction tells the server the counts in memory, and when the server was started. If this is
+//! another server, one that was started again, or one with fewer commits, the store forgets what is in
+//! memory, and the transaction runs again. All connections have to lead to one server at a time, which takes
+//! writes. A dump is put back while no process has the store open: if other commits have taken the numbers
+//! of those that are lost, and the server was not started again, nothing tells the difference.
+//!
+//! An engine has a part of the index of its activity list in memory, which does not go back. After commits were
+//! lost, lists with filters may miss notifications until the process is started again.
+//!
 //! # TLS
 //!
 //! ```no_run
@@ -104,7 +119,7 @@ use crate::cache::Cache;
 use crate::clock::ServerClock;
 use crate::commit::Caution;
 use crate::failure::Failure;
-use crate::heads::Counts;
+use crate::heads::{Counts, Era};
 use crate::news::Listeners;
 use crate::patience::Patience;
 use crate::schema::Opened;
@@ -221,7 +236,8 @@ impl PostgresStore {
     {
         let server = Server::new(config, tls, options)?;
         let (opened, tables) = open_schema(&server, options)?;
-        let cache = Cache::of(options.cache_bytes, Counts::read(&opened.commits));
+        let counts = Counts::read(Era::first(opened.start), &opened.commits);
+        let cache = Cache::of(options.cache_bytes, counts);
         let clock = ServerClock::default();
         clock.learn(opened.clock);
         let mut id = [0; 8];
@@ -252,6 +268,7 @@ impl PostgresStore {
         let mut patience = Patience::new(self.shared.patience);
         loop {
             match begin() {
+                Err(failure) if failure.is_stale() => {}
                 Err(failure) if failure.may_go_on() && patience.wait() => {}
                 view => return view,
             }

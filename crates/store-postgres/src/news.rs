@@ -68,28 +68,42 @@ fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rec
         }
         // While the server is away, there is no news.
         let Ok(told) = ask(&shared, &known) else { continue };
-        let mut keys = Some(Vec::new());
-        for (head, after) in told.counts.known() {
-            let before = known.get(head).unwrap_or_default();
-            let more = changed_keys(&told.news, (head, before, after));
-            keys = keys.zip(more).map(|(keys, more)| [keys, more].concat());
-            known.set(head, after);
-        }
+        let keys = follow(&shared, &mut known, &told);
         if keys.as_ref().is_none_or(|keys| !keys.is_empty()) {
             shared.listeners.tell(keys.as_deref());
         }
     }
 }
 
+/// Follows what the server has told. Returns the keys that have changed, or `None` if they are not known.
+fn follow(shared: &Shared, known: &mut Counts, told: &Told) -> Option<Vec<(Table, Vec<u8>)>> {
+    if !told.goes_on_from(known) {
+        shared.cache.end(known.era, told.start);
+    }
+    let in_memory = shared.cache.counts();
+    if in_memory.era != known.era {
+        *known = in_memory;
+        return None;
+    }
+    let mut keys = Some(Vec::new());
+    for (head, after) in told.counts.iter().copied() {
+        let before = known.get(head);
+        let more = before.and_then(|before| changed_keys(&told.news, (head, before, after)));
+        keys = keys.zip(more).map(|(keys, more)| [keys, more].concat());
+        known.set(head, after);
+    }
+    keys
+}
+
 /// The commits behind those that are known. Commits of this store have no keys: what they mean for its
 /// engines is done when they return, and comes too late here.
 fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
-    let known = known.to_row();
+    let (since, start) = (known.to_row(), known.era.start);
     let own = shared.id.to_vec();
     let is_due = shared.clock.is_due();
     let asked = shared.server.begin("ask for commits", move |client| async move {
         let news = client.prepare_cached(schema::NEWS_OF_OTHERS).await?;
-        let rows = client.query(&news, &[&known, &own]).await?;
+        let rows = client.query(&news, &[&since, &start, &own]).await?;
         Ok((rows, if is_due { Some(schema::clock(&client).await?) } else { None }))
     });
     let (_, (rows, reading)) = asked?;

@@ -4,7 +4,7 @@ use futures_util::future::{try_join4, try_join5};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-use crate::heads::Lock;
+use crate::heads::{Counts, Lock};
 use crate::server::Client;
 use crate::{Params, schema};
 
@@ -28,15 +28,20 @@ impl Question {
     pub(crate) fn of(statement: &'static str, params: Params) -> Self {
         Self { statement, params }
     }
+
+    /// The question for the news since these counts.
+    pub(crate) fn for_news(known: &Counts) -> Self {
+        Self::of(schema::NEWS, vec![Box::new(known.to_row()), Box::new(known.era.start)])
+    }
 }
 
 /// Begins a transaction that reads, with the values that it is going to read and its first question.
 pub(crate) async fn begin_read(
     client: &Client,
-    known: Vec<i64>,
+    known: Counts,
     (values, question): (Option<Question>, Option<Question>),
 ) -> Result<Begun, Error> {
-    let news = Question::of(schema::NEWS, vec![Box::new(known)]);
+    let news = Question::for_news(&known);
     let news = prepare(client, Some(news)).await?;
     let (values, question) = (prepare(client, values).await?, prepare(client, question).await?);
     // All are sent at once, in this order.
@@ -51,12 +56,13 @@ pub(crate) async fn begin_read(
 pub(crate) async fn begin_write(
     client: &Client,
     lock: Lock,
-    known: Vec<i64>,
+    known: Counts,
     (values, question): (Option<Question>, Option<Question>),
 ) -> Result<Begun, Error> {
     let heads = lock.numbers();
     let lock = Question::of(schema::LOCK, vec![Box::new(heads.clone())]);
-    let news = Question::of(schema::NEWS_OF, vec![Box::new(known), Box::new(heads)]);
+    let since: Params = vec![Box::new(known.to_row()), Box::new(known.era.start), Box::new(heads)];
+    let news = Question::of(schema::NEWS_OF, since);
     let (lock, news) = (prepare(client, Some(lock)).await?, prepare(client, Some(news)).await?);
     let (values, question) = (prepare(client, values).await?, prepare(client, question).await?);
     // Behind the lock, all statements see the same state.

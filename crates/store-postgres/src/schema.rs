@@ -11,7 +11,7 @@
 //! An index takes keys of about 2,600 bytes. A key is therefore its first bytes, its other bytes, and
 //! their hash. The first bytes and the hash are the primary key, and the others only sort.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use deadpool_postgres::Client;
 use sha2::{Digest, Sha256};
@@ -60,33 +60,39 @@ CREATE TABLE IF NOT EXISTS tidings_commits (
 pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// Locks heads, in the order of their numbers.
-pub(crate) const LOCK: &str =
-    "SELECT id, commits FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
+pub(crate) const LOCK: &str = "SELECT id, commits, pg_postmaster_start_time()
+    FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
 
-/// The heads with more commits than are known, and those commits.
-pub(crate) const NEWS: &str = "SELECT head.id, head.commits, news.number, news.keys, news.batch
-    FROM tidings_heads AS head LEFT JOIN LATERAL (
-        SELECT number, keys, batch FROM tidings_commits
-        WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
-    ) AS news ON true
-    WHERE head.commits > ($1::int8[])[head.id + 1]";
+/// A statement that reads heads with other counts than are known, and their later commits, with these
+/// keys. Of another server, or one that was started again, it reads all heads. A count that is not known
+/// has no news.
+macro_rules! news {
+    ($keys:literal, $of:literal) => {
+        concat!(
+            "SELECT head.id, head.commits, pg_postmaster_start_time(),
+                news.number, news.keys, news.batch
+            FROM tidings_heads AS head LEFT JOIN LATERAL (
+                SELECT number, ",
+            $keys,
+            " AS keys, batch FROM tidings_commits
+                WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
+            ) AS news ON true
+            WHERE (head.commits IS DISTINCT FROM ($1::int8[])[head.id + 1]
+                OR pg_postmaster_start_time() <> $2::timestamptz)",
+            $of
+        )
+    };
+}
+
+/// The news of all heads.
+pub(crate) const NEWS: &str = news!("keys", "");
 
 /// The same, without the keys of the commits whose batches begin with an id.
-pub(crate) const NEWS_OF_OTHERS: &str = "SELECT head.id, head.commits, news.number, news.keys, news.batch
-    FROM tidings_heads AS head LEFT JOIN LATERAL (
-        SELECT number, CASE WHEN substr(batch, 1, 8) = $2 THEN ''::bytea ELSE keys END AS keys, batch
-        FROM tidings_commits
-        WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
-    ) AS news ON true
-    WHERE head.commits > ($1::int8[])[head.id + 1]";
+pub(crate) const NEWS_OF_OTHERS: &str =
+    news!("CASE WHEN substr(batch, 1, 8) = $3 THEN ''::bytea ELSE keys END", "");
 
-/// The same of some heads, with all keys.
-pub(crate) const NEWS_OF: &str = "SELECT head.id, head.commits, news.number, news.keys, news.batch
-    FROM tidings_heads AS head LEFT JOIN LATERAL (
-        SELECT number, keys, batch FROM tidings_commits
-        WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
-    ) AS news ON true
-    WHERE head.commits > ($1::int8[])[head.id + 1] AND head.id = ANY ($2)";
+/// The news of some heads.
+pub(crate) const NEWS_OF: &str = news!("keys", " AND head.id = ANY ($3)");
 
 pub(crate) const BATCH: &str = "SELECT batch FROM tidings_commits WHERE head = $1 AND number = $2";
 
@@ -102,14 +108,16 @@ pub(crate) const GET_WANTED: &str = "SELECT entry.tbl, entry.head, entry.rest, e
 
 /// Writes and deletes the entries of a commit, and notes it for other processes. Returns the number of
 /// its heads, or changes nothing and returns less if the count of one is another one than that before the
-/// commit. It locks the heads, and is a transaction if there is no other one.
+/// commit, or if the server was started at another time. It locks the heads, and is a transaction if there
+/// is no other one.
 ///
-/// Parameters 10 to 14 are entries whose keys are taken for new. It fails if one is there: an insertion
+/// Parameters 11 to 15 are entries whose keys are taken for new. It fails if one is there: an insertion
 /// that need not look for its key first takes half of the time.
 pub(crate) const WRITE: &str = "WITH head AS (
         UPDATE tidings_heads SET commits = new.number
         FROM unnest($1::int2[], $2::int8[]) AS new (head, number)
         WHERE id = new.head AND commits = new.number - 1
+        AND pg_postmaster_start_time() = $5::timestamptz
         RETURNING id
     ), noted AS (
         INSERT INTO tidings_commits (head, number, batch, keys)
@@ -118,16 +126,16 @@ pub(crate) const WRITE: &str = "WITH head AS (
         WHERE (SELECT count(*) FROM head) = cardinality($1)
     ), put AS (
         INSERT INTO tidings_entries (tbl, head, hash, rest, value)
-        SELECT * FROM unnest($5::int2[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
+        SELECT * FROM unnest($6::int2[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bytea[])
         WHERE (SELECT count(*) FROM head) = cardinality($1)
         ON CONFLICT (tbl, head, hash) DO UPDATE SET value = excluded.value
     ), added AS (
         INSERT INTO tidings_entries (tbl, head, hash, rest, value)
-        SELECT * FROM unnest($10::int2[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[])
+        SELECT * FROM unnest($11::int2[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[])
         WHERE (SELECT count(*) FROM head) = cardinality($1)
     ), deleted AS (
         DELETE FROM tidings_entries AS entry
-        USING unnest($15::int2[], $16::bytea[], $17::bytea[]) AS gone (tbl, head, hash)
+        USING unnest($16::int2[], $17::bytea[], $18::bytea[]) AS gone (tbl, head, hash)
         WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash
         AND (SELECT count(*) FROM head) = cardinality($1)
     )
@@ -187,6 +195,8 @@ impl StoredKey {
 /// What an open schema has.
 pub(crate) struct Opened {
     pub(crate) format: i32,
+    /// When the server was started.
+    pub(crate) start: SystemTime,
     /// Numbers of commits, by the numbers of the heads.
     pub(crate) commits: Vec<(i16, i64)>,
     pub(crate) clock: Reading,
@@ -205,8 +215,9 @@ pub(crate) async fn migrate(
     if !client.query_one(is_there, &[&schema]).await?.try_get::<_, bool>(0)? {
         create(client, schema).await?;
     }
-    let format = client.query_one("SELECT format FROM tidings_format FOR UPDATE", &[]).await?;
-    let format = format.try_get(0)?;
+    let format = "SELECT format, pg_postmaster_start_time() FROM tidings_format FOR UPDATE";
+    let row = client.query_one(format, &[]).await?;
+    let (format, start) = (row.try_get(0)?, row.try_get(1)?);
     let mut commits = Vec::new();
     if format == FORMAT {
         client.execute(NAME_TABLES, &[&tables]).await?;
@@ -216,7 +227,7 @@ pub(crate) async fn migrate(
         }
     }
     client.batch_execute("COMMIT").await?;
-    Ok(Opened { format, commits, clock: clock(client).await? })
+    Ok(Opened { format, start, commits, clock: clock(client).await? })
 }
 
 async fn create(client: &Client, schema: &str) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! What the server tells of commits.
 
+use std::time::SystemTime;
+
 use store::Table;
 use tokio_postgres::{Error, Row};
 
@@ -8,9 +10,12 @@ use crate::heads::{Counts, Head};
 use crate::keys;
 use crate::tables::Tables;
 
-/// Heads with more commits than were known, and those commits.
+/// Heads with other counts than were known, and their later commits.
+#[derive(Default)]
 pub(crate) struct Told {
-    pub(crate) counts: Counts,
+    /// When the server was started. `None` if it tells nothing.
+    pub(crate) start: Option<SystemTime>,
+    pub(crate) counts: Vec<(Head, u64)>,
     pub(crate) news: Vec<News>,
 }
 
@@ -21,17 +26,37 @@ impl Told {
     }
 
     fn try_read(tables: &Tables, rows: &[Row]) -> Result<Self, Error> {
-        let (mut counts, mut news) = (Vec::new(), Vec::new());
+        let mut told = Self::read_counts(rows)?;
         for row in rows {
-            let head = row.try_get(0)?;
-            counts.push((head, row.try_get(1)?));
             // A head without news has forgotten its commits.
-            if let Some(number) = row.try_get(2)? {
-                let (keys, batch) = (row.try_get(3)?, row.try_get(4)?);
-                news.extend(News::read(tables, (head, number, keys), batch));
+            if let Some(number) = row.try_get(3)? {
+                let (keys, batch) = (row.try_get(4)?, row.try_get(5)?);
+                told.news.extend(News::read(tables, (row.try_get(0)?, number, keys), batch));
             }
         }
-        Ok(Self { counts: Counts::read(&counts), news })
+        Ok(told)
+    }
+
+    /// Reads the rows of [`LOCK`](crate::schema::LOCK).
+    pub(crate) fn of_locked(rows: &[Row]) -> Result<Self, Failure> {
+        Self::read_counts(rows).map_err(|error| Failure::of("lock an environment", error))
+    }
+
+    fn read_counts(rows: &[Row]) -> Result<Self, Error> {
+        let mut told = Self::default();
+        for row in rows {
+            told.start = Some(row.try_get(2)?);
+            let (head, count) = (row.try_get(0)?, row.try_get::<_, i64>(1)?);
+            // There may be heads that this version does not know.
+            told.counts.extend(Head::read(head).map(|head| (head, count.cast_unsigned())));
+        }
+        Ok(told)
+    }
+
+    /// Returns `true` if the server has all commits that were known, as far as it can tell.
+    pub(crate) fn goes_on_from(&self, known: &Counts) -> bool {
+        self.start.is_none_or(|start| start == known.era.start)
+            && self.counts.iter().all(|(head, count)| known.get(*head) <= Some(*count))
     }
 }
 

@@ -117,19 +117,19 @@ impl View {
         if let Mode::Write(lock) = mode {
             wanted.extend(self.shared.cache.wanted(lock));
         }
-        let (row, keys) = (known.to_row(), self.question_for(&wanted));
+        let (since, keys) = (known.clone(), self.question_for(&wanted));
         let begun = self.shared.server.begin("begin a transaction", move |client| async move {
             match mode {
-                Mode::Read => begin_read(&client, row, (keys, question)).await,
-                Mode::Write(lock) => begin_write(&client, lock, row, (keys, question)).await,
+                Mode::Read => begin_read(&client, since, (keys, question)).await,
+                Mode::Write(lock) => begin_write(&client, lock, since, (keys, question)).await,
             }
         });
         let (client, begun) = begun?;
         self.stage.replace(Stage::Begun(client));
         let told = Told::read(&self.shared.tables, &begun.news)?;
-        self.shared.cache.follow(&told.counts, &told.news);
+        self.shared.cache.follow(&known, &told)?;
         let counts = match begun.locked {
-            Some(locked) => Counts::read(&locked),
+            Some(locked) => Counts::read(known.era, &locked),
             None => known.with(&told.counts),
         };
         self.check(&seen, counts)?;
@@ -221,7 +221,7 @@ impl View {
             return Err(Failure::closed());
         };
         let (known, noted) = (self.counts().clone(), self.take_noted());
-        let news = Question::of(schema::NEWS, vec![Box::new(known.to_row())]);
+        let news = Question::for_news(&known);
         let values = self.question_for(&noted);
         seen.add(reads);
         seen.add(Seen::of_keys(noted.iter().cloned()));
@@ -234,7 +234,7 @@ impl View {
         });
         let (_, (rows, values, news)) = asked?;
         let told = Told::read(&self.shared.tables, &news)?;
-        self.shared.cache.follow(&told.counts, &told.news);
+        self.shared.cache.follow(&known, &told)?;
         self.check(&seen, known.with(&told.counts))?;
         seen.is_confirmed = true;
         self.stage.replace(Stage::Guess(seen));
@@ -251,19 +251,14 @@ impl View {
     pub(crate) fn commit(&self, changes: &Arc<Changes>, batch: [u8; 16]) -> Result<(), Failure> {
         let is_cautious = self.shared.caution.take();
         let is_new = |table, key: &[u8]| !is_cautious && self.is_new(table, key);
-        let commit = Commit {
-            rows: Rows::of(&self.shared.tables, changes, is_new),
-            note: Note::of(&self.shared.tables, &self.counts(), changes)?,
-            batch,
-            kept: self.shared.commits_kept.cast_signed(),
-        };
-        self.shared.cache.expect(batch, changes);
-        let made = self.make(commit);
+        let rows = Rows::of(&self.shared.tables, changes, is_new);
+        let note = Note::of(&self.shared.tables, &self.counts(), changes)?;
+        self.shared.cache.expect(&self.counts(), batch, changes);
+        let made = self.make((rows, note), batch);
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
         let is_made = matches!(made, Ok(true));
         for head in heads_of(changes) {
-            let number = self.next_commit(head).ok().filter(|_| is_made);
-            self.shared.cache.commit(head, number);
+            self.shared.cache.commit(&self.counts(), head, is_made);
             if matches!(made, Ok(false)) {
                 self.shared.cache.doubt(head);
             }
@@ -280,7 +275,9 @@ impl View {
     }
 
     /// Returns `false` if another process has changed the heads.
-    fn make(&self, commit: Commit) -> Result<bool, Failure> {
+    fn make(&self, (rows, note): (Rows, Note), batch: [u8; 16]) -> Result<bool, Failure> {
+        let kept = self.shared.commits_kept.cast_signed();
+        let commit = Commit { rows, note, batch, start: self.counts().era.start, kept };
         let client = match &*self.stage.borrow() {
             Stage::Guess(_) => None,
             Stage::Begun(client) => Some(Arc::clone(client)),

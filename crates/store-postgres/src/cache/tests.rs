@@ -1,5 +1,8 @@
+use std::time::Duration;
+
 use super::state::{RECENT, SMALL_COMMIT, TIMES_WANTED, WANTED_OF_A_TABLE};
 use super::*;
+use crate::told::News;
 
 const TABLE: Table = Table::Subscribers;
 
@@ -13,9 +16,13 @@ fn head() -> Head {
 }
 
 fn counts(count: u64) -> Counts {
-    let mut counts = Counts::read(&[]);
-    counts.set(head(), count);
-    counts
+    Counts::of(Era::first(SystemTime::UNIX_EPOCH)).with(&[(head(), count)])
+}
+
+/// Follows the server up to a count.
+fn go_on(cache: &Cache, count: u64, news: Vec<News>) {
+    let told = Told { start: None, counts: vec![(head(), count)], news };
+    cache.follow(&cache.counts(), &told).unwrap();
 }
 
 fn span(start: &[u8], end: &[u8]) -> Span {
@@ -29,7 +36,7 @@ fn cache() -> Cache {
 /// A commit of another process.
 fn follow(cache: &Cache, number: u64, changed: &[u8]) {
     let keys = Some(vec![(TABLE, key(changed))]);
-    cache.follow(&counts(number), &[news(number, keys)]);
+    go_on(cache, number, vec![news(number, keys)]);
 }
 
 fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> News {
@@ -40,8 +47,8 @@ fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> News {
 fn commit(cache: &Cache, number: u64, changed: &[u8]) {
     let mut own = Changes::default();
     own.set(TABLE, &key(changed), Some(b"value".to_vec()));
-    cache.expect([7; 16], &Arc::new(own));
-    cache.commit(head(), Some(number));
+    cache.expect(&counts(number - 1), [7; 16], &Arc::new(own));
+    cache.commit(&counts(number - 1), head(), true);
 }
 
 #[test]
@@ -49,7 +56,7 @@ fn a_gap_is_known_until_a_key_in_it_is_written() {
     let (kept, part) = (span(b"b", b"d"), span(b"c", b"d"));
     let own = |cache: &Cache| commit(cache, 2, b"c");
     let others = |cache: &Cache| follow(cache, 2, b"c");
-    let far = |cache: &Cache| cache.follow(&counts(9), &[]);
+    let far = |cache: &Cache| go_on(cache, 9, Vec::new());
     for write in [&own as &dyn Fn(&Cache), &others, &far] {
         let cache = cache();
         assert!(!cache.is_gap(&counts(1), TABLE, &kept));
@@ -110,7 +117,7 @@ fn what_was_read_is_known_before_commits_that_have_spared_it() {
     }
     // Two commits of others, of which one may have spared it.
     let keys = |name| Some(vec![(TABLE, key(name))]);
-    cache.follow(&counts(6), &[news(5, keys(b"c")), news(6, keys(b"d"))]);
+    go_on(&cache, 6, vec![news(5, keys(b"c")), news(6, keys(b"d"))]);
     cache.keep(&counts(6), TABLE, &key(b"s"), &None);
     cache.keep_gap(&counts(6), TABLE, &span(b"s", b"z"));
     for count in 3..=6 {
@@ -126,7 +133,7 @@ fn what_was_read_is_known_before_commits_that_have_spared_it() {
 fn what_several_commits_have_changed_is_known() {
     let cache = cache();
     let keys = |name| Some(vec![(TABLE, key(name))]);
-    cache.follow(&counts(3), &[news(2, keys(b"d")), news(3, keys(b"b"))]);
+    go_on(&cache, 3, vec![news(2, keys(b"d")), news(3, keys(b"b"))]);
     for (name, is_same) in [(b"a", true), (b"b", false), (b"c", true), (b"d", false), (b"e", true)]
     {
         cache.keep(&counts(1), TABLE, &key(name), &None);
@@ -156,8 +163,8 @@ fn values_of_a_large_commit_are_kept_if_their_keys_were_read() {
             own.set(TABLE, key, Some(b"value".to_vec()));
         }
         cache.keep(&counts(1), TABLE, &keys[3], &None);
-        cache.expect([7; 16], &Arc::new(own));
-        cache.commit(head(), Some(2));
+        cache.expect(&counts(1), [7; 16], &Arc::new(own));
+        cache.commit(&counts(1), head(), true);
         let value = |key: &[u8]| cache.get(&counts(2), TABLE, key);
         assert_eq!(value(&keys[3]).flatten().as_deref(), Some(&b"value"[..]));
         assert_eq!(value(&keys[4]).is_some(), is_kept);
@@ -172,12 +179,12 @@ fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
         cache.keep(&counts(1), TABLE, &key(b"a"), &None);
         let mut changes = Changes::default();
         changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
-        cache.expect([7; 16], &Arc::new(changes));
+        cache.expect(&counts(1), [7; 16], &Arc::new(changes));
         let news = News { batch: batch.to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
-        cache.follow(&counts(2), &[news]);
+        go_on(&cache, 2, vec![news]);
         let value = || cache.get(&counts(2), TABLE, &key(b"a")).flatten();
         assert_eq!(value().is_some(), is_own);
-        cache.commit(head(), is_own.then_some(2));
+        cache.commit(&counts(1), head(), is_own);
         assert_eq!(value().is_some(), is_own);
     }
 }
@@ -197,11 +204,11 @@ fn a_head_is_own_behind_some_commits_without_others() {
 #[test]
 fn nothing_is_kept_behind_commits_that_are_not_known() {
     let cache = cache();
-    cache.follow(&counts(2), &[]);
+    go_on(&cache, 2, Vec::new());
     cache.keep(&counts(1), TABLE, &key(b"a"), &None);
     assert!(cache.get(&counts(2), TABLE, &key(b"a")).is_none());
     let many = (0..=RECENT).map(|number| (TABLE, key(&number.to_be_bytes()))).collect();
-    cache.follow(&counts(3), &[news(3, Some(many))]);
+    go_on(&cache, 3, vec![news(3, Some(many))]);
     follow(&cache, 4, b"b");
     cache.keep(&counts(2), TABLE, &key(b"a"), &None);
     assert!(cache.get(&counts(4), TABLE, &key(b"a")).is_none());
@@ -248,7 +255,7 @@ fn keys_that_others_have_changed_are_stale_until_they_are_read() {
     assert_eq!(stale(1), [key(b"c")]);
     cache.keep(&counts(5), TABLE, &key(b"c"), &None);
     assert_eq!(stale(9), [key(b"a")]);
-    cache.follow(&counts(9), &[]);
+    go_on(&cache, 9, Vec::new());
     assert!(stale(9).is_empty());
 }
 
@@ -262,8 +269,41 @@ fn many_keys_of_a_table_leave_room_for_others_that_are_wanted() {
     }
     let many = names.iter().map(|name| (TABLE, key(name)));
     let keys = Some([(Table::Topics, key(b"topic"))].into_iter().chain(many).collect());
-    cache.follow(&counts(2), &[news(2, keys)]);
+    go_on(&cache, 2, vec![news(2, keys)]);
     let wanted = cache.wanted(lock);
     assert_eq!(wanted.len(), WANTED_OF_A_TABLE + 1);
     assert!(wanted.contains(&(Table::Topics, key(b"topic"))));
+}
+
+/// Views of the era before get nothing, and leave nothing, also where the counts are the same again.
+#[test]
+fn a_server_that_has_lost_commits_ends_an_era() {
+    let start = SystemTime::UNIX_EPOCH;
+    let told = [
+        Told { start: Some(start), counts: vec![(head(), 8)], news: Vec::new() },
+        Told { start: Some(start + Duration::from_secs(1)), counts: Vec::new(), news: Vec::new() },
+    ];
+    for told in told {
+        let (cache, before) = (Cache::of(1 << 20, counts(9)), counts(9));
+        let (key, span) = (key(b"a"), span(b"b", b"c"));
+        cache.keep(&before, TABLE, &key, &None);
+        cache.keep_gap(&before, TABLE, &span);
+        let knows = |counts: &Counts| {
+            (cache.get(counts, TABLE, &key).is_some(), cache.is_gap(counts, TABLE, &span))
+        };
+        assert_eq!(knows(&before), (true, true));
+        for _ in 0..2 {
+            assert!(cache.follow(&before, &told).is_err());
+            assert_eq!(cache.counts().get(head()), None);
+        }
+        go_on(&cache, 9, Vec::new());
+        let now = cache.counts();
+        assert_eq!((knows(&before), knows(&now)), ((false, false), (false, false)));
+        cache.keep(&before, TABLE, &key, &None);
+        cache.keep_gap(&before, TABLE, &span);
+        assert_eq!(knows(&now), (false, false));
+        assert!(!cache.is_same(&before, TABLE, &key) && cache.is_same(&now, TABLE, &key));
+        cache.keep(&now, TABLE, &key, &None);
+        assert_eq!((knows(&before), knows(&now)), ((false, false), (true, false)));
+    }
 }

@@ -8,6 +8,7 @@ mod clocks;
 mod cluster;
 mod compression;
 mod contract;
+mod failover;
 mod guesses;
 mod join;
 mod round_trips;
