@@ -297,7 +297,8 @@ fn commit(shared: &Arc<Shared>, view: &View, changes: &Arc<Changes>) -> Result<(
 }
 
 /// Asks the server what has become of a commit whose connection was lost. The lock waits for the end
-/// of its transaction. Returns `None` if the server does not know that any more.
+/// of its transaction. The server may still have a commit before it that has no lock yet: an empty one
+/// takes its number, so that it is never made. Returns `None` if the server does not know that any more.
 fn is_committed(
     shared: &Arc<Shared>,
     (head, number): (Head, u64),
@@ -305,11 +306,11 @@ fn is_committed(
 ) -> Result<Option<bool>, Failure> {
     let ask = || {
         let view = View::begin(shared, Mode::Write(Lock::of_one(head)))?;
-        Ok::<_, Failure>(match view.batch_of(head, number)? {
-            Some(found) => Some(found == batch),
-            None if number < view.next_commit(head)? => None,
-            None => Some(false),
-        })
+        match view.batch_of(head, number)? {
+            Some(found) => Ok(Some(found == batch)),
+            None if number < view.next_commit(head)? => Ok(None),
+            None => view.commit_nothing(head).map(|()| Some(false)),
+        }
     };
     let mut patience = Patience::new(shared.patience);
     loop {

@@ -6,7 +6,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::Params;
 use crate::failure::Failure;
-use crate::heads::{Counts, by_head};
+use crate::heads::{Counts, Head, by_head};
 use crate::keys;
 use crate::schema::StoredKey;
 use crate::tables::Tables;
@@ -27,6 +27,12 @@ impl Note {
             note.keys.push(keys::encode(tables, &changes));
         }
         Ok(note)
+    }
+
+    /// The note of a commit of one head without changes.
+    pub(crate) fn of_nothing(head: Head, number: u64) -> Self {
+        let (heads, numbers) = (vec![head.number()], vec![number.cast_signed()]);
+        Self { heads, numbers, keys: vec![Some(Vec::new())] }
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) struct View {
     found: RefCell<HashMap<Table, HashSet<Vec<u8>>>>,
 }
 
+/// What identifies a commit without changes.
+const NO_BATCH: [u8; 16] = [0; 16];
+
 /// How far a transaction has got.
 enum Stage {
     /// The server has not begun it. What was read is right unless it has changed.
@@ -272,6 +275,15 @@ impl View {
         }
         self.shared.server.call();
         Ok(())
+    }
+
+    /// Makes a commit of a head without changes.
+    pub(crate) fn commit_nothing(&self, head: Head) -> Result<(), Failure> {
+        let note = Note::of_nothing(head, self.next_commit(head)?);
+        let is_made = self.make((Rows::default(), note), NO_BATCH)?;
+        // The next transaction asks for it.
+        self.shared.cache.doubt(head);
+        if is_made { Ok(()) } else { Err(Failure::stale()) }
     }
 
     /// Returns `false` if another process has changed the heads.

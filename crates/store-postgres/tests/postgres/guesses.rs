@@ -327,6 +327,36 @@ fn a_commit_of_which_nothing_is_known_is_not_made_again() {
     assert_eq!(count(&here, "count"), ROUNDS + 1);
 }
 
+/// The server has a commit in its socket, and takes it up after the store has found no such commit.
+#[test]
+fn a_commit_that_is_not_found_is_never_made() {
+    let Some(server) = Server::start() else { return };
+    let proxy = Proxy::before(server.folder());
+    let place = place(&server).through(&proxy.url());
+    let here = place.open();
+    (0..ROUNDS).for_each(|_| increment(&here, "count"));
+    let pause = || thread::sleep(Duration::from_millis(300));
+    let (halted, mut runs) = (server.halt_connections(), 0);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            pause();
+            proxy.cut();
+        });
+        let added = here.write_within(scope(), &mut |tx| {
+            runs += 1;
+            add(tx, "count")?;
+            if runs == 2 {
+                server.resume_connections(&halted);
+                pause();
+            }
+            Ok(Decision::Commit)
+        });
+        added.unwrap();
+    });
+    assert!(runs > 1);
+    assert_eq!(count(&place.open(), "count"), ROUNDS + 1);
+}
+
 /// Two processes with three callers each increment, in bursts. Returns how often.
 fn increment_by_many(
     place: &Place,
