@@ -231,8 +231,12 @@ pub(crate) async fn migrate(
 }
 
 async fn create(client: &Client, schema: &str) -> Result<(), Error> {
-    let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
-    client.batch_execute(&create).await?;
+    // Also with `IF NOT EXISTS`, a statement that creates a schema needs the right to create one.
+    let is_there = "SELECT to_regnamespace(quote_ident($1::text)) IS NOT NULL";
+    if !client.query_one(is_there, &[&schema]).await?.try_get::<_, bool>(0)? {
+        let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
+        client.batch_execute(&create).await?;
+    }
     client.batch_execute(CREATE).await?;
     let format = "INSERT INTO tidings_format (format) VALUES ($1) ON CONFLICT DO NOTHING";
     client.execute(format, &[&FORMAT]).await?;

@@ -11,6 +11,7 @@ mod contract;
 mod failover;
 mod guesses;
 mod join;
+mod opening;
 mod round_trips;
 mod scopes;
 mod several;
