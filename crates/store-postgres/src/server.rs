@@ -53,7 +53,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new<T>(config: Config, tls: T, options: &PostgresOptions) -> Result<Self, Failure>
+    pub(crate) fn new<T>(
+        mut config: Config,
+        tls: T,
+        options: &PostgresOptions,
+    ) -> Result<Self, Failure>
     where
         T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
         T::Stream: Send + Sync,
@@ -66,6 +70,10 @@ impl Server {
             .enable_all()
             .build()
             .map_err(|error| Failure::refused("start a thread", error))?;
+        // The system finds out that a network has gone silent before a call stops waiting.
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(options.timeout);
+        }
         let connect = Arc::new(connect_by(config.clone(), tls.clone()));
         let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, tls, manager_config);
@@ -139,7 +147,7 @@ impl Server {
         let (pool, patience) = (self.pool.clone(), self.patience);
         self.wait(async move {
             let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
-            match answer(action, patience, question(Arc::clone(&client))).await {
+            match answer(action, (&pool, patience), question(Arc::clone(&client))).await {
                 Ok(answer) => Ok((client, answer)),
                 Err(failure) => {
                     tokio::spawn(end(client, patience));
@@ -156,7 +164,8 @@ impl Server {
         question: impl Future<Output = Answer<T>> + Send + 'static,
     ) -> Result<T, Failure> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        self.wait(answer(action, self.patience, question))
+        let (pool, patience) = (self.pool.clone(), self.patience);
+        self.wait(async move { answer(action, (&pool, patience), question).await })
     }
 
     /// Number of questions so far.
@@ -190,14 +199,19 @@ async fn permit_of(readers: Arc<Semaphore>, timeout: Duration) -> Result<Permit,
     permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
 }
 
+/// Waits for an answer. If there is none in time, no connection of the pool that nobody uses is used again:
+/// what has made one silent is likely to have made all silent.
 async fn answer<T>(
     action: &'static str,
-    patience: Duration,
+    (pool, patience): (&Pool, Duration),
     question: impl Future<Output = Answer<T>>,
 ) -> Result<T, Failure> {
     match tokio::time::timeout(patience, question).await {
         Ok(answer) => answer.map_err(|error| Failure::of(action, error)),
-        Err(_) => Err(Failure::no_answer()),
+        Err(_) => {
+            drop(pool.retain(|_, _| false));
+            Err(Failure::no_answer())
+        }
     }
 }
 

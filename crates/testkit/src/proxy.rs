@@ -31,6 +31,8 @@ struct Wires {
     sent: AtomicU64,
     /// What the server says is lost.
     is_deaf: AtomicBool,
+    /// Number of connections, of the first ones, to which the server says nothing.
+    silent: AtomicU64,
 }
 
 impl Proxy {
@@ -68,6 +70,12 @@ impl Proxy {
         self.wires.is_deaf.store(is_deaf, Ordering::Relaxed);
     }
 
+    /// Loses what the server says on the connections that are there. Nobody closes them.
+    pub fn silence(&self) {
+        let all = self.wires.count.load(Ordering::Relaxed);
+        self.wires.silent.store(all, Ordering::Relaxed);
+    }
+
     /// Ends all connections, with what is under way.
     ///
     /// # Panics
@@ -83,11 +91,12 @@ impl Proxy {
 impl Wires {
     fn join(self: &Arc<Self>, client: UnixStream, server: &PathBuf) -> io::Result<()> {
         let server = UnixStream::connect(server)?;
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
         // From 0 to 3 milliseconds, so that what is said later on one wire may arrive earlier.
-        let delay = Duration::from_millis(self.count.fetch_add(1, Ordering::Relaxed) % 4);
+        let delay = Duration::from_millis(number % 4);
         for (from, to, is_client) in [(&client, &server, true), (&server, &client, false)] {
             let (from, to, wires) = (from.try_clone()?, to.try_clone()?, Arc::clone(self));
-            let arrives = move || wires.arrives(is_client);
+            let arrives = move || wires.arrives(number, is_client);
             thread::spawn(move || carry(from, to, delay, arrives));
         }
         self.all.lock().unwrap().push([client, server]);
@@ -95,9 +104,10 @@ impl Wires {
     }
 
     // Counts a piece. Returns `false` if it is lost.
-    fn arrives(&self, is_of_client: bool) -> bool {
+    fn arrives(&self, number: u64, is_of_client: bool) -> bool {
         self.sent.fetch_add(is_of_client.into(), Ordering::Relaxed);
-        is_of_client || !self.is_deaf.load(Ordering::Relaxed)
+        let is_silent = number < self.silent.load(Ordering::Relaxed);
+        is_of_client || !is_silent && !self.is_deaf.load(Ordering::Relaxed)
     }
 }
 

@@ -302,6 +302,38 @@ fn a_store_listens_once() {
     assert_eq!(connections(), ["1"]);
 }
 
+/// A network loses what is said on the connections that are there. One call finds that out.
+#[test]
+fn connections_that_have_gone_silent_fail_one_call() {
+    let Some(server) = Server::shared() else { return };
+    let proxy = Proxy::before(server.folder());
+    // The server itself ends a transaction that nobody goes on with after ten seconds.
+    let soon = |options: &mut PostgresOptions| {
+        options.timeout = Duration::from_secs(1);
+        options.patience = Duration::ZERO;
+    };
+    let store = server.place().through(&proxy.url()).with(soon).open();
+    let all = Barrier::new(2);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let read = store.read(&mut |_| {
+                    all.wait();
+                    Ok(())
+                });
+                read.unwrap();
+            });
+        }
+    });
+    // Their connections are given back soon.
+    thread::sleep(Duration::from_millis(100));
+    proxy.silence();
+    let failed = store.read(&mut |_| Ok(()));
+    assert!(matches!(failed, Err(store::Error::Unavailable { .. })), "{failed:?}");
+    increment(&store);
+    assert_eq!(count(&store), 1);
+}
+
 #[derive(Default)]
 struct Woken(AtomicBool);
 
