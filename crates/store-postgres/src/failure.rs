@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{HookError, PoolError};
 use store::Error;
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
@@ -109,6 +109,9 @@ impl Failure {
                     }
                     _ => failure,
                 }
+            }
+            PoolError::PostCreateHook(HookError::Backend(error)) => {
+                Self::of("set up a connection", error)
             }
             other => Self { kind: Kind::Lost, source: Arc::new(other) },
         }

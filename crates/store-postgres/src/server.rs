@@ -77,12 +77,14 @@ impl Server {
         let connect = Arc::new(connect_by(config.clone(), tls.clone()));
         let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, tls, manager_config);
-        let settings = settings(options);
+        let (settings, timeout) = (settings(options), options.timeout);
         let prepare = Hook::async_fn(move |client, _| {
             let settings = settings.clone();
-            Box::pin(
-                async move { client.batch_execute(&settings).await.map_err(HookError::Backend) },
-            )
+            Box::pin(async move {
+                let set = tokio::time::timeout(timeout, client.batch_execute(&settings)).await;
+                let no_answer = |_| HookError::message("no answer to the settings in time");
+                set.map_err(no_answer)?.map_err(HookError::Backend)
+            })
         });
         let connections = options.connections.max(2);
         let pool = Pool::builder(manager)
@@ -239,14 +241,18 @@ const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
 
 /// The settings of a new connection.
 fn settings(options: &PostgresOptions) -> String {
-    let millis = options.timeout.as_millis();
+    let (timeout, of_idle) = (millis(options.timeout), millis(options.timeout.saturating_mul(10)));
     format!(
         "SET search_path = {}; SET default_transaction_isolation = 'read committed'; \
-         SET statement_timeout = {millis}; SET lock_timeout = {millis}; \
-         SET idle_in_transaction_session_timeout = {}; {TUNING}",
+         SET statement_timeout = {timeout}; SET lock_timeout = {timeout}; \
+         SET idle_in_transaction_session_timeout = {of_idle}; {TUNING}",
         quoted(&options.schema),
-        millis.saturating_mul(10),
     )
+}
+
+/// A time as the server takes it. Zero would be no limit at all.
+fn millis(time: Duration) -> i32 {
+    i32::try_from(time.as_millis()).unwrap_or(i32::MAX).max(1)
 }
 
 impl Drop for Server {
@@ -262,5 +268,22 @@ impl Drop for Server {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("pool", &self.pool.status()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_takes_any_time() {
+        for (time, expected) in [
+            (Duration::ZERO, 1),
+            (Duration::from_micros(10), 1),
+            (Duration::from_secs(10), 10_000),
+            (Duration::MAX, i32::MAX),
+        ] {
+            assert_eq!(millis(time), expected);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Opening a store.
 
+use std::time::Duration;
+
 use store::{Decision, Error, Store, Table};
 use testkit::postgres::Server;
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
@@ -21,4 +23,17 @@ fn a_schema_that_is_there_needs_no_right_to_create_one() {
     }
     let elsewhere = PostgresStore::open_with(&url, &PostgresOptions::default());
     assert!(matches!(elsewhere, Err(Error::Backend { .. })), "{elsewhere:?}");
+}
+
+/// The server counts milliseconds, by 32 bits.
+#[test]
+fn a_timeout_may_be_of_any_length() {
+    let Some(server) = Server::shared() else { return };
+    for timeout in [Duration::from_secs(3 << 20), Duration::from_secs(u64::MAX)] {
+        let place = server.place().with(|options| {
+            options.timeout = timeout;
+            options.patience = Duration::ZERO;
+        });
+        assert!(place.open().read(&mut |_| Ok(())).is_ok(), "{timeout:?}");
+    }
 }
