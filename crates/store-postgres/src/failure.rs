@@ -7,7 +7,7 @@ use std::sync::Arc;
 use deadpool_postgres::{HookError, PoolError};
 use store::Error;
 use thiserror::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::HostError;
 
@@ -79,9 +79,21 @@ impl Failure {
     pub(crate) fn of(action: &'static str, error: tokio_postgres::Error) -> Self {
         let kind = match error.code() {
             Some(code) if is_transient(code) => Kind::Again,
-            Some(code) if is_loss(code) => Kind::Lost,
+            Some(code) if is_loss(code) || is_fatal(&error) => Kind::Lost,
             None if is_about_connection(&error) => Kind::Lost,
             Some(_) | None => Kind::Refused(action),
+        };
+        Self { kind, source: Arc::new(error) }
+    }
+
+    /// The failure to connect. Each error of the server ends the connection here, and without one there
+    /// is none: a name that cannot be looked up, and a port that nobody listens at.
+    fn of_connecting(error: tokio_postgres::Error) -> Self {
+        let kind = match error.code() {
+            Some(code) if is_transient(code) => Kind::Again,
+            Some(code) if is_loss(code) => Kind::Lost,
+            Some(_) => Kind::Refused("connect"),
+            None => Kind::Lost,
         };
         Self { kind, source: Arc::new(error) }
     }
@@ -100,16 +112,7 @@ impl Failure {
                 let cause = error.source().unwrap_or(&error).to_string();
                 Self::refused("connect by TLS", NotTrusted { cause, source: error })
             }
-            PoolError::Backend(error) => {
-                let failure = Self::of("connect", error);
-                match failure.kind {
-                    // A name that cannot be looked up, and a port that nobody listens at.
-                    Kind::Refused(_) if !failure.is_refusal() => {
-                        Self { kind: Kind::Lost, ..failure }
-                    }
-                    _ => failure,
-                }
-            }
+            PoolError::Backend(error) => Self::of_connecting(error),
             PoolError::PostCreateHook(HookError::Backend(error)) => {
                 Self::of("set up a connection", error)
             }
@@ -168,11 +171,6 @@ impl Failure {
     pub(crate) fn is_lost(&self) -> bool {
         self.kind == Kind::Lost
     }
-
-    fn is_refusal(&self) -> bool {
-        let error = self.source.downcast_ref::<tokio_postgres::Error>();
-        error.is_some_and(|error| error.code().is_some())
-    }
 }
 
 impl From<Failure> for Error {
@@ -185,6 +183,12 @@ impl From<Failure> for Error {
             Kind::Refused(action) => Error::Backend { backend: BACKEND, action, source },
         }
     }
+}
+
+/// The server has ended the connection, whatever the reason.
+fn is_fatal(error: &tokio_postgres::Error) -> bool {
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    matches!(severity, Some(Severity::Fatal | Severity::Panic))
 }
 
 fn is_about_connection(error: &tokio_postgres::Error) -> bool {
@@ -226,4 +230,61 @@ fn is_loss(code: &SqlState) -> bool {
             SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         ]
         .contains(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::thread;
+
+    use tokio::runtime::Builder;
+    use tokio_postgres::NoTls;
+
+    use super::*;
+
+    /// A message of the server: its letter, and its bytes.
+    fn message(letter: u8, bytes: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(bytes.len() + 4).unwrap();
+        [&[letter][..], &length.to_be_bytes(), bytes].concat()
+    }
+
+    fn refuse(mut client: UnixStream, severity: &str, code: &str) {
+        let read = |client: &mut UnixStream| client.read(&mut [0; 1_024]).unwrap();
+        read(&mut client);
+        let ready = [message(b'R', &[0; 4]), message(b'Z', b"I")].concat();
+        client.write_all(&ready).unwrap();
+        read(&mut client);
+        let fields = format!("S{severity}\0V{severity}\0C{code}\0Mno\0\0");
+        client.write_all(&message(b'E', fields.as_bytes())).unwrap();
+        client.write_all(&message(b'Z', b"I")).unwrap();
+    }
+
+    /// What a statement fails with that a server refuses so.
+    fn failure(severity: &'static str, code: &'static str) -> Failure {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+        thread::spawn(move || refuse(listener.accept().unwrap().0, severity, code));
+        let url = format!("host={} user=ada", folder.path().display());
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+            tokio::spawn(connection);
+            Failure::of("ask", client.batch_execute("SELECT 1").await.unwrap_err())
+        })
+    }
+
+    #[test]
+    fn an_error_that_ends_the_connection_loses_it() {
+        for (severity, code, kind) in [
+            ("ERROR", "42501", Kind::Refused("ask")),
+            ("ERROR", "40001", Kind::Again),
+            ("FATAL", "57P01", Kind::Lost),
+            ("FATAL", "57P05", Kind::Lost),
+            ("FATAL", "25P04", Kind::Lost),
+            ("PANIC", "XX000", Kind::Lost),
+        ] {
+            assert_eq!(failure(severity, code).kind, kind, "{severity} {code}");
+        }
+    }
 }
