@@ -159,7 +159,9 @@ impl Counts {
 
     /// These counts, with those that are known in place of older ones.
     pub(crate) fn with(mut self, newer: &[(Head, u64)]) -> Self {
-        newer.iter().for_each(|(head, count)| self.set(*head, *count));
+        for (head, count) in newer {
+            self.set(*head, *count);
+        }
         self
     }
 

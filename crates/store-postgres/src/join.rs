@@ -18,9 +18,10 @@ use crate::cache::Value;
 use crate::failure::Failure;
 use crate::heads::{Counts, Lock};
 use crate::prefetched::{Prefetched, unknown, values_of};
+use crate::questions::Question;
 use crate::rows::{Columns, Note, Rows};
-use crate::scan::{Span, key_of, scan};
-use crate::schema::{self, StoredKey};
+use crate::scan::{Span, entries_of, scan};
+use crate::schema;
 use crate::told::Told;
 use crate::{PostgresStore, Shared};
 
@@ -33,8 +34,12 @@ type Param = Box<dyn ToSql + Send + Sync>;
 /// Parameters of a statement.
 pub(crate) type Params = Vec<Param>;
 
-/// Types of the parameters of statements on keys, and of [`schema::WRITE`].
+/// Types of the parameters of statements on keys, of [`schema::GET_MANY`], of a page of a scan, and of
+/// [`schema::WRITE`].
 const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
+const ENTRIES: [Type; 2] = [Type::INT2, Type::BYTEA_ARRAY];
+const PAGE: [Type; 6] =
+    [Type::INT2, Type::BYTEA, Type::BYTEA, Type::INT8, Type::BYTEA, Type::BYTEA];
 const WRITE: [Type; 18] = [
     Type::INT2_ARRAY,
     Type::INT8_ARRAY,
@@ -195,13 +200,8 @@ impl<'h> View<'h> {
     }
 
     fn fetch(&self, table: Table, keys: &[&[u8]]) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
-        let heads: Vec<Vec<u8>> = keys.iter().map(|key| StoredKey::of(key).head).collect();
-        let params: TypedParams =
-            vec![(Box::new(self.number(table)), Type::INT2), (Box::new(heads), Type::BYTEA_ARRAY)];
-        let rows = self.read(schema::GET_MANY, params)?;
-        let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
-        let entries = rows.iter().map(entry).collect::<Result<_, tokio_postgres::Error>>();
-        Ok(entries.map_err(|error| Failure::of("read entries", error))?)
+        let question = Question::for_entries(self.number(table), keys);
+        entries_of(&self.read(question.statement, typed(question.params, ENTRIES))?)
     }
 
     /// Makes `changes` a part of the transaction.
@@ -273,20 +273,8 @@ impl Snapshot for &View<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let page = |span: &Span, limit: usize| {
-            let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
-            let statement = schema::scan(end.is_some(), order == Order::Descending);
-            let limit = Box::new(i64::try_from(limit).unwrap_or(i64::MAX));
-            let mut params: TypedParams = vec![
-                (Box::new(self.number(table)), Type::INT2),
-                (Box::new(start.head), Type::BYTEA),
-                (Box::new(start.rest), Type::BYTEA),
-                (limit, Type::INT8),
-            ];
-            if let Some(end) = end {
-                params.push((Box::new(end.head), Type::BYTEA));
-                params.push((Box::new(end.rest), Type::BYTEA));
-            }
-            self.read(statement, params)
+            let question = Question::for_page(self.number(table), span, order, limit);
+            self.read(question.statement, typed(question.params, PAGE))
         };
         scan(page, (range, order, limit), visit)
     }

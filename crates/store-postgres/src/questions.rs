@@ -1,10 +1,13 @@
 //! Questions to the server, and how transactions begin.
 
 use futures_util::future::{try_join4, try_join5};
+use store::Order;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
 use crate::heads::{Counts, Lock};
+use crate::scan::Span;
+use crate::schema::StoredKey;
 use crate::server::Client;
 use crate::{Params, schema};
 
@@ -27,6 +30,26 @@ pub(crate) struct Begun {
 impl Question {
     pub(crate) fn of(statement: &'static str, params: Params) -> Self {
         Self { statement, params }
+    }
+
+    /// The question for the entries under keys of a table.
+    pub(crate) fn for_entries(table: i16, keys: &[&[u8]]) -> Self {
+        let heads: Vec<Vec<u8>> = keys.iter().map(|key| StoredKey::of(key).head).collect();
+        Self::of(schema::GET_MANY, vec![Box::new(table), Box::new(heads)])
+    }
+
+    /// The question for a page of a scan.
+    pub(crate) fn for_page(table: i16, span: &Span, order: Order, limit: usize) -> Self {
+        let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
+        let statement = schema::scan(end.is_some(), order == Order::Descending);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut params: Params =
+            vec![Box::new(table), Box::new(start.head), Box::new(start.rest), Box::new(limit)];
+        if let Some(end) = end {
+            params.push(Box::new(end.head));
+            params.push(Box::new(end.rest));
+        }
+        Self::of(statement, params)
     }
 
     /// The question for the news since these counts.

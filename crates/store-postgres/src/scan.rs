@@ -1,6 +1,8 @@
 //! Scans of entries, a page at a time.
 
+use std::collections::HashMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
 
 use store::{KeyRange, Order, Result, Visit};
 use tokio_postgres::{Error, Row};
@@ -39,6 +41,12 @@ pub(crate) fn scan(
         span.go_behind(last, order);
     }
     Ok(())
+}
+
+/// The entries in rows, by their keys.
+pub(crate) fn entries_of(rows: &[Row]) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
+    let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
+    rows.iter().map(entry).collect::<Result<_, Error>>().map_err(unreadable)
 }
 
 /// The failure to read a row.

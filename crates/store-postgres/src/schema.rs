@@ -263,3 +263,27 @@ pub(crate) fn qualified(statement: &str, schema: &str) -> String {
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing else in a statement looks like the name of a relation.
+    #[test]
+    fn a_qualified_statement_names_relations() {
+        let scans = [(false, false), (false, true), (true, false), (true, true)];
+        let scans = scans.map(|(has_end, is_descending)| scan(has_end, is_descending));
+        for (statement, relations) in [(LOCK, 1), (GET_MANY, 1), (GET_WANTED, 1), (WRITE, 5)]
+            .into_iter()
+            .chain(scans.map(|scan| (scan, 1)))
+        {
+            let found = statement.split("tidings_").skip(1);
+            let names = ["heads ", "commits ", "entries ", "entries\n"];
+            let is_relation = |rest: &str| names.iter().any(|name| rest.starts_with(name));
+            assert!(found.clone().all(is_relation), "{statement}");
+            assert_eq!(found.count(), relations, "{statement}");
+            let qualified = qualified(statement, "a \"schema\"");
+            assert_eq!(qualified.matches("\"a \"\"schema\"\"\".tidings_").count(), relations);
+        }
+    }
+}

@@ -208,13 +208,11 @@ async fn answer<T>(
     (pool, patience): (&Pool, Duration),
     question: impl Future<Output = Answer<T>>,
 ) -> Result<T, Failure> {
-    match tokio::time::timeout(patience, question).await {
-        Ok(answer) => answer.map_err(|error| Failure::of(action, error)),
-        Err(_) => {
-            drop(pool.retain(|_, _| false));
-            Err(Failure::no_answer())
-        }
-    }
+    let Ok(answer) = tokio::time::timeout(patience, question).await else {
+        drop(pool.retain(|_, _| false));
+        return Err(Failure::no_answer());
+    };
+    answer.map_err(|error| Failure::of(action, error))
 }
 
 /// Ends the transaction of `client`, which goes back to the pool. If that fails, the connection is

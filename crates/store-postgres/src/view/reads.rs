@@ -12,7 +12,7 @@ use crate::Params;
 use crate::cache::Value;
 use crate::prefetched::unknown;
 use crate::questions::Question;
-use crate::scan::{Span, key_of, scan, unreadable};
+use crate::scan::{Span, entries_of, key_of, scan, unreadable};
 use crate::schema::{self, StoredKey};
 use crate::seen::Seen;
 
@@ -97,12 +97,8 @@ impl View {
 
     fn fetch_many(&self, table: Table, keys: Vec<&[u8]>) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
         let reads = Seen::of_keys(keys.iter().map(|key| (table, key.to_vec())));
-        let number = self.shared.tables.number(table);
-        let heads: Vec<Vec<u8>> = keys.into_iter().map(|key| StoredKey::of(key).head).collect();
-        let params: Params = vec![Box::new(number), Box::new(heads)];
-        let rows = self.ask(Some(Question::of(schema::GET_MANY, params)), reads)?;
-        let entry = |row: &Row| Ok((key_of(row)?, Arc::from(row.try_get::<_, &[u8]>(2)?)));
-        rows.iter().map(entry).collect::<Result<_, Error>>().map_err(unreadable)
+        let question = Question::for_entries(self.shared.tables.number(table), &keys);
+        entries_of(&self.ask(Some(question), reads)?)
     }
 
     fn page(&self, table: Table, span: &Span, order: Order, limit: usize) -> Result<Vec<Row>> {
@@ -130,20 +126,10 @@ impl View {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Row>> {
-        let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
-        let statement = schema::scan(end.is_some(), order == Order::Descending);
-        let mut params: Params = vec![
-            Box::new(self.shared.tables.number(table)),
-            Box::new(start.head),
-            Box::new(start.rest),
-            Box::new(i64::try_from(limit).unwrap_or(i64::MAX)),
-        ];
-        if let Some(end) = end {
-            params.push(Box::new(end.head));
-            params.push(Box::new(end.rest));
-        }
+        let number = self.shared.tables.number(table);
+        let question = Question::for_page(number, span, order, limit);
         let reads = Seen { spans: vec![(table, span.clone())], ..Seen::default() };
-        self.ask(Some(Question::of(statement, params)), reads)
+        self.ask(Some(question), reads)
     }
 
     /// Reads the values that were noted, if one of `keys` is among them.
