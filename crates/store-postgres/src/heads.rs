@@ -2,7 +2,8 @@
 //!
 //! A key belongs to the head of its environment, or to the first head. Environments share heads, so
 //! that a reader looks at a few rows only. A writer locks the heads of what it may change, in their
-//! order. So writers never wait for each other in a circle.
+//! order. So writers never wait for each other in a circle, except in transactions of a host, which may
+//! hold one head and ask for others (`PostgresStore::join`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;

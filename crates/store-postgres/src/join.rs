@@ -102,6 +102,11 @@ impl PostgresStore {
     ///
     /// The transaction may have any isolation level. Above `READ COMMITTED`, an operation fails with a
     /// retryable error if another one has changed the environment meanwhile.
+    ///
+    /// An operation locks its environment until the transaction ends, and all environments if it turns
+    /// out to touch others. Transactions of several operations may therefore wait for each other in a
+    /// circle, which the server ends by failing one of them (`40P01`). After a retryable error, the host
+    /// rolls back and runs the whole transaction again.
     pub fn join<'h>(&self, host: &'h mut dyn HostConnection) -> Joined<'h> {
         Joined { store: self.clone(), host }
     }

@@ -30,7 +30,8 @@ impl PostgresStore {
     ///
     /// The connection is one of the database of the store; its search path may be any. If the
     /// future is dropped, such as by a timeout, each operation of `body` is in the transaction as a whole
-    /// or not at all, and the host does not know which. It should roll the transaction back.
+    /// or not at all, and the host does not know which. It should roll the transaction back. See
+    /// [`join`](Self::join) for locks, and for errors after which the host runs the transaction again.
     ///
     /// # Panics
     ///
