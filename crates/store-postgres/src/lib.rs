@@ -52,18 +52,18 @@
 //!
 //! # When the server loses commits
 //!
-//! A replica that takes over may lack the last commits, unless `synchronous_commit` waits for it. So does
-//! a backup that is put back. Calls are lost then that have returned `Ok`, and messages may have been sent
-//! of which nothing is left.
+//! A replica that takes over may lack the last commits, unless `synchronous_commit` waits for it. So may
+//! a backup that is put back. Calls that have returned `Ok` are lost then, and messages may have been
+//! sent of which nothing is left.
 //!
-//! Each transaction tells the server the counts in memory, and when the server was started. If this is
-//! another server, one that was started again, or one with fewer commits, the store forgets what is in
-//! memory, and the transaction runs again. All connections have to lead to one server at a time, which takes
-//! writes. A dump is put back while no process has the store open: if other commits have taken the numbers
-//! of those that are lost, and the server was not started again, nothing tells the difference.
+//! Each transaction tells the server which commits are in memory, and when the server was started. The
+//! store forgets what is in memory, and runs the transaction again, if it meets another server, one that
+//! was started again, or one with fewer commits. All connections have to lead to one server at a time,
+//! the one that takes writes. Close the stores of all processes before you put back a dump: later commits
+//! take the numbers of those that are lost, and the start of the server stays the same.
 //!
-//! An engine has a part of the index of its activity list in memory, which does not go back. After commits were
-//! lost, lists with filters may miss notifications until the process is started again.
+//! An engine has a part of the index of its activity list in memory, which does not go back. Start the
+//! processes again after commits were lost: until then, lists with filters may miss notifications.
 //!
 //! # TLS
 //!

@@ -201,8 +201,8 @@ async fn permit_of(readers: Arc<Semaphore>, timeout: Duration) -> Result<Permit,
     permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
 }
 
-/// Waits for an answer. If there is none in time, no connection of the pool that nobody uses is used again:
-/// what has made one silent is likely to have made all silent.
+/// Waits for an answer. If there is none in time, the connections that nobody uses are closed: what has
+/// made one silent is likely to have made all silent.
 async fn answer<T>(
     action: &'static str,
     (pool, patience): (&Pool, Duration),
