@@ -137,7 +137,7 @@ fn check_queries(inbox: &Inbox<'_>, messages: &[&Message]) {
     ] {
         let asked = MessageQuery::default().limit(100);
         let asked = MessageQuery::page(parsed(query.clone()), asked.page);
-        let is_in = |message: &&&Message| asked.in_inbox().matches(message);
+        let is_in = |message: &&&Message| asked.in_inbox().matches(**message);
         let mut expected: Vec<_> = messages.iter().filter(is_in).collect();
         expected.sort_by_key(|message| std::cmp::Reverse(message.list_place()));
         let page = inbox.list(&asked).unwrap();

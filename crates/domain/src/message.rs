@@ -3,6 +3,7 @@
 mod action;
 mod compose;
 mod counters;
+mod excerpt;
 mod feed;
 mod place;
 mod query;
@@ -32,6 +33,8 @@ use crate::workflow::Workflow;
 pub use action::CompleteAction;
 #[doc(hidden)]
 pub use counters::{Counted, CountedMessage, ListPlace, MessageCounters, Tally, Waiting};
+#[doc(hidden)]
+pub use excerpt::{MessageExcerpt, MessageFacts};
 pub use feed::{Changes, FeedCursor, FeedPage, InboxChange};
 #[doc(hidden)]
 pub use feed::{DeletedMessage, Known, Standing};

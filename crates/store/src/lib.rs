@@ -81,7 +81,7 @@ pub use self::{
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     leads::{Entry, Lead, dependents, leads},
     once::Once,
-    pages::{Bounds, List},
+    pages::{Bounds, List, Selection},
     record::{Entries, Excerpt, Record, if_readable},
     records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,

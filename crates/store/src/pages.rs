@@ -9,8 +9,8 @@ use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
-pub use walk::Bounds;
-pub(crate) use walk::{page as walk, total};
+pub use walk::{Bounds, Selection};
+pub(crate) use walk::{page as selected, total};
 
 /// A list of records: its parts, and the condition for the records that it shows.
 #[derive(Debug)]

@@ -218,6 +218,35 @@ fn follow_each<R: Record>(
     Ok(records.map(lead).collect())
 }
 
+/// Calls `visit` with the excerpt that each of `rows` leads to, or the reason for which it cannot be
+/// read, and with the value that it is from. `rows` are entries of an index of an environment.
+pub(crate) fn follow_excerpts<'r, E: Excerpt>(
+    snapshot: &(impl Snapshot + ?Sized),
+    (environment, table): (EnvironmentId, Table),
+    rows: impl Iterator<Item = &'r Row> + Clone,
+    visit: &mut dyn FnMut(Result<E>, &[u8]),
+) -> Result<()> {
+    let codec = snapshot.codec();
+    let keys: Vec<&[u8]> = rows.clone().map(|row| row.value.as_slice()).collect();
+    // A record that does not have this entry may belong to another environment.
+    let has = |excerpt: &E, row: &Row| {
+        let entry = excerpt.entry(environment);
+        entry.table() == table && entry.as_bytes() == row.key
+    };
+    let lead = |row: &Row, value: &[u8]| {
+        let excerpt = codec.decode_excerpt(environment, &row.value, value)?;
+        if has(&excerpt, row) { Ok(excerpt) } else { Err(dangling(table)) }
+    };
+    let mut rest = rows;
+    snapshot.get_many(E::Of::TABLE, &keys, &mut |value| {
+        let Some(row) = rest.next() else { return };
+        match value {
+            Some(value) => visit(lead(row, value), value),
+            None => visit(Err(dangling(table)), &[]),
+        }
+    })
+}
+
 impl Row {
     pub(crate) fn new(key: &[u8], value: &[u8]) -> Self {
         Self { key: key.to_vec(), value: value.to_vec() }

@@ -6,7 +6,7 @@ use std::slice;
 use domain::ids::EnvironmentId;
 use domain::page::{Page, PageRequest, Total};
 
-use crate::pages::{self, Bounds, List};
+use crate::pages::{self, List, Selection};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
@@ -324,25 +324,23 @@ pub trait ReadRecords: Snapshot {
         pages::page(self, list, request)
     }
 
-    /// The same for a list with a condition on its records, of which no more than `bounds` says are
-    /// looked at. A page that ends early has a cursor behind the last record that was looked at.
-    fn walk<R: Record>(
+    /// The same for the records that meet a condition, of which no more than a number are looked at.
+    /// A page that ends early has a cursor behind the last record that was looked at.
+    fn selected_page<E: Excerpt>(
         &self,
-        list: &List<'_, R>,
+        selection: &Selection<'_, E>,
         request: &PageRequest,
-        bounds: Bounds,
-    ) -> Result<Page<R>> {
-        pages::walk(self, list, request, bounds)
+    ) -> Result<Page<E::Of>> {
+        pages::selected(self, selection, request)
     }
 
-    /// The number of records that such a list shows, as far as a walk gets.
-    fn total<R: Record>(
+    /// The number of these records, as far as a walk gets.
+    fn total<E: Excerpt>(
         &self,
-        list: &List<'_, R>,
+        selection: &Selection<'_, E>,
         request: &PageRequest,
-        bounds: Bounds,
     ) -> Result<Total> {
-        pages::total(self, list, request, bounds)
+        pages::total(self, selection, request)
     }
 }
 

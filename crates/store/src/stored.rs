@@ -12,7 +12,7 @@ use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{DeletedMessage, Message};
+use domain::message::{DeletedMessage, Message, MessageExcerpt};
 use domain::notification::{Notification, NotificationOwner, NotificationSubscriber};
 use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
@@ -82,6 +82,7 @@ macro_rules! stored {
 }
 
 readable! {
+    MessageExcerpt,
     NotificationOwner,
     NotificationSubscriber,
     TriggerRecipients,

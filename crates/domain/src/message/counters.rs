@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Folder, InboxCounts, Message, MessagePlace, MessageQuery, Progress, Shelf};
+use crate::ids::MessageId;
 use crate::time::Timestamp;
 use crate::vocabulary::Severity;
 
@@ -111,8 +112,7 @@ impl Message {
     #[doc(hidden)]
     pub fn list_place(&self) -> ListPlace {
         let delivered_at = self.delivered_at.last().copied();
-        let at = self.listed_at.or(delivered_at).unwrap_or(self.created_at);
-        ListPlace { at, place: self.id.place() }
+        ListPlace::of(self.id, [self.listed_at, delivered_at], self.created_at)
     }
 
     /// Returns the message as the newest one of a subscriber with these counters, also if the clock
@@ -129,6 +129,12 @@ impl Message {
 }
 
 impl ListPlace {
+    // The place of the message with this id, by the first of `times` that it has.
+    pub(super) fn of(id: MessageId, times: [Option<Timestamp>; 2], created_at: Timestamp) -> Self {
+        let at = times.into_iter().flatten().next().unwrap_or(created_at);
+        Self { at, place: id.place() }
+    }
+
     // The sort time of a message behind this one: that of `sorted`, unless the clock went back.
     fn next(self, sorted: ListPlace) -> Timestamp {
         if sorted > self {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Folder, Message, Progress, Shelf};
+use super::{Folder, MessageFacts, Progress, Shelf};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, at_most_items};
 use crate::ids::TransactionId;
@@ -113,22 +113,26 @@ impl MessageQuery {
 
     /// Returns `true` if `message` meets the conditions.
     #[doc(hidden)]
-    pub fn matches(&self, message: &Message) -> bool {
+    pub fn matches<'m>(&self, message: impl Into<MessageFacts<'m>>) -> bool {
+        self.matches_facts(message.into())
+    }
+
+    fn matches_facts(&self, message: MessageFacts<'_>) -> bool {
         let is = |wanted: Option<bool>, is: bool| wanted.is_none_or(|wanted| wanted == is);
         self.channel.is_none_or(|channel| message.channel == channel)
-            && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == *id)
-            && is(self.read, message.stage.is_read())
-            && is(self.seen, message.stage.is_seen())
-            && is(self.archived, message.stage.is_archived())
-            && is(self.snoozed, message.snoozed_until.is_some())
+            && self.transaction_id.as_ref().is_none_or(|id| message.transaction_id == id)
+            && is(self.read, message.progress.is_read())
+            && is(self.seen, message.progress.is_seen())
+            && is(self.archived, message.is_archived)
+            && is(self.snoozed, message.is_snoozed)
             && (self.tags.is_empty() || self.tags.iter().any(|tag| message.tags.contains(tag)))
             && (self.severity.is_empty() || self.severity.contains(&message.severity))
-            && self.context_keys.matches(&message.context_keys)
+            && self.context_keys.matches(message.context_keys)
             && (self.templates.is_empty() || self.names_workflow_of(message))
     }
 
-    fn names_workflow_of(&self, message: &Message) -> bool {
-        let identifier = message.template_identifier.as_ref();
+    fn names_workflow_of(&self, message: MessageFacts<'_>) -> bool {
+        let identifier = message.template_identifier;
         self.templates.iter().any(|name| {
             identifier.is_some_and(|identifier| identifier.as_str() == name)
                 || Uuid::try_parse(name).is_ok_and(|id| message.workflow_id == Some(id.into()))

@@ -1,6 +1,6 @@
 //! Shelves: the parts in which the messages of a subscriber are listed.
 
-use super::{Edit, MarkAs, Message, Stage};
+use super::{Edit, MarkAs, Message, MessageFacts};
 use crate::vocabulary::Channel;
 
 /// Part of the messages of a subscriber. A message is on one shelf.
@@ -44,6 +44,17 @@ impl Shelf {
         Shelf::Inbox(Folder::Snoozed, Progress::Read),
         Shelf::Archived,
     ];
+
+    /// Returns the shelf of a message.
+    pub fn of(message: MessageFacts<'_>) -> Self {
+        let MessageFacts { channel, progress, is_archived, is_snoozed, .. } = message;
+        match (channel, is_archived, is_snoozed) {
+            (Channel::Email | Channel::Sms | Channel::Chat | Channel::Push, ..) => Shelf::Sent,
+            (Channel::InApp, true, _) => Shelf::Archived,
+            (Channel::InApp, false, false) => Shelf::Inbox(Folder::Open, progress),
+            (Channel::InApp, false, true) => Shelf::Inbox(Folder::Snoozed, progress),
+        }
+    }
 
     /// Returns the stable number of the shelf on disk.
     pub const fn number(self) -> u8 {
@@ -124,18 +135,14 @@ impl Message {
     /// Returns the shelf of the message.
     #[doc(hidden)]
     pub fn shelf(&self) -> Shelf {
-        match (self.channel, self.stage, self.snoozed_until) {
-            (Channel::Email | Channel::Sms | Channel::Chat | Channel::Push, ..) => Shelf::Sent,
-            (Channel::InApp, Stage::Archived { .. }, _) => Shelf::Archived,
-            (Channel::InApp, stage, None) => Shelf::Inbox(Folder::Open, stage.progress()),
-            (Channel::InApp, stage, Some(_)) => Shelf::Inbox(Folder::Snoozed, stage.progress()),
-        }
+        Shelf::of(self.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Stage;
     use crate::time::Timestamp;
 
     const AT: Timestamp = Timestamp::from_millis(1);

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId, TaskId};
-use domain::message::{DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageQuery, Shelf};
+use domain::message::{
+    DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageExcerpt, MessageQuery, Shelf,
+};
 use domain::page::{ListId, ListKind, Page, PageQuery, Total};
 use domain::subscriber::Subscriber;
 use domain::task::Task;
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
-use store::{Bounds, List, Order, ReadRecords, WriteRecords, counters, layout};
+use store::{Bounds, List, Order, ReadRecords, Selection, WriteRecords, counters, layout};
 
 use crate::damage::if_readable;
 use crate::resources::{subscribers, workflows};
@@ -181,14 +183,11 @@ pub(crate) fn page(
     asked.query.check()?;
     let request = asked.query.page.check(list.within(subscriber.id), MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, asked)?;
-    let matches = |message: &Message| selected.rest.matches(message);
-    let is_filtered = selected.rest.is_filtered();
-    let list = selected.list().of_records(is_filtered, &matches);
-    Ok(if is_filtered {
-        view.walk(&list, &request, selected.bounds)?
-    } else {
-        view.page(&list, &request)?
-    })
+    if !selected.rest.is_filtered() {
+        return Ok(view.page(&selected.list, &request)?);
+    }
+    let shows = |message: &MessageExcerpt| selected.rest.matches(message);
+    Ok(view.selected_page(&selected.among(view, &shows), &request)?)
 }
 
 /// The number of messages of a subscriber that match a query.
@@ -201,9 +200,8 @@ pub(crate) fn count(
     asked.query.check()?;
     let request = PageQuery::default().check(list, MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, asked)?;
-    let matches = |message: &Message| selected.rest.matches(message);
-    let list = selected.list().of_records(true, &matches);
-    Ok(view.total(&list, &request, selected.bounds)?)
+    let shows = |message: &MessageExcerpt| selected.rest.matches(message);
+    Ok(view.total(&selected.among(view, &shows), &request)?)
 }
 
 /// A query of messages, with the shelves that it is about.
@@ -230,8 +228,8 @@ impl<'q> Asked<'q> {
 
 // Messages that a query selects.
 struct Selected<'q> {
-    // Lists of shelves, with their lengths.
-    lists: Vec<(layout::MessageList, usize)>,
+    // The messages on its shelves.
+    list: List<'static, Message>,
     rest: &'q MessageQuery,
     bounds: Bounds,
 }
@@ -246,14 +244,20 @@ impl<'q> Selected<'q> {
             total: counters.exactly(shelves, rest),
             at_most: counters.at_most(shelves, rest),
         };
-        let lists = shelves
-            .iter()
-            .map(|shelf| (layout::message_list(environment, owner, *shelf), counters.on(*shelf)));
-        Ok(Self { lists: lists.collect(), rest, bounds })
+        let list = List::of_parts(shelves.iter().map(|shelf| {
+            let len = Some(counters.on(*shelf));
+            (layout::message_list(environment, owner, *shelf), len)
+        }));
+        Ok(Self { list, rest, bounds })
     }
 
-    fn list<'l>(&self) -> List<'l, Message> {
-        List::of_parts(self.lists.iter().map(|(list, len)| (list.clone(), Some(*len))))
+    fn among<'s>(
+        &'s self,
+        view: &dyn View,
+        shows: &'s dyn Fn(&MessageExcerpt) -> bool,
+    ) -> Selection<'s, MessageExcerpt> {
+        let environment = view.environment_id();
+        Selection { list: &self.list, environment, shows, bounds: self.bounds }
     }
 }
 

@@ -12,7 +12,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, IntegrationId, SubscriberId, TransactionId};
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{Counted, DeletedMessage, Message};
+use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt};
 use domain::notification::{
     Notification, NotificationOwner, NotificationSubscriber, Ordinal, Outcomes,
 };
@@ -503,6 +503,19 @@ impl Record for Message {
 
     fn events(before: Option<&Self>, after: Option<&Self>) -> Vec<Event> {
         Event::of_message(before, after).into_iter().collect()
+    }
+}
+
+impl Excerpt for MessageExcerpt {
+    type Of = Message;
+
+    fn key(&self, environment: EnvironmentId) -> Key<Message> {
+        message(environment, self.id.place())
+    }
+
+    fn entry(&self, environment: EnvironmentId) -> Key<Message> {
+        let list = message_list(environment, self.subscriber_id, self.shelf());
+        list.then(self.list_place()).end()
     }
 }
 
