@@ -9,7 +9,7 @@ use domain::page::{Bound, Cursor, Page, PageRequest, Place, Total};
 
 use super::{List, Reader};
 use crate::record::{Batches, Excerpt, Record, Row, follow_excerpts, if_readable};
-use crate::{Error, KeyRange, Order, Prefix, Result, Snapshot};
+use crate::{KeyRange, Order, Prefix, Result, Snapshot};
 
 /// The records of a list that meet a condition. The entries of the list are those of
 /// [`Excerpt::entry`].
@@ -27,7 +27,7 @@ pub struct Selection<'l, E: Excerpt> {
 /// What is known about the records that a selection shows, and how many are looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Number of records that a walk looks at. A page takes three walks at most.
+    /// Number of records that a walk looks at.
     pub scanned: usize,
     /// Number of records that are shown, if it is known.
     pub total: Option<usize>,
@@ -43,37 +43,11 @@ pub(crate) fn page<E: Excerpt>(
     request: &PageRequest,
 ) -> Result<Page<E::Of>> {
     let selected = Selected::of(snapshot, selection, request);
-    let forwards = Order::from(request.direction);
-    let backwards = Order::from(request.direction.reversed());
-    let walk = |bound: Option<&Bound>, order, limit| selected.first(bound, order, limit);
-    let (mut walked, bound) = match &request.place {
-        Place::Start => (walk(None, forwards, request.limit)?, None),
-        Place::After(bound) => (walk(Some(bound), forwards, request.limit)?, Some(bound)),
-        Place::Before(bound) => (walk(Some(bound), backwards, request.limit)?, Some(bound)),
-    };
-    let rest = walked.rest.take();
-    // On its other side, the list goes on behind this place.
-    let behind = walked.found.first().map(|first| Bound::Excluded(selected.cursor(&first.sorted)));
-    let goes_back = |order| match behind.as_ref().or(bound) {
-        Some(bound) => Ok(walk(Some(bound), order, 0)?.rest.and(Some(bound.cursor().clone()))),
-        None => Ok::<_, Error>(None),
-    };
-    let ends = match request.place {
-        Place::Start => (None, rest),
-        Place::After(_) => (goes_back(backwards)?, rest),
-        Place::Before(_) => (rest, goes_back(forwards)?),
-    };
-    if let Place::Before(_) = request.place {
-        walked.found.reverse();
+    match &request.place {
+        Place::Start => selected.behind(None),
+        Place::After(bound) => selected.behind(Some(bound)),
+        Place::Before(bound) => selected.in_front(bound),
     }
-    let total = match (&request.place, &ends.1) {
-        (Place::Start, None) => Total::of(walked.found.len()),
-        _ => total(snapshot, selection, request)?,
-    };
-    let all = walked.found.len();
-    let data: Vec<_> = walked.found.into_iter().filter_map(|found| found.record).collect();
-    let unreadable = all - data.len();
-    Ok(Page::new(data, ends, total).without(unreadable))
 }
 
 /// The number of records that `selection` shows, as far as a walk gets.
@@ -82,16 +56,7 @@ pub(crate) fn total<E: Excerpt>(
     selection: &Selection<'_, E>,
     request: &PageRequest,
 ) -> Result<Total> {
-    if let Some(total) = selection.bounds.total {
-        return Ok(Total::of(total));
-    }
-    let selected = Selected::of(snapshot, selection, request);
-    let mut walk = selected.walk(None, Order::from(request.direction));
-    let mut count = 0;
-    while walk.next()?.is_some() {
-        count += 1;
-    }
-    Ok(if walk.is_whole() { Total::of(count) } else { Total::AtLeast(count) })
+    Selected::of(snapshot, selection, request).total()
 }
 
 impl<E: Excerpt> fmt::Debug for Selection<'_, E> {
@@ -104,6 +69,9 @@ impl<E: Excerpt> fmt::Debug for Selection<'_, E> {
 struct Selected<'s, S: ?Sized, E: Excerpt> {
     reader: Reader<'s, S, E::Of>,
     selection: &'s Selection<'s, E>,
+    // The order of the list, and the opposite one.
+    forwards: Order,
+    backwards: Order,
 }
 
 // A record that a selection shows.
@@ -113,52 +81,145 @@ struct Found<R> {
     record: Option<R>,
 }
 
-// Records that a walk has found, and the place behind which there may be more.
-struct Walked<R> {
-    found: Vec<Found<R>>,
-    rest: Option<Cursor>,
+// What a selection shows between the start of the list and the item of a cursor.
+struct Earlier {
+    // Number of records, and of those that have the place of the cursor.
+    count: usize,
+    at_cursor: usize,
+    // Number of entries that were looked at.
+    looked: usize,
+    // `true` if nothing else is there.
+    is_all: bool,
+    // Number that the other records of the selection do not exceed.
+    hidden: usize,
 }
 
 impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
     fn of(snapshot: &'s S, selection: &'s Selection<'s, E>, request: &'s PageRequest) -> Self {
-        Self { reader: Reader { snapshot, list: selection.list, request }, selection }
+        let reader = Reader { snapshot, list: selection.list, request };
+        let forwards = Order::from(request.direction);
+        let backwards = Order::from(request.direction.reversed());
+        Self { reader, selection, forwards, backwards }
     }
 
     fn cursor(&self, sorted: &[u8]) -> Cursor {
         Cursor::at(self.reader.request.list, self.reader.request.order_by, sorted)
     }
 
-    // The first `limit` records on the far side of `bound`, as seen in `order`.
-    fn first(&self, bound: Option<&Bound>, order: Order, limit: usize) -> Result<Walked<E::Of>> {
-        let mut walk = self.walk(bound, order);
-        walk.wanted = limit;
-        let mut found = Vec::new();
-        while let Some(next) = walk.next()? {
-            if found.len() == limit {
-                let last = found.last().unwrap_or(&next);
-                let rest = Some(self.cursor(&last.sorted));
-                return Ok(Walked { found, rest });
+    // The first page, or the one behind `bound`. What is in front of it is looked at from the start
+    // of the list, so that the totals of all pages count what is there.
+    fn behind(&self, bound: Option<&Bound>) -> Result<Page<E::Of>> {
+        let Bounds { total, at_most, .. } = self.selection.bounds;
+        let earlier = match bound {
+            Some(bound) => self.earlier(bound)?,
+            None => Earlier { count: 0, at_cursor: 0, looked: 0, is_all: true, hidden: at_most },
+        };
+        let mut walk = self.walk((bound, self.forwards), self.forwards);
+        walk.hidden = earlier.hidden;
+        let (found, next) = walk.take(self.reader.request.limit)?;
+        let has_previous =
+            earlier.count > 0 || !earlier.is_all || earlier.at_cursor > 0 && !found.is_empty();
+        let first = found.first().map(|first| self.cursor(&first.sorted));
+        let previous = first.or_else(|| bound.map(|bound| bound.cursor().clone()));
+        let ends = (previous.filter(|_| has_previous), next);
+        let total = match total {
+            Some(total) => Total::of(total),
+            None => {
+                walk.left = walk.left.saturating_sub(earlier.looked);
+                walk.count()?;
+                let count = earlier.count + earlier.at_cursor + walk.shown;
+                total_of(count, earlier.is_all && walk.is_over())
             }
-            found.push(next);
-        }
-        Ok(Walked { found, rest: walk.rest() })
+        };
+        Ok(page_of(found, ends, total))
     }
 
-    // A walk over what is on the far side of `bound`, as seen in `order`.
-    fn walk<'w>(&'w self, bound: Option<&Bound>, order: Order) -> Walk<'w, 's, S, E> {
-        let Bounds { scanned, at_most, .. } = self.selection.bounds;
-        let range = |part: &Prefix<E::Of>| part.beyond(bound, order);
+    // The page in front of `bound`.
+    fn in_front(&self, bound: &Bound) -> Result<Page<E::Of>> {
+        let mut walk = self.walk((Some(bound), self.backwards), self.backwards);
+        let (mut found, previous) = walk.take(self.reader.request.limit)?;
+        let last = found.first().map(|last| Bound::Excluded(self.cursor(&last.sorted)));
+        let end = last.as_ref().unwrap_or(bound);
+        let mut walk = self.walk((Some(end), self.forwards), self.forwards);
+        let has_next = walk.next()?.is_some() || !walk.is_over();
+        found.reverse();
+        let ends = (previous, has_next.then(|| end.cursor().clone()));
+        Ok(page_of(found, ends, self.total()?))
+    }
+
+    // What is on the near side of `bound`. If the total is known, the walk ends at the first record.
+    fn earlier(&self, bound: &Bound) -> Result<Earlier> {
+        let near = match bound {
+            Bound::Included(cursor) => Bound::Excluded(cursor.clone()),
+            Bound::Excluded(cursor) => Bound::Included(cursor.clone()),
+        };
+        let is_known = self.selection.bounds.total.is_some();
+        let order = if is_known { self.backwards } else { self.forwards };
+        let mut walk = self.walk((Some(&near), self.backwards), order);
+        walk.hidden = self.selection.bounds.at_most;
+        let (mut count, mut at_cursor) = (0, 0);
+        while let Some(found) = walk.next()? {
+            if found.sorted == bound.cursor().key() {
+                at_cursor += 1;
+            } else {
+                count += 1;
+                if is_known {
+                    break;
+                }
+            }
+        }
+        let Walk { looked, hidden, .. } = walk;
+        Ok(Earlier { count, at_cursor, looked, is_all: walk.is_over(), hidden })
+    }
+
+    fn total(&self) -> Result<Total> {
+        let Bounds { total, at_most, .. } = self.selection.bounds;
+        if let Some(total) = total {
+            return Ok(Total::of(total));
+        }
+        let mut walk = self.walk((None, self.forwards), self.forwards);
+        walk.hidden = at_most;
+        walk.count()?;
+        Ok(total_of(walk.shown, walk.is_over()))
+    }
+
+    // A walk in `order` over what is on the far side of `bound`, as seen in `side`.
+    fn walk<'w>(
+        &'w self,
+        (bound, side): (Option<&Bound>, Order),
+        order: Order,
+    ) -> Walk<'w, 's, S, E> {
+        let range = |part: &Prefix<E::Of>| part.beyond(bound, side);
         Walk {
             selected: self,
             entries: Merged::new(&self.reader, range, order),
             found: VecDeque::new(),
             last: Vec::new(),
-            left: scanned,
-            hidden: if bound.is_none() { at_most } else { usize::MAX },
+            left: self.selection.bounds.scanned,
+            looked: 0,
+            shown: 0,
+            hidden: usize::MAX,
             wanted: 0,
             size: FEW,
+            is_at_end: false,
         }
     }
+}
+
+fn total_of(count: usize, is_exact: bool) -> Total {
+    if is_exact { Total::of(count) } else { Total::AtLeast(count) }
+}
+
+// The page of `found`, without the records that cannot be read.
+fn page_of<R>(
+    found: Vec<Found<R>>,
+    ends: (Option<Cursor>, Option<Cursor>),
+    total: Total,
+) -> Page<R> {
+    let all = found.len();
+    let data: Vec<R> = found.into_iter().filter_map(|found| found.record).collect();
+    let unreadable = all - data.len();
+    Page::new(data, ends, total).without(unreadable)
 }
 
 // Number of entries of which the records are read at first, and at most, at a time.
@@ -171,49 +232,73 @@ struct Walk<'w, 's, S: ?Sized, E: Excerpt> {
     entries: Merged<'w, S, E::Of>,
     // What was found ahead.
     found: VecDeque<Found<E::Of>>,
-    // Place of the last entry that it has looked at.
+    // Place of the last entry that was looked at.
     last: Vec<u8>,
-    // Number of entries that it may still look at.
+    // Number of entries that it may still look at, and of those that it has looked at.
     left: usize,
+    looked: usize,
+    // Number of records that it has found.
+    shown: usize,
     // Number that the records which were not found yet do not exceed.
     hidden: usize,
     // Number of the next records that are asked for.
     wanted: usize,
     // Number of entries that it looks at next.
     size: usize,
+    is_at_end: bool,
 }
 
 impl<S: Snapshot + ?Sized, E: Excerpt> Walk<'_, '_, S, E> {
     // The next record that the selection shows.
     fn next(&mut self) -> Result<Option<Found<E::Of>>> {
-        while self.found.is_empty() && self.hidden > 0 && self.left > 0 {
+        while self.found.is_empty() && !self.is_over() && self.left > 0 {
             let entries = self.entries.next(self.left.min(self.size))?;
             let Some(last) = entries.last() else {
-                self.hidden = 0;
+                self.is_at_end = true;
                 break;
             };
             self.last = last.sorted().to_vec();
             self.left -= entries.len();
+            self.looked += entries.len();
             self.size = MANY.min(2 * self.size);
             self.look(&entries)?;
         }
-        Ok(self.found.pop_front())
+        let next = self.found.pop_front();
+        self.shown += usize::from(next.is_some());
+        Ok(next)
     }
 
-    // Returns `true` if there is nothing behind the last entry that was looked at.
-    fn is_whole(&self) -> bool {
-        self.hidden == 0
+    // The next `limit` records, and the last place of them if there may be more.
+    fn take(&mut self, limit: usize) -> Result<(Vec<Found<E::Of>>, Option<Cursor>)> {
+        self.wanted = limit;
+        let mut found = Vec::with_capacity(limit);
+        while let Some(next) = self.next()? {
+            if found.len() == limit {
+                let last = found.last().unwrap_or(&next);
+                let rest = self.selected.cursor(&last.sorted);
+                return Ok((found, Some(rest)));
+            }
+            found.push(next);
+        }
+        let rest = (!self.is_over()).then(|| self.selected.cursor(&self.last));
+        Ok((found, rest))
     }
 
-    // The last place that was looked at, if there may be more behind it.
-    fn rest(&self) -> Option<Cursor> {
-        (!self.is_whole()).then(|| self.selected.cursor(&self.last))
+    // Finds all the other records.
+    fn count(&mut self) -> Result<()> {
+        while self.next()?.is_some() {}
+        Ok(())
+    }
+
+    // Returns `true` if nothing is behind the last entry that was looked at.
+    fn is_over(&self) -> bool {
+        self.is_at_end || self.hidden == 0
     }
 
     // Looks at the records of `entries`. One that cannot be read has its place in the list, since
     // nobody knows whether the condition lets it through.
     fn look(&mut self, entries: &[Entry]) -> Result<()> {
-        let Selected { reader, selection } = self.selected;
+        let Selected { reader, selection, .. } = self.selected;
         let codec = reader.snapshot.codec();
         let place = (selection.environment, selection.list.table);
         let rows = entries.iter().map(|entry| &entry.row);
