@@ -314,3 +314,6 @@ impl<R> std::fmt::Debug for Shown<'_, R> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

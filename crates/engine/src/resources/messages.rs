@@ -241,6 +241,7 @@ impl<'q> Selected<'q> {
         let Asked { shelves, rest, .. } = asked;
         let bounds = Bounds {
             scanned: MessageQuery::MAX_SCANNED,
+            beyond: MessageQuery::MAX_BEYOND,
             total: counters.exactly(shelves, rest),
             at_most: counters.at_most(shelves, rest),
         };

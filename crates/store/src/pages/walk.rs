@@ -29,6 +29,9 @@ pub struct Selection<'l, E: Excerpt> {
 pub struct Bounds {
     /// Number of records that a walk looks at.
     pub scanned: usize,
+    /// Number of records that are looked at beyond a page, for its total and for the cursor on its
+    /// other side.
+    pub beyond: usize,
     /// Number of records that are shown, if it is known.
     pub total: Option<usize>,
     /// Number that the shown records do not exceed.
@@ -56,7 +59,7 @@ pub(crate) fn total<E: Excerpt>(
     selection: &Selection<'_, E>,
     request: &PageRequest,
 ) -> Result<Total> {
-    Selected::of(snapshot, selection, request).total()
+    Selected::of(snapshot, selection, request).total(selection.bounds.scanned)
 }
 
 impl<E: Excerpt> fmt::Debug for Selection<'_, E> {
@@ -109,7 +112,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
     // The first page, or the one behind `bound`. What is in front of it is looked at from the start
     // of the list, so that the totals of all pages count what is there.
     fn behind(&self, bound: Option<&Bound>) -> Result<Page<E::Of>> {
-        let Bounds { total, at_most, .. } = self.selection.bounds;
+        let Bounds { beyond, total, at_most, .. } = self.selection.bounds;
         let earlier = match bound {
             Some(bound) => self.earlier(bound)?,
             None => Earlier { count: 0, at_cursor: 0, looked: 0, is_all: true, hidden: at_most },
@@ -125,7 +128,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let total = match total {
             Some(total) => Total::of(total),
             None => {
-                walk.left = walk.left.saturating_sub(earlier.looked);
+                walk.left = beyond.saturating_sub(earlier.looked + walk.looked);
                 walk.count()?;
                 let count = earlier.count + earlier.at_cursor + walk.shown;
                 total_of(count, earlier.is_all && walk.is_over())
@@ -141,10 +144,11 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let last = found.first().map(|last| Bound::Excluded(self.cursor(&last.sorted)));
         let end = last.as_ref().unwrap_or(bound);
         let mut walk = self.walk((Some(end), self.forwards), self.forwards);
+        walk.left = self.selection.bounds.beyond;
         let has_next = walk.next()?.is_some() || !walk.is_over();
         found.reverse();
         let ends = (previous, has_next.then(|| end.cursor().clone()));
-        Ok(page_of(found, ends, self.total()?))
+        Ok(page_of(found, ends, self.total(self.selection.bounds.beyond)?))
     }
 
     // What is on the near side of `bound`. If the total is known, the walk ends at the first record.
@@ -156,6 +160,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let is_known = self.selection.bounds.total.is_some();
         let order = if is_known { self.backwards } else { self.forwards };
         let mut walk = self.walk((Some(&near), self.backwards), order);
+        walk.left = self.selection.bounds.beyond;
         walk.hidden = self.selection.bounds.at_most;
         let (mut count, mut at_cursor) = (0, 0);
         while let Some(found) = walk.next()? {
@@ -172,13 +177,14 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         Ok(Earlier { count, at_cursor, looked, is_all: walk.is_over(), hidden })
     }
 
-    fn total(&self) -> Result<Total> {
+    // The number of records among the first `scanned` entries.
+    fn total(&self, scanned: usize) -> Result<Total> {
         let Bounds { total, at_most, .. } = self.selection.bounds;
         if let Some(total) = total {
             return Ok(Total::of(total));
         }
         let mut walk = self.walk((None, self.forwards), self.forwards);
-        walk.hidden = at_most;
+        (walk.left, walk.hidden) = (scanned, at_most);
         walk.count()?;
         Ok(total_of(walk.shown, walk.is_over()))
     }
