@@ -25,6 +25,10 @@ pub(crate) enum Step<S, T> {
     Done(T),
 }
 
+/// Function that is called between two transactions: it returns the state from which the operation
+/// goes on.
+pub(crate) type Between<'f, S> = &'f mut dyn FnMut(S) -> Result<S>;
+
 /// A call of an operation, with the key that its caller gave it.
 pub(crate) struct Call<'s> {
     scope: &'s Scope,
@@ -58,8 +62,8 @@ impl Scope {
         arguments: impl Serialize,
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        let told: &mut dyn FnMut(&()) = &mut |()| {};
-        self.write_steps_at(now, (operation, arguments), ((), told), |tx, ()| {
+        let between: Between<'_, ()> = &mut Ok;
+        self.write_steps_at(now, (operation, arguments), ((), between), |tx, ()| {
             body(tx).map(Step::Done)
         })
     }
@@ -73,15 +77,15 @@ impl Scope {
         start: S,
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
-        self.write_in_told_steps(operation, arguments, (start, &mut |_| {}), body)
+        self.write_in_steps_with(operation, arguments, (start, &mut Ok), body)
     }
 
-    /// The same with a function that is called between two transactions, with the state there.
-    pub(crate) fn write_in_told_steps<S, T: Serialize + DeserializeOwned>(
+    /// The same with a function that is called between two transactions.
+    pub(crate) fn write_in_steps_with<S, T: Serialize + DeserializeOwned>(
         &self,
         operation: &'static str,
         arguments: impl Serialize,
-        start: (S, &mut dyn FnMut(&S)),
+        start: (S, Between<'_, S>),
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
         self.operation(operation, || {
@@ -115,16 +119,13 @@ impl Scope {
         &self,
         now: Timestamp,
         (operation, arguments): (&'static str, impl Serialize),
-        (mut state, told): (S, &mut dyn FnMut(&S)),
+        (mut state, between): (S, Between<'_, S>),
         mut body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
         loop {
             match self.write_step(call.as_ref(), now, |tx| body(tx, &state))? {
-                Step::More(next) => {
-                    told(&next);
-                    state = next;
-                }
+                Step::More(next) => state = between(next)?,
                 Step::Done(answer) => return Ok(answer),
             }
         }

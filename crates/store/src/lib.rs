@@ -82,7 +82,7 @@ pub use self::{
     leads::{Entry, Lead, dependents, leads},
     once::Once,
     pages::{Bounds, List, Selection},
-    record::{Entries, Excerpt, Record, if_readable},
+    record::{Entries, Excerpt, Record, excerpts, if_readable},
     records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,
     witness::Witness,

@@ -13,7 +13,7 @@ use crate::addresses::Address;
 use crate::key::{Bytes, Open, TableOf};
 use crate::outcomes::Listed;
 use crate::stored::{Readable, Stored};
-use crate::{Error, Key, KeyRange, Order, Prefix, Result, Snapshot, Table, range};
+use crate::{Error, Key, KeyRange, Order, Prefix, Range, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
 pub trait Record: Stored + PartialEq {
@@ -245,6 +245,28 @@ pub(crate) fn follow_excerpts<'r, E: Excerpt>(
             None => visit(Err(dangling(table)), &[]),
         }
     })
+}
+
+/// Returns the first `limit` entries of an index of an environment within `range`: the key of each,
+/// and the excerpt of its record. The excerpt is `None` if it cannot be read, or if there is none.
+///
+/// # Errors
+///
+/// The backend's, and [`Error::Corrupt`] if the index is out of order.
+pub fn excerpts<E: Excerpt>(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    range: &Range<E::Of>,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, Option<E>)>> {
+    let (table, bytes) = (range.table(), range.bytes().clone());
+    let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(limit)?;
+    let rows = rows.unwrap_or_default();
+    let mut found = Vec::with_capacity(rows.len());
+    follow_excerpts(snapshot, (environment, table), rows.iter(), &mut |excerpt, _| {
+        found.push(if_readable(excerpt));
+    })?;
+    rows.into_iter().zip(found).map(|(row, excerpt)| Ok((row.key, excerpt?))).collect()
 }
 
 impl Row {

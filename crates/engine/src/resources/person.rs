@@ -118,8 +118,11 @@ pub(super) fn erase(
     progress: &mut dyn FnMut(Erasure),
 ) -> Result<Erasure> {
     let start = begun(scope, id)?;
-    let mut told = |at: &Erasing| progress(at.erased);
-    scope.write_in_told_steps("subscribers.erase", id, (start, &mut told), |tx, before| {
+    let mut told = |at: Erasing| {
+        progress(at.erased);
+        Ok(at)
+    };
+    scope.write_in_steps_with("subscribers.erase", id, (start, &mut told), |tx, before| {
         let person = Arc::clone(&before.person);
         let found = subscribers::find(tx, id)?;
         let subscriber = found.filter(|found| person.own.contains(&found.id));

@@ -1,6 +1,9 @@
 //! Changing every message in an inbox, or those that match a query, in steps.
 
-use domain::message::{Edit, ListPlace, MarkAs, Message, MessageQuery, Shelf};
+use std::collections::VecDeque;
+
+use domain::ids::MessageId;
+use domain::message::{Edit, ListPlace, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use serde::Serialize;
@@ -8,9 +11,10 @@ use store::{Entry, Order, ReadRecords, layout};
 
 use super::Inbox;
 use crate::Result;
+use crate::damage::if_readable;
 use crate::idempotency::Step;
 use crate::resources::{messages, subscribers};
-use crate::tx::{CONTENT, Tx, View};
+use crate::tx::{CONTENT, Reading, Tx, View};
 
 // Number of messages that one transaction looks at, so that it holds the writer for a few
 // milliseconds.
@@ -18,6 +22,9 @@ const AT_A_TIME: usize = 250;
 
 // Number of messages that are read together, since their size is not known before.
 const FEW: usize = 16;
+
+// Number of messages of which excerpts are read together.
+const MANY: usize = 256;
 
 // Change of many messages.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -29,8 +36,13 @@ enum Change {
 
 // Change of the messages on several shelves, one shelf after the other. A changed message stays in
 // its place, or moves to a shelf that is not one of them.
+//
+// The first transaction looks at messages itself. If it does not get to the end of them, and there are
+// conditions that the shelves do not imply, the others change what was found between them.
 #[derive(Clone)]
 struct Run {
+    // All shelves, and those that were not looked at to the end.
+    all: Vec<Shelf>,
     shelves: Vec<Shelf>,
     filter: MessageQuery,
     change: Change,
@@ -39,6 +51,8 @@ struct Run {
     behind: Vec<u8>,
     // The newest message at the start. Messages that arrive later stay as they are.
     through: Option<ListPlace>,
+    // Messages that were found between two transactions.
+    found: Option<VecDeque<MessageId>>,
 }
 
 /// Many messages: more than 250, or more than 4 MiB, take several transactions. Messages that arrive
@@ -157,7 +171,13 @@ impl Inbox<'_> {
     ) -> Result<usize> {
         let arguments = (&self.subscriber, query, change);
         let run = Run::new(query, change);
-        self.scope.write_in_steps(operation, arguments, run, |tx, run| {
+        let mut search = |run: Run| {
+            self.scope.view(|view| match subscribers::find(view, &self.subscriber)? {
+                Some(subscriber) => run.clone().searched(view, &subscriber),
+                None => Ok(run.clone()),
+            })
+        };
+        self.scope.write_in_steps_with(operation, arguments, (run, &mut search), |tx, run| {
             query.check_unpaged()?;
             if let Change::Edit(Edit::Snooze(until)) = change {
                 Message::check_snooze(until, tx.now())?;
@@ -176,11 +196,76 @@ impl Run {
             let moves = matches!(edit, Edit::Snooze(_));
             shelves.retain(|shelf| moves || shelf.is_changed_by(edit));
         }
-        Self { shelves, filter, change, changed: 0, behind: Vec::new(), through: None }
+        let (all, behind) = (shelves.clone(), Vec::new());
+        Self { all, shelves, filter, change, changed: 0, behind, through: None, found: None }
+    }
+
+    // Finds as many messages as one transaction changes.
+    fn searched(mut self, view: &Reading<'_>, subscriber: &Subscriber) -> Result<Self> {
+        let (Some(through), true) = (self.through, self.filter.is_filtered()) else {
+            return Ok(self);
+        };
+        let mut found = self.found.take().unwrap_or_default();
+        let environment = subscriber.environment_id;
+        while found.len() < AT_A_TIME
+            && let Some(shelf) = self.shelves.first()
+        {
+            let list = layout::message_list(environment, subscriber.id, *shelf);
+            let range = layout::messages_through(&list, through).resumed(&self.behind);
+            let entries = store::excerpts::<MessageExcerpt>(view, environment, &range, MANY)?;
+            let is_end = entries.len() < MANY;
+            if let Some((last, _)) = entries.last() {
+                self.behind.clone_from(last);
+            }
+            let excerpts = entries.into_iter().filter_map(|(_, excerpt)| excerpt);
+            let matching = excerpts.filter(|excerpt| self.filter.matches(excerpt));
+            found.extend(matching.map(|excerpt| excerpt.id));
+            if is_end {
+                self.shelves.remove(0);
+                self.behind.clear();
+            }
+        }
+        self.found = Some(found);
+        Ok(self)
+    }
+
+    // Changes messages that were found, and are still what they were. Others may have changed them
+    // since.
+    fn change_found(
+        mut self,
+        tx: &mut Tx<'_>,
+        subscriber: &Subscriber,
+        mut found: VecDeque<MessageId>,
+    ) -> Result<Step<Self, usize>> {
+        let (mut seen, mut size) = (0, 0);
+        while seen < AT_A_TIME && size < CONTENT && !found.is_empty() {
+            let ids: Vec<_> = found.drain(..found.len().min(FEW)).collect();
+            seen += ids.len();
+            let mut messages = Vec::with_capacity(ids.len());
+            for id in ids {
+                let message = if_readable(messages::find(&*tx, subscriber, id))?.flatten();
+                messages.extend(message.filter(|message| self.is_about(message)));
+            }
+            size += messages.iter().map(Message::size).sum::<usize>();
+            self.change(tx, subscriber, messages)?;
+        }
+        if found.is_empty() && self.shelves.is_empty() {
+            return Ok(Step::Done(self.changed));
+        }
+        self.found = Some(found);
+        Ok(Step::More(self))
+    }
+
+    // Returns `true` if the message is on one of the shelves, and has not arrived since the start.
+    fn is_about(&self, message: &Message) -> bool {
+        self.all.contains(&message.shelf()) && Some(message.list_place()) <= self.through
     }
 
     // Changes as many messages as one transaction looks at.
     fn next(mut self, tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<Step<Self, usize>> {
+        if let Some(found) = self.found.take() {
+            return self.change_found(tx, subscriber, found);
+        }
         let list = |shelf| layout::message_list(subscriber.environment_id, subscriber.id, shelf);
         let newest =
             self.through.map_or_else(|| newest(tx, &self.shelves, list), |at| Ok(Some(at)));
