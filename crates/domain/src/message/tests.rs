@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::contact::Email;
 use crate::content::{CtaData, CtaType};
+use crate::ids::WorkflowId;
 use crate::sample;
+use crate::vocabulary::Severity;
 
 /// One row per mark: the stage after Unseen, Seen and Read.
 #[test]
@@ -150,6 +152,41 @@ fn an_address_is_written_to_its_field() {
         expected[field] = value;
         let addressed = message(Channel::Sms).addressed("outbox", &address);
         assert_eq!(serde_json::to_value(addressed).unwrap(), expected);
+    }
+}
+
+/// An excerpt is on the shelf and in the place of its message, and queries select both or none.
+#[test]
+fn an_excerpt_is_found_as_its_message_is() {
+    let (tags, severity) = (vec!["a".to_owned()], Severity::High);
+    let queries = [
+        json!({ "channel": "email" }),
+        json!({ "transactionId": "txn" }),
+        json!({ "read": true }),
+        json!({ "seen": true }),
+        json!({ "archived": true }),
+        json!({ "snoozed": true }),
+        json!({ "tags": "a" }),
+        json!({ "severity": "high" }),
+        json!({ "contextKeys": ["tenant:acme"] }),
+        json!({ "contextKeys": [] }),
+        json!({ "templates": "order-shipped" }),
+        json!({ "templates": sample::id::<WorkflowId>(3) }),
+    ];
+    for before in states() {
+        let with_tags = Message { tags: tags.clone(), severity, ..before.clone() };
+        let woken = before.woken(sample::at(7));
+        let put_back = Message { listed_at: Some(sample::at(8)), ..woken.clone() };
+        for message in [before, with_tags, woken, put_back] {
+            let json = serde_json::to_value(&message).unwrap();
+            let excerpt: MessageExcerpt = serde_json::from_value(json).unwrap();
+            assert_eq!(excerpt.shelf(), message.shelf(), "{message:?}");
+            assert_eq!(excerpt.list_place(), message.list_place(), "{message:?}");
+            for query in &queries {
+                let asked: MessageQuery = serde_json::from_value(query.clone()).unwrap();
+                assert_eq!(asked.matches(&excerpt), asked.matches(&message), "{query}");
+            }
+        }
     }
 }
 
@@ -303,6 +340,53 @@ proptest! {
             MarkAs::Seen => prop_assert!(once.is_seen() && once.is_read() == stage.is_read()),
             MarkAs::Unread => prop_assert!(once.is_seen() && !once.is_read()),
             MarkAs::Unseen => prop_assert!(!once.is_seen() && !once.is_read()),
+        }
+    }
+
+    /// A message is read as its stage and its status are, whatever their fields have.
+    #[test]
+    fn a_message_is_read_as_its_parts_are(
+        fields in prop::collection::btree_map(
+            proptest::sample::select(vec![
+                "read", "seen", "lastSeenDate", "lastReadDate", "archivedAt", "status", "errorId",
+                "errorText",
+            ]),
+            prop_oneof![
+                3 => any::<bool>().prop_map(Value::from),
+                1 => Just(Value::Null),
+                1 => Just(json!({ "a": [7] })),
+                3 => Just(json!("1970-01-01T00:00:00.007Z")),
+                4 => proptest::sample::select(vec!["sent", "error", "warning"]).prop_map(Value::from),
+            ],
+            0..8,
+        ),
+        is_seen: bool,
+    ) {
+        let mut parts = json!({ "read": false, "seen": is_seen, "status": "sent" });
+        if is_seen {
+            parts["lastSeenDate"] = json!("1970-01-01T00:00:00.007Z");
+        }
+        let mut json = serde_json::to_value(message(Channel::Sms)).unwrap();
+        for field in ["read", "seen", "status"] {
+            json.as_object_mut().unwrap().remove(field);
+        }
+        let changed = parts.as_object_mut().unwrap();
+        changed.extend(fields.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        json.as_object_mut().unwrap().extend(changed.clone());
+        let stage = serde_json::from_value::<Stage>(parts.clone());
+        let status = serde_json::from_value::<MessageStatus>(parts);
+        match (serde_json::from_value::<Message>(json), stage, status) {
+            (Ok(message), Ok(stage), Ok(status)) => {
+                prop_assert_eq!((message.stage, message.status), (stage, status));
+            }
+            (Err(error), stage, status) => {
+                let reasons = [stage.err(), status.err()].map(|one| one.map(|one| one.to_string()));
+                prop_assert!(reasons.iter().any(Option::is_some), "{error}");
+                let is_one_of_them = reasons.contains(&Some(error.to_string()));
+                let is_of_type = error.to_string().starts_with("invalid type");
+                prop_assert!(is_one_of_them || is_of_type, "{error} is none of {reasons:?}");
+            }
+            (read, stage, status) => panic!("{read:?}, with {stage:?} and {status:?}"),
         }
     }
 
