@@ -453,6 +453,52 @@ fn a_large_inbox_is_marked_in_steps() {
     });
 }
 
+/// Whatever the conditions, exactly the messages that match are changed, also if they are few among
+/// many, and if the call was interrupted.
+#[test]
+fn a_large_inbox_is_changed_by_a_query_in_steps() {
+    on_both(|world| {
+        let workflows = ["often", "often", "half", "half", "half"];
+        for name in ["often", "half", "rare", "never"] {
+            world.workflow(with(workflow_of(name, &[in_app()]), json!({ "tags": [name] })));
+        }
+        let event = |number: usize| {
+            let name = if number % 100 == 99 { "rare" } else { workflows[number % 5] };
+            parsed(json!({ "name": name, "to": "ada" }))
+        };
+        for hundred in 0..10 {
+            let events: Vec<_> = (0..100).map(|number| event(hundred * 100 + number)).collect();
+            world.env.events().trigger_bulk(&events).unwrap();
+        }
+        let inbox = world.env.inbox("ada").unwrap();
+        let of = |tag: &str| MessageQuery::default().tags([tag]);
+        let unread =
+            || ["often", "half", "rare"].map(|tag| inbox.counts_of_tag(tag).unwrap().unread);
+        assert_eq!(unread(), [400, 590, 10]);
+        assert_eq!(inbox.mark_matching(&of("never"), MarkAs::Read).unwrap(), 0);
+        assert_eq!(inbox.mark_matching(&of("rare"), MarkAs::Read).unwrap(), 10);
+        assert_eq!(unread(), [400, 590, 0]);
+        for transactions in [1, 2] {
+            let marked = || inbox.mark_matching(&of("half"), MarkAs::Read);
+            world.interrupted(transactions, marked).unwrap_err();
+            let left = unread()[1];
+            assert!(unread() == [400, left, 0] && (1..590).contains(&left), "{left}");
+            assert_eq!(inbox.mark_matching(&of("half"), MarkAs::Read).unwrap(), left);
+            assert_eq!(unread(), [400, 0, 0]);
+            assert_eq!(inbox.mark_matching(&of("half"), MarkAs::Unseen).unwrap(), 590);
+        }
+        let later = world.clock.now().after(Duration::from_secs(60));
+        assert_eq!(inbox.snooze_matching(&of("rare"), later).unwrap(), 10);
+        assert_eq!(inbox.archive_matching(&of("often")).unwrap(), 400);
+        assert_eq!(inbox.delete_matching(&of("half")).unwrap(), 590);
+        let shown = |query: &MessageQuery| inbox.count(query).unwrap();
+        assert_eq!(shown(&MessageQuery::default()), Total::Exactly(0));
+        assert_eq!(shown(&MessageQuery::default().snoozed()), Total::Exactly(10));
+        assert_eq!(shown(&MessageQuery::default().archived()), Total::Exactly(400));
+        check_indexes(&world.store);
+    });
+}
+
 /// An inbox has in-app messages, whatever its subscriber has on other channels.
 #[test]
 fn a_query_for_another_channel_matches_nothing_in_an_inbox() {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::memory::MemoryStore;
-use crate::{ReadRecords, Transaction, WriteRecords, layout, read, write};
+use crate::{ReadRecords, WriteRecords, layout, read, write};
 
 fn own() -> (EnvironmentId, InternalSubscriberId) {
     (Uuid::from_u128(1).into(), Uuid::from_u128(2).into())
