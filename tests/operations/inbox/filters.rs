@@ -112,7 +112,7 @@ fn what_waits_is_counted_by_tag_and_by_severity() {
     });
 }
 
-/// A page looks at 3,000 messages, and the next one goes on behind them.
+/// A page looks at 2,000 messages, and the next one goes on behind them.
 #[test]
 fn a_page_of_few_among_many_has_an_end() {
     const HUNDREDS: usize = MessageQuery::MAX_SCANNED / 100 + 1;

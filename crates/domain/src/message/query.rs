@@ -19,7 +19,7 @@ use crate::vocabulary::{Channel, Severity};
 /// messages are of the channel `in_app`, so a query for another channel matches none.
 ///
 /// Conditions on the channel, on `read`, `seen`, `archived` and `snoozed` cost nothing. The other
-/// ones are checked message by message: a page looks at 3,000 messages at most. It may therefore
+/// ones are checked message by message: a page looks at 2,000 messages at most. It may therefore
 /// have fewer messages than its limit, or none, and yet a cursor behind it. For its total, it looks at
 /// the first 1,000 of the list as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl MessageQuery {
     /// Maximum number of values in each list of a query.
     pub const MAX_VALUES: usize = 100;
     /// Maximum number of messages that a page looks at.
-    pub const MAX_SCANNED: usize = 3_000;
+    pub const MAX_SCANNED: usize = 2_000;
     /// Maximum number of messages that a page looks at for its total.
     #[doc(hidden)]
     pub const MAX_BEYOND: usize = 1_000;

@@ -84,6 +84,12 @@ struct Found<R> {
     record: Option<R>,
 }
 
+// Records that a walk has found, and the place behind which there may be more.
+struct Taken<R> {
+    found: Vec<Found<R>>,
+    rest: Option<Cursor>,
+}
+
 // What a selection shows between the start of the list and the item of a cursor.
 struct Earlier {
     // Number of records, and of those that have the place of the cursor.
@@ -119,20 +125,19 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         };
         let mut walk = self.walk((bound, self.forwards), self.forwards);
         walk.hidden = earlier.hidden;
-        let (found, next) = walk.take(self.reader.request.limit)?;
+        let Taken { found, rest: next } = walk.take(self.reader.request.limit)?;
         let has_previous =
             earlier.count > 0 || !earlier.is_all || earlier.at_cursor > 0 && !found.is_empty();
         let first = found.first().map(|first| self.cursor(&first.sorted));
         let previous = first.or_else(|| bound.map(|bound| bound.cursor().clone()));
         let ends = (previous.filter(|_| has_previous), next);
-        let total = match total {
-            Some(total) => Total::of(total),
-            None => {
-                walk.left = beyond.saturating_sub(earlier.looked + walk.looked);
-                walk.count()?;
-                let count = earlier.count + earlier.at_cursor + walk.shown;
-                total_of(count, earlier.is_all && walk.is_over())
-            }
+        let total = if let Some(total) = total {
+            Total::of(total)
+        } else {
+            walk.left = beyond.saturating_sub(earlier.looked + walk.looked);
+            walk.count()?;
+            let count = earlier.count + earlier.at_cursor + walk.shown;
+            total_of(count, earlier.is_all && walk.is_over())
         };
         Ok(page_of(found, ends, total))
     }
@@ -140,7 +145,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
     // The page in front of `bound`.
     fn in_front(&self, bound: &Bound) -> Result<Page<E::Of>> {
         let mut walk = self.walk((Some(bound), self.backwards), self.backwards);
-        let (mut found, previous) = walk.take(self.reader.request.limit)?;
+        let Taken { mut found, rest: previous } = walk.take(self.reader.request.limit)?;
         let last = found.first().map(|last| Bound::Excluded(self.cursor(&last.sorted)));
         let end = last.as_ref().unwrap_or(bound);
         let mut walk = self.walk((Some(end), self.forwards), self.forwards);
@@ -274,20 +279,20 @@ impl<S: Snapshot + ?Sized, E: Excerpt> Walk<'_, '_, S, E> {
         Ok(next)
     }
 
-    // The next `limit` records, and the last place of them if there may be more.
-    fn take(&mut self, limit: usize) -> Result<(Vec<Found<E::Of>>, Option<Cursor>)> {
+    // The next `limit` records.
+    fn take(&mut self, limit: usize) -> Result<Taken<E::Of>> {
         self.wanted = limit;
         let mut found = Vec::with_capacity(limit);
         while let Some(next) = self.next()? {
             if found.len() == limit {
                 let last = found.last().unwrap_or(&next);
-                let rest = self.selected.cursor(&last.sorted);
-                return Ok((found, Some(rest)));
+                let rest = Some(self.selected.cursor(&last.sorted));
+                return Ok(Taken { found, rest });
             }
             found.push(next);
         }
         let rest = (!self.is_over()).then(|| self.selected.cursor(&self.last));
-        Ok((found, rest))
+        Ok(Taken { found, rest })
     }
 
     // Finds all the other records.
