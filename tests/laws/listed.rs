@@ -14,7 +14,7 @@ use testkit::requests::{sound, writing};
 const WRITING: [&str; 6] = [
     ".write(\"",
     ".write_in_steps(\"",
-    ".write_in_told_steps(\"",
+    ".write_in_steps_with(\"",
     ".write_at(now,\"",
     ".edit(\"",
     ".change(\"",
