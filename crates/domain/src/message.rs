@@ -5,7 +5,6 @@ mod compose;
 mod counters;
 mod excerpt;
 mod feed;
-mod fields;
 mod place;
 mod query;
 mod shelf;
@@ -49,8 +48,7 @@ pub use stage::Edit;
 pub use stage::Stage;
 
 /// Message on one channel.
-// What is read is in `fields`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Message {
@@ -58,13 +56,13 @@ pub struct Message {
     #[serde(rename = "_id")]
     pub id: MessageId,
     /// Id of the workflow.
-    #[serde(rename = "_templateId", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_templateId", default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<WorkflowId>,
     /// Id of the step's content.
-    #[serde(rename = "_messageTemplateId", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_messageTemplateId", default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
     /// Id of the feed.
-    #[serde(rename = "_feedId", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_feedId", default, skip_serializing_if = "Option::is_none")]
     pub feed_id: Option<String>,
     /// Environment of the message.
     #[serde(rename = "_environmentId")]
@@ -79,56 +77,56 @@ pub struct Message {
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
     /// Subscriber, filled in by lists.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<Subscriber>,
     /// Workflow, filled in by lists.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Workflow>,
     /// Identifier of the workflow.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_identifier: Option<WorkflowIdentifier>,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Times of delivery: more than one if the message was delivered again.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivered_at: Vec<Timestamp>,
     /// Time by which lists sort the message, if its own is not behind that of an earlier one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed_at: Option<Timestamp>,
     /// Number of the last change of the message in the inbox. `None` if it is as it was delivered.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_change: Option<u64>,
     /// Progress of the reader.
     #[serde(flatten)]
     pub stage: Stage,
     /// End of the snooze.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<Timestamp>,
     /// Content.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<MessageContent>,
     /// Id of the triggered event.
     pub transaction_id: TransactionId,
     /// Subject of an e-mail, or line above a message in the inbox.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Title of a push message.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// E-mail address of the recipient.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Telephone number of the recipient.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
     /// URL of the webhook.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct_webhook_url: Option<Secret>,
     /// Id of the provider.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
     /// Tokens of the recipient's devices.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_tokens: Vec<String>,
     /// Channel.
     pub channel: Channel,
@@ -138,19 +136,19 @@ pub struct Message {
     #[serde(flatten)]
     pub status: MessageStatus,
     /// Payload of the trigger.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Object>,
     /// Overrides of the trigger.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Object>,
     /// Contexts of the event.
-    #[serde(skip_serializing_if = "ContextSet::is_empty")]
+    #[serde(default, skip_serializing_if = "ContextSet::is_empty")]
     pub context_keys: ContextSet,
     /// Tags of the workflow at the time of the event.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Severity of the notification.
-    #[serde(skip_serializing_if = "Severity::is_none")]
+    #[serde(default, skip_serializing_if = "Severity::is_none")]
     pub severity: Severity,
 }
 

@@ -372,7 +372,8 @@ mod tests {
         let records: Vec<_> = (1..=20).map(|number| subscriber(number, MOST / 20)).collect();
         let (store, decoded) = (store(&records), Decoded::default());
         let read_all = || -> Vec<_> {
-            let read = |record: &Subscriber| find(&decoded, &store, &record.key()).unwrap().unwrap();
+            let read =
+                |record: &Subscriber| find(&decoded, &store, &record.key()).unwrap().unwrap();
             records.iter().map(read).collect()
         };
         let (before, after) = (read_all(), read_all());

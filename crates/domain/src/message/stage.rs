@@ -21,15 +21,15 @@ pub enum Stage {
 // Wire form of a stage.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct StageFields {
-    pub(super) read: bool,
-    pub(super) seen: bool,
+struct StageFields {
+    read: bool,
+    seen: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) last_seen_date: Option<Timestamp>,
+    last_seen_date: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) last_read_date: Option<Timestamp>,
+    last_read_date: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) archived_at: Option<Timestamp>,
+    archived_at: Option<Timestamp>,
 }
 
 /// Change of a message by its reader.

@@ -88,13 +88,15 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     Ok(Erasing { person: Arc::new(person), seen, again: 0, part, erased: Erasure::default() })
 }
 
-/// Calls `visit` with the owners of the next `limit` notifications behind a key that can be read, and with
-/// what decodes the notification. Returns the key of the last one. Returns `None` at the end.
+/// Function that hears of the owner of a notification, with what decodes the whole notification.
+type VisitOwner<'v> = dyn FnMut(NotificationOwner, &dyn Fn() -> Option<Notification>) + 'v;
+
+/// Calls `visit` with the owners of the next `limit` notifications behind a key that can be read. Returns the key of the last one. Returns `None` at the end.
 pub(super) fn each_behind(
     view: &dyn View,
     after: &[u8],
     limit: usize,
-    visit: &mut dyn FnMut(NotificationOwner, &dyn Fn() -> Option<Notification>),
+    visit: &mut VisitOwner<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let environment = view.environment_id();
     let rest = layout::notifications(environment).range().resumed(after);
