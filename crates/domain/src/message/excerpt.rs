@@ -72,6 +72,7 @@ pub struct MessageFacts<'m> {
     pub(super) workflow_id: Option<WorkflowId>,
 }
 
+#[doc(hidden)]
 impl<'m> From<&'m Message> for MessageFacts<'m> {
     fn from(message: &'m Message) -> Self {
         Self {

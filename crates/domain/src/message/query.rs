@@ -77,9 +77,6 @@ impl MessageQuery {
     pub const MAX_VALUES: usize = 100;
     /// Maximum number of messages that a page looks at.
     pub const MAX_SCANNED: usize = 2_000;
-    /// Maximum number of messages that a page looks at for its total.
-    #[doc(hidden)]
-    pub const MAX_BEYOND: usize = 1_000;
 
     /// Checks the lists of the query.
     #[doc(hidden)]

@@ -226,6 +226,9 @@ impl<'q> Asked<'q> {
     }
 }
 
+// Number of messages that a page looks at for its total.
+const BEYOND: usize = 1_000;
+
 // Messages that a query selects.
 struct Selected<'q> {
     // The messages on its shelves.
@@ -241,7 +244,7 @@ impl<'q> Selected<'q> {
         let Asked { shelves, rest, .. } = asked;
         let bounds = Bounds {
             scanned: MessageQuery::MAX_SCANNED,
-            beyond: MessageQuery::MAX_BEYOND,
+            beyond: BEYOND,
             total: counters.exactly(shelves, rest),
             at_most: counters.at_most(shelves, rest),
         };
