@@ -8,7 +8,9 @@ use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
 use store::removal::{self, Place};
-use store::{OnRows, Order, ReadRecords, Table, WriteRecords, WriteScope, if_readable, layout};
+use store::{
+    OnRows, Order, ReadRecords, Snapshot, Table, WriteRecords, WriteScope, if_readable, layout,
+};
 
 use crate::check::Progress;
 use crate::tx::Draft;
@@ -79,7 +81,7 @@ impl Organization {
     ) -> Result<Deletion> {
         let id = id.into_checked()?;
         trace::operation("organization.delete_environment", Some(id), || {
-            delete(self, &BTreeSet::from([id]), &mut progress)
+            delete(self, &|_| Ok(BTreeSet::from([id])), &mut progress)
         })
     }
 
@@ -109,18 +111,21 @@ impl Organization {
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Deletion> {
         trace::operation("organization.delete", None, || {
-            let ids = self.engine().read(|snapshot| {
-                // An environment whose record cannot be read is deleted as well.
-                let (all, mut ids) = (layout::environments(self.id()).range(), BTreeSet::new());
-                snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
-                    ids.extend(layout::home_of(key).map(|home| home.environment_id));
-                    ControlFlow::Continue(())
-                })?;
-                Ok(ids)
-            })?;
-            delete(self, &ids, &mut progress)
+            delete(self, &|snapshot| all(snapshot, self.id()), &mut progress)
         })
     }
+}
+
+// The environments of an organization, also those whose records cannot be read. A damaged table may show
+// those of others.
+fn all(snapshot: &dyn Snapshot, of: &OrganizationId) -> Result<BTreeSet<EnvironmentId>> {
+    let (range, mut ids) = (layout::environments(of).range(), BTreeSet::new());
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, _| {
+        let home = layout::home_of(key).filter(|home| home.organization_id == *of);
+        ids.extend(home.map(|home| home.environment_id));
+        ControlFlow::Continue(())
+    })?;
+    Ok(ids)
 }
 
 type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
@@ -128,13 +133,17 @@ type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
 // All environments are closed before the rows of the first one are removed.
 fn delete(
     organization: &Organization,
-    ids: &BTreeSet<EnvironmentId>,
+    which: &dyn Fn(&dyn Snapshot) -> Result<BTreeSet<EnvironmentId>>,
     progress: &mut OnProgress<'_>,
 ) -> Result<Deletion> {
     let (engine, id) = (organization.engine(), organization.id());
-    engine.write(engine.now(), |draft| close(draft, id, ids))?;
+    let ids = engine.write(engine.now(), |draft| {
+        let ids = which(&*draft.writer)?;
+        close(draft, id, &ids)?;
+        Ok(ids)
+    })?;
     let (mut deletion, mut seen) = (Deletion::default(), 0);
-    for id in ids {
+    for id in &ids {
         let mut told = |table: Table, rows| {
             seen += rows;
             progress(Progress { table: table.name(), rows: seen })
