@@ -215,7 +215,7 @@ fn a_deletion_of_much_that_is_old_goes_on_where_it_was() {
         assert_eq!(count(&world.env, json!({})), 2_004);
 
         let delete = || notifications.delete_before(end);
-        assert!(world.interrupted(1, delete).is_err());
+        assert!(world.interrupted(4, delete).is_err());
 
         assert_eq!(count(&world.env, json!({})), 1_004);
         let left = ids(&world.env, json!({ "transactionId": "pair" }));
