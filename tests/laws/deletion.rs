@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::ids::EnvironmentId;
 use serde_json::json;
 use store::Table;
-use store::removal::{self, Place};
+use store::removal::{self, RemovalPlace};
 use testkit::interposed::{Call, Interposed, Point};
 use testkit::seeded::{
     copy, copy_of, reopened, reopened_with, trigger, with_second_environment,
@@ -144,7 +144,7 @@ fn a_deletion_is_sound_after_each_row() {
     world.store.stop(Point::Write, 1);
     world.organization.delete_environment(id).unwrap_err();
     world.store.recover();
-    let mut place = Some(Place::default());
+    let mut place = Some(RemovalPlace::default());
     let mut steps = 0_usize;
     while let Some(from) = place {
         place = store::write(&world.store, |transaction| {

@@ -141,13 +141,7 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
 #[test]
 fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {
     let most = |bulks: usize| {
-        let (world, noted) = noted_world(|builder| builder);
-        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
-        let [digest, delay] =
-            ["digest", "delay"].map(|kind| json!({ "type": kind, "metadata": hour }));
-        let told = trigger_bulks(&world, &[digest, delay, in_app()], bulks);
-        world.pass(Duration::from_secs(3_600));
-        world.run_due();
+        let (world, noted, told) = digested_world(bulks);
         noted.take();
         let canceled = world.env.events().cancel(&told[0].transaction_id).unwrap();
         assert_eq!(canceled.canceled, 0, "the jobs are those of the other events");
@@ -163,13 +157,7 @@ fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {
 #[test]
 fn a_cancellation_touches_as_many_rows_behind_more_canceled_events() {
     let most = |bulks: usize| {
-        let (world, noted) = noted_world(|builder| builder);
-        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
-        let [digest, delay] =
-            ["digest", "delay"].map(|kind| json!({ "type": kind, "metadata": hour }));
-        let told = trigger_bulks(&world, &[digest, delay, in_app()], bulks);
-        world.pass(Duration::from_secs(3_600));
-        world.run_due();
+        let (world, noted, told) = digested_world(bulks);
         let (first, others) = told.split_first().unwrap();
         for other in others {
             world.env.events().cancel(&other.transaction_id).unwrap();
@@ -279,6 +267,17 @@ fn trigger_bulks(world: &World, steps: &[Value], bulks: usize) -> Vec<TriggerRec
     let bulk = vec![parsed(json!({ "name": "news", "to": "ada" })); 100];
     let told = (0..bulks).flat_map(|_| world.env.events().trigger_bulk(&bulk).unwrap());
     told.map(Result::unwrap).collect()
+}
+
+/// A noted world with a digest of so many times a hundred events, whose delay is not over.
+fn digested_world(bulks: usize) -> (World, Noted, Vec<TriggerReceipt>) {
+    let (world, noted) = noted_world(|builder| builder);
+    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    let [digest, delay] = ["digest", "delay"].map(|kind| json!({ "type": kind, "metadata": hour }));
+    let told = trigger_bulks(&world, &[digest, delay, in_app()], bulks);
+    world.pass(Duration::from_secs(3_600));
+    world.run_due();
+    (world, noted, told)
 }
 
 fn home() -> Home {

@@ -211,6 +211,12 @@ impl Environment {
         }
     }
 
+    /// Returns `true` if the environment is being deleted.
+    #[doc(hidden)]
+    pub const fn is_deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
     /// Returns the environment as it is while its records are removed: without keys.
     #[doc(hidden)]
     #[must_use]

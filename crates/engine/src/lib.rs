@@ -158,7 +158,7 @@ impl Engine {
             let key = ::store::layout::environment_id(id);
             let environment =
                 resources::environments::indexed(snapshot, &key, |one: &Environment| one.id == id)?;
-            let environment = environment.filter(|one| one.deleted_at.is_none());
+            let environment = environment.filter(|one| !one.is_deleted());
             environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
         };
         trace::operation("engine.environment", Some(id), || self.read(get))

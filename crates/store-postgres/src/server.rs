@@ -77,24 +77,8 @@ impl Server {
         let connect = Arc::new(connect_by(config.clone(), tls.clone()));
         let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, tls, manager_config);
-        let (settings, timeout) = (settings(options), options.timeout);
-        let prepare = Hook::async_fn(move |client, _| {
-            let settings = settings.clone();
-            Box::pin(async move {
-                let set = tokio::time::timeout(timeout, client.batch_execute(&settings)).await;
-                let no_answer = |_| HookError::message("no answer to the settings in time");
-                set.map_err(no_answer)?.map_err(HookError::Backend)
-            })
-        });
         let connections = options.connections.max(2);
-        let pool = Pool::builder(manager)
-            .max_size(connections)
-            .runtime(deadpool_postgres::Runtime::Tokio1)
-            .wait_timeout(Some(options.timeout))
-            .create_timeout(Some(options.timeout))
-            .post_create(prepare)
-            .build()
-            .map_err(|error| Failure::refused("make a pool", error))?;
+        let pool = pool(manager, connections, options)?;
         let of_readers = connections - OF_WRITERS.min(connections / 2);
         let patience = options.timeout.saturating_add(GRACE);
         Ok(Self {
@@ -238,6 +222,27 @@ const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
     WHERE enumvals IS NULL OR tuning.setting = ANY (enumvals)";
 
 /// The settings of a new connection.
+// The connections, each with the settings of the options.
+fn pool(manager: Manager, connections: usize, options: &PostgresOptions) -> Result<Pool, Failure> {
+    let (settings, timeout) = (settings(options), options.timeout);
+    let prepare = Hook::async_fn(move |client, _| {
+        let settings = settings.clone();
+        Box::pin(async move {
+            let set = tokio::time::timeout(timeout, client.batch_execute(&settings)).await;
+            let no_answer = |_| HookError::message("no answer to the settings in time");
+            set.map_err(no_answer)?.map_err(HookError::Backend)
+        })
+    });
+    Pool::builder(manager)
+        .max_size(connections)
+        .runtime(deadpool_postgres::Runtime::Tokio1)
+        .wait_timeout(Some(timeout))
+        .create_timeout(Some(timeout))
+        .post_create(prepare)
+        .build()
+        .map_err(|error| Failure::refused("make a pool", error))
+}
+
 fn settings(options: &PostgresOptions) -> String {
     let (timeout, of_idle) = (millis(options.timeout), millis(options.timeout.saturating_mul(10)));
     format!(

@@ -271,7 +271,7 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
 fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let (all, mut deleted) = (Prefix::<Environment>::of_all().range(), BTreeSet::new());
     snapshot.each_readable::<Environment>(&all, Order::Ascending, |environment| {
-        deleted.extend(environment.deleted_at.map(|_| environment.id));
+        deleted.extend(environment.is_deleted().then_some(environment.id));
         ControlFlow::Continue(())
     })?;
     Ok(deleted)

@@ -58,6 +58,8 @@ mod records;
 pub mod redb;
 #[doc(hidden)]
 pub mod removal;
+#[cfg(test)]
+mod sample;
 mod scope;
 #[doc(hidden)]
 pub mod sealing;

@@ -13,7 +13,7 @@ use crate::{Codec, Order, Result, Snapshot, Table, Transaction, layout};
 
 /// Place up to which the rows of an environment are removed. The default is the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RemovalPlace {
     /// Number of the range.
     range: usize,
     /// Key behind which the range goes on.
@@ -30,14 +30,14 @@ pub struct RemovalStep {
     /// Number of rows that it has removed.
     pub removed: u64,
     /// Where the next step begins. `None` at the end.
-    pub next: Option<Place>,
+    pub next: Option<RemovalPlace>,
 }
 
 /// Removes rows of an environment from `place` on. Looks at `most` rows at most.
 pub fn step(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
-    place: &Place,
+    place: &RemovalPlace,
     most: usize,
 ) -> Result<RemovalStep> {
     let (ranges, mut place) = (layout::ranges_of(environment), place.clone());
@@ -62,8 +62,8 @@ pub fn step(
         step.rows += rows.len() as u64;
         let last = rows.last().filter(|_| rows.len() == left).map(|row| row.key.clone());
         place = match last {
-            Some(last) => Place { range: place.range, behind: Some(last) },
-            None => Place { range: place.range + 1, behind: None },
+            Some(last) => RemovalPlace { range: place.range, behind: Some(last) },
+            None => RemovalPlace { range: place.range + 1, behind: None },
         };
         left -= rows.len();
     }

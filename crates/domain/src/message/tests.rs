@@ -343,53 +343,6 @@ proptest! {
         }
     }
 
-    /// A message is read as its stage and its status are, whatever their fields have.
-    #[test]
-    fn a_message_is_read_as_its_parts_are(
-        fields in prop::collection::btree_map(
-            proptest::sample::select(vec![
-                "read", "seen", "lastSeenDate", "lastReadDate", "archivedAt", "status", "errorId",
-                "errorText",
-            ]),
-            prop_oneof![
-                3 => any::<bool>().prop_map(Value::from),
-                1 => Just(Value::Null),
-                1 => Just(json!({ "a": [7] })),
-                3 => Just(json!("1970-01-01T00:00:00.007Z")),
-                4 => proptest::sample::select(vec!["sent", "error", "warning"]).prop_map(Value::from),
-            ],
-            0..8,
-        ),
-        is_seen: bool,
-    ) {
-        let mut parts = json!({ "read": false, "seen": is_seen, "status": "sent" });
-        if is_seen {
-            parts["lastSeenDate"] = json!("1970-01-01T00:00:00.007Z");
-        }
-        let mut json = serde_json::to_value(message(Channel::Sms)).unwrap();
-        for field in ["read", "seen", "status"] {
-            json.as_object_mut().unwrap().remove(field);
-        }
-        let changed = parts.as_object_mut().unwrap();
-        changed.extend(fields.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        json.as_object_mut().unwrap().extend(changed.clone());
-        let stage = serde_json::from_value::<Stage>(parts.clone());
-        let status = serde_json::from_value::<MessageStatus>(parts);
-        match (serde_json::from_value::<Message>(json), stage, status) {
-            (Ok(message), Ok(stage), Ok(status)) => {
-                prop_assert_eq!((message.stage, message.status), (stage, status));
-            }
-            (Err(error), stage, status) => {
-                let reasons = [stage.err(), status.err()].map(|one| one.map(|one| one.to_string()));
-                prop_assert!(reasons.iter().any(Option::is_some), "{error}");
-                let is_one_of_them = reasons.contains(&Some(error.to_string()));
-                let is_of_type = error.to_string().starts_with("invalid type");
-                prop_assert!(is_one_of_them || is_of_type, "{error} is none of {reasons:?}");
-            }
-            (read, stage, status) => panic!("{read:?}, with {stage:?} and {status:?}"),
-        }
-    }
-
     #[test]
     fn a_stage_is_read_as_it_is_written(stage in history()) {
         let json = serde_json::to_value(stage).unwrap();

@@ -7,7 +7,7 @@ use domain::api_key::EnvironmentKey;
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
-use store::removal::{self, Place};
+use store::removal::{self, RemovalPlace};
 use store::{
     OnRows, Order, ReadRecords, Snapshot, Table, WriteRecords, WriteScope, if_readable, layout,
 };
@@ -179,7 +179,7 @@ fn close_one(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
     let id = home.environment_id;
     match if_readable(draft.writer.find(&layout::environment(&home.organization_id, id)))? {
         Some(None) => return Err(Error::not_found(Entity::Environment, id)),
-        Some(Some(closed)) if closed.deleted_at.is_some() => return Ok(()),
+        Some(Some(closed)) if closed.is_deleted() => return Ok(()),
         Some(Some(before)) => draft.writer.replace(&before, &before.deleted(draft.now))?,
         None => {
             let stand_in = Environment::stand_in(home, draft.made.text(12), draft.now);
@@ -203,7 +203,7 @@ fn clear(
     let (id, now) = (home.environment_id, engine.now());
     let mut left = None;
     for _ in 0..PASSES {
-        let mut place = Some(Place::default());
+        let mut place = Some(RemovalPlace::default());
         while let Some(from) = place {
             let scope = WriteScope::Environment(id);
             let step = engine.write_within(scope, now, |draft| {

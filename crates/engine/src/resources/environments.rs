@@ -151,7 +151,7 @@ impl<'e> Environments<'e> {
         update: &EnvironmentUpdate,
     ) -> Result<Environment> {
         let found = draft.writer.find(&layout::environment(self.organization, id))?;
-        let before = found.filter(|found: &Environment| found.deleted_at.is_none());
+        let before = found.filter(|found: &Environment| !found.is_deleted());
         let before = before.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
         let after = before.updated(update.clone());
         draft.writer.replace(&before, &after)?;
@@ -245,7 +245,7 @@ impl<'e> Environments<'e> {
     // that is looked for.
     fn all(&self, snapshot: &dyn Snapshot) -> Result<Vec<Environment>> {
         let mut all: Vec<Environment> = snapshot.all(&layout::environments(self.organization))?;
-        all.retain(|environment| environment.deleted_at.is_none());
+        all.retain(|environment| !environment.is_deleted());
         Ok(all)
     }
 
@@ -278,7 +278,7 @@ pub(crate) fn check_there(view: &dyn View) -> Result<()> {
 pub(crate) fn is_there(engine: &Engine, snapshot: &dyn Snapshot, home: &Home) -> Result<bool> {
     let key = layout::environment(&home.organization_id, home.environment_id);
     Ok(match store::if_readable(engine.parts.environments.find(snapshot, &key))? {
-        Some(Some(found)) => found.deleted_at.is_none(),
+        Some(Some(found)) => !found.is_deleted(),
         Some(None) => false,
         None => true,
     })

@@ -1,47 +1,19 @@
-use domain::ids::MessageId;
-use domain::message::{Edit, MarkAs, MessagePlace};
-use domain::notification::Ordinal;
+use domain::message::{Edit, MarkAs};
 use domain::time::Timestamp;
 use proptest::prelude::*;
-use serde_json::json;
-use uuid::Uuid;
 
 use super::*;
 use crate::memory::MemoryStore;
+use crate::sample::{self, at, own};
 use crate::{ChangeKind, Error, WriteRecords, read, write};
-
-fn own() -> (EnvironmentId, InternalSubscriberId) {
-    (Uuid::from_u128(1).into(), Uuid::from_u128(2).into())
-}
 
 fn key() -> Key<Bytes> {
     let (environment, subscriber) = own();
     layout::message_counters(environment, subscriber)
 }
 
-fn at(millis: u64) -> Timestamp {
-    Timestamp::from_millis(i64::try_from(millis).unwrap())
-}
-
 fn message(number: u64) -> Message {
-    let (environment, subscriber) = own();
-    let id = MessageId::new(at(number), MessagePlace::new(Ordinal::new(number), 0), 0);
-    serde_json::from_value(json!({
-        "_id": id,
-        "_environmentId": environment,
-        "_organizationId": Uuid::from_u128(3),
-        "_notificationId": Uuid::from_u128(4),
-        "_subscriberId": subscriber,
-        "createdAt": at(number),
-        "transactionId": "t",
-        "channel": "in_app",
-        "cta": {},
-        "read": false,
-        "seen": false,
-        "status": "sent",
-        "tags": [if number.is_multiple_of(2) { "even" } else { "odd" }],
-    }))
-    .unwrap()
+    sample::message(number, if number.is_multiple_of(2) { "even" } else { "odd" })
 }
 
 fn now() -> Timestamp {

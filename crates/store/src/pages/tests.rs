@@ -1,169 +1,186 @@
-use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId};
-use domain::message::{Edit, MarkAs, Message, MessageExcerpt, MessagePlace, MessageQuery, Shelf};
-use domain::notification::Ordinal;
+use domain::ids::MessageId;
+use domain::message::{Edit, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf};
 use domain::page::{Direction, ListId, ListKind, PageQuery};
-use domain::time::Timestamp;
 use proptest::prelude::*;
-use serde_json::json;
-use uuid::Uuid;
+use proptest::test_runner::TestCaseResult;
 
 use super::*;
 use crate::memory::MemoryStore;
+use crate::sample::{self, at, own};
 use crate::{ReadRecords, WriteRecords, layout, read, write};
-
-fn own() -> (EnvironmentId, InternalSubscriberId) {
-    (Uuid::from_u128(1).into(), Uuid::from_u128(2).into())
-}
-
-fn at(millis: usize) -> Timestamp {
-    Timestamp::from_millis(i64::try_from(millis).unwrap())
-}
 
 // What a message is about, whether it was seen, and whether it can be read.
 type About = (u8, bool, bool);
 
-fn message(number: usize, (tag, is_seen, _): About) -> Message {
-    let (environment, subscriber) = own();
-    let ordinal = Ordinal::new(u64::try_from(number).unwrap());
-    let id = MessageId::new(at(number), MessagePlace::new(ordinal, 0), 0);
-    let unseen: Message = serde_json::from_value(json!({
-        "_id": id,
-        "_environmentId": environment,
-        "_organizationId": Uuid::from_u128(3),
-        "_notificationId": Uuid::from_u128(4),
-        "_subscriberId": subscriber,
-        "createdAt": at(number),
-        "transactionId": "t",
-        "channel": "in_app",
-        "cta": {},
-        "read": false,
-        "seen": false,
-        "status": "sent",
-        "tags": [format!("tag {tag}")],
-    }))
-    .unwrap();
+fn tag(of: u8) -> String {
+    format!("tag {of}")
+}
+
+fn message(number: u64, (of, is_seen, _): About) -> Message {
+    let unseen = sample::message(number, &tag(of));
     if is_seen { unseen.edited(Edit::Mark(MarkAs::Seen), at(number)) } else { unseen }
 }
 
-// Stores the messages, and damages those that cannot be read.
-fn put(store: &MemoryStore, all: &[About]) -> Vec<Message> {
-    let messages: Vec<_> = (0..).zip(all).map(|(number, about)| message(number, *about)).collect();
-    write(store, |txn| -> Result<()> {
-        for (message, (_, _, is_readable)) in messages.iter().zip(all) {
-            txn.insert(message)?;
-            if !is_readable {
-                txn.put(Message::TABLE, message.key().as_bytes(), b"damaged")?;
+/// An inbox, and the pages that are asked of it.
+#[derive(Debug)]
+struct Case {
+    all: Vec<About>,
+    tags: Vec<u8>,
+    limit: u32,
+    scanned: usize,
+    beyond: usize,
+    is_ascending: bool,
+    // What is known of the messages that are shown: their number, and a number that they do not exceed.
+    is_counted: bool,
+    knows_most: bool,
+}
+
+/// The inbox of a case, and what its pages have to show, in their order.
+struct Inbox<'c> {
+    case: &'c Case,
+    store: MemoryStore,
+    messages: Vec<Message>,
+    query: MessageQuery,
+}
+
+/// What was shown: readable messages, and the number of those that cannot be read.
+type Shown = (Vec<MessageId>, usize);
+
+impl<'c> Inbox<'c> {
+    // Stores the messages, and damages those that cannot be read.
+    fn of(case: &'c Case) -> Self {
+        let numbered = (0..).zip(&case.all);
+        let messages: Vec<_> = numbered.map(|(number, about)| message(number, *about)).collect();
+        let store = MemoryStore::default();
+        write(&store, |txn| -> Result<()> {
+            for (message, (_, _, is_readable)) in messages.iter().zip(&case.all) {
+                txn.insert(message)?;
+                if !is_readable {
+                    txn.put(Message::TABLE, message.key().as_bytes(), b"damaged")?;
+                }
             }
+            Ok(())
+        })
+        .unwrap();
+        let query = MessageQuery::default().tags(case.tags.iter().map(|of| tag(*of)));
+        Self { case, store, messages, query }
+    }
+
+    // The messages in the order of the pages, each with whether it can be read, and is shown.
+    fn listed(&self) -> Vec<(&Message, bool, bool)> {
+        let each = self.messages.iter().zip(&self.case.all);
+        let mut listed: Vec<_> = each
+            .map(|(message, about)| {
+                let is_readable = about.2;
+                (message, is_readable, !is_readable || self.query.matches(message))
+            })
+            .collect();
+        if !self.case.is_ascending {
+            listed.reverse();
         }
+        listed
+    }
+
+    fn expected(&self) -> Shown {
+        let shown: Vec<_> = self.listed().into_iter().filter(|one| one.2).collect();
+        let readable = shown.iter().filter(|one| one.1).map(|one| one.0.id).collect::<Vec<_>>();
+        let damaged = shown.len() - readable.len();
+        (readable, damaged)
+    }
+
+    fn asked(&self) -> PageQuery {
+        let Case { limit, is_ascending, .. } = *self.case;
+        let direction = if is_ascending { Direction::Ascending } else { Direction::Descending };
+        PageQuery::default().limit(limit).order_direction(direction)
+    }
+
+    fn page(&self, asked: &PageQuery) -> Page<Message> {
+        let Case { scanned, beyond, is_counted, knows_most, .. } = *self.case;
+        let ((environment, subscriber), (readable, damaged)) = (own(), self.expected());
+        let list = List::of_parts(Shelf::ALL.map(|shelf| {
+            let len = self.messages.iter().filter(|message| message.shelf() == shelf).count();
+            (layout::message_list(environment, subscriber, shelf), Some(len))
+        }));
+        let total = is_counted.then_some(readable.len() + damaged);
+        let at_most = if knows_most && damaged == 0 { readable.len() } else { usize::MAX };
+        let bounds = Bounds { scanned, beyond, total, at_most };
+        let shows = |excerpt: &MessageExcerpt| self.query.matches(excerpt);
+        let selection = Selection { list: &list, environment, shows: &shows, bounds };
+        let id = ListId::new(environment, ListKind::Messages);
+        let request = asked.check(id, MessageQuery::ORDERS).unwrap();
+        read(&self.store, |snapshot| snapshot.selected_page(&selection, &request)).unwrap()
+    }
+
+    // No total says more than there is, or less than what the start of the list says.
+    fn check_total(&self, total: Total) -> TestCaseResult {
+        let listed = self.listed();
+        let start = listed.iter().take(self.case.beyond);
+        let least = start.filter(|one| one.2).count();
+        let all = listed.iter().filter(|one| one.2).count();
+        let is_right = match total {
+            Total::Exactly(count) => count == all,
+            Total::AtLeast(count) => (least..=all).contains(&count),
+            Total::Capped => false,
+        };
+        prop_assert!(is_right, "{total:?} of {all}, and at least {least}");
         Ok(())
-    })
-    .unwrap();
-    messages
+    }
+
+    fn pages_forwards(&self) -> Result<Vec<Page<Message>>, TestCaseError> {
+        let (mut pages, mut next) = (Vec::new(), Some(self.asked()));
+        while let Some(asked) = next {
+            let page = self.page(&asked);
+            prop_assert!(page.data.len() + page.unreadable <= self.case.limit as usize);
+            self.check_total(page.total)?;
+            next = page.next.as_ref().map(|cursor| self.asked().after(cursor));
+            pages.push(page);
+        }
+        Ok(pages)
+    }
+
+    // The last page, and those in front of it, in the order of the list.
+    fn pages_backwards(&self, last: Page<Message>) -> Result<Vec<Page<Message>>, TestCaseError> {
+        let (mut previous, mut pages) = (last.previous.clone(), vec![last]);
+        while let Some(cursor) = previous {
+            let page = self.page(&self.asked().before(&cursor));
+            self.check_total(page.total)?;
+            previous = page.previous.clone();
+            pages.push(page);
+        }
+        pages.reverse();
+        Ok(pages)
+    }
 }
 
-// What pages show: readable messages, and the number of those that cannot be read.
-fn shown(page: &Page<Message>) -> (Vec<MessageId>, usize) {
-    (page.data.iter().map(|message| message.id).collect(), page.unreadable)
+fn shown(pages: &[Page<Message>]) -> Shown {
+    let messages = pages.iter().flat_map(|page| &page.data);
+    let unreadable = pages.iter().map(|page| page.unreadable).sum();
+    (messages.map(|message| message.id).collect(), unreadable)
 }
 
-fn most(total: Total) -> (usize, bool) {
-    match total {
-        Total::Exactly(count) => (count, true),
-        Total::AtLeast(count) => (count, false),
-        Total::Capped => unreachable!("there are few"),
+prop_compose! {
+    fn case()(
+        all in prop::collection::vec((0..4_u8, any::<bool>(), prop::bool::weighted(0.95)), 0..60),
+        tags in prop::collection::vec(0..4_u8, 1..3),
+        (limit, scanned, beyond) in (1..8_u32, 1..40_usize, 0..40_usize),
+        (is_ascending, is_counted, knows_most) in any::<(bool, bool, bool)>(),
+    ) -> Case {
+        Case { all, tags, limit, scanned, beyond, is_ascending, is_counted, knows_most }
     }
 }
 
 proptest! {
     /// Whatever the bounds of a walk, its pages have what a filter over all messages says, in both
-    /// directions, and no total says more than there is, or less than what the start of the list says.
+    /// directions.
     #[test]
-    fn pages_are_what_a_filter_over_all_messages_says(
-        all in prop::collection::vec((0..4_u8, any::<bool>(), prop::bool::weighted(0.95)), 0..60),
-        tags in prop::collection::vec(0..4_u8, 1..3),
-        (limit, scanned, beyond) in (1..8_u32, 1..40_usize, 0..40_usize),
-        is_ascending: bool,
-        is_counted: bool,
-        knows_most: bool,
-    ) {
-        let store = MemoryStore::default();
-        let messages = put(&store, &all);
-        let query = MessageQuery::default().tags(tags.iter().map(|tag| format!("tag {tag}")));
-        let is_shown = |(message, (_, _, is_readable)): &(&Message, &About)| {
-            !is_readable || query.matches(*message)
-        };
-        let mut expected: Vec<_> = messages.iter().zip(&all).filter(is_shown).collect();
-        if !is_ascending {
-            expected.reverse();
-        }
-        let readable: Vec<_> =
-            expected.iter().filter(|(_, about)| about.2).map(|(message, _)| message.id).collect();
-        let damaged = expected.len() - readable.len();
-
-        let (environment, subscriber) = own();
-        let list = List::of_parts(Shelf::ALL.map(|shelf| {
-            let len = messages.iter().filter(|message| message.shelf() == shelf).count();
-            (layout::message_list(environment, subscriber, shelf), Some(len))
-        }));
-        let matching = messages.iter().filter(|message| query.matches(*message)).count();
-        let bounds = Bounds {
-            scanned,
-            beyond,
-            total: is_counted.then_some(expected.len()),
-            at_most: if knows_most && damaged == 0 { matching } else { usize::MAX },
-        };
-        let shows = |excerpt: &MessageExcerpt| query.matches(excerpt);
-        let selection = Selection { list: &list, environment, shows: &shows, bounds };
-        let direction =
-            if is_ascending { Direction::Ascending } else { Direction::Descending };
-        let id = ListId::new(environment, ListKind::Messages);
-        let asked = PageQuery::default().limit(limit).order_direction(direction);
-        let page = |asked: &PageQuery| {
-            let request = asked.check(id, MessageQuery::ORDERS).unwrap();
-            read(&store, |snapshot| snapshot.selected_page(&selection, &request)).unwrap()
-        };
-
-        let start: Vec<_> = if is_ascending {
-            messages.iter().zip(&all).take(beyond).collect()
-        } else {
-            messages.iter().zip(&all).rev().take(beyond).collect()
-        };
-        let least = start.iter().filter(|one| is_shown(one)).count();
-        let is_right = |total: Total| {
-            let (count, is_exact) = most(total);
-            count == expected.len() || !is_exact && (least..expected.len()).contains(&count)
-        };
-
-        let (mut found, mut unreadable, mut pages) = (Vec::new(), 0, Vec::new());
-        let mut next = Some(asked.clone());
-        while let Some(asked_now) = next {
-            let page = page(&asked_now);
-            let (ids, skipped) = shown(&page);
-            prop_assert!(ids.len() + skipped <= usize::try_from(limit).unwrap());
-            found.extend(ids);
-            unreadable += skipped;
-            prop_assert!(is_right(page.total), "{:?} of {}", page.total, expected.len());
-            next = page.next.as_ref().map(|cursor| asked.clone().after(cursor));
-            pages.push(page);
-        }
-        prop_assert_eq!((&found, unreadable), (&readable, damaged));
-
-        let (mut found, mut unreadable) = (Vec::new(), 0);
-        let mut previous = pages.last().and_then(|last| last.previous.clone());
-        let last = pages.last().map(shown).unwrap_or_default();
-        while let Some(cursor) = previous {
-            let page = page(&asked.clone().before(&cursor));
-            let (mut ids, skipped) = shown(&page);
-            ids.extend(found);
-            found = ids;
-            unreadable += skipped;
-            prop_assert!(is_right(page.total), "{:?} of {}", page.total, expected.len());
-            previous = page.previous;
-        }
-        found.extend(last.0);
+    fn pages_are_what_a_filter_over_all_messages_says(case in case()) {
+        let inbox = Inbox::of(&case);
+        let mut pages = inbox.pages_forwards()?;
+        prop_assert_eq!(shown(&pages), inbox.expected());
         // A page without messages has its cursor at an item that it does not show.
-        if pages.last().is_some_and(|last| !last.data.is_empty()) {
-            prop_assert_eq!((found, unreadable + last.1), (readable, damaged));
+        if let Some(last) = pages.pop().filter(|last| !last.data.is_empty()) {
+            let pages = inbox.pages_backwards(last)?;
+            prop_assert_eq!(shown(&pages), inbox.expected());
         }
     }
 }

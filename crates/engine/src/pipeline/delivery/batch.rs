@@ -117,19 +117,10 @@ impl DeliveryQueue<'_> {
             Work::Release { integration_id } => {
                 release::step(self.engine, &leased.task, *integration_id).map(|()| Done::Created(0))
             }
-            Work::Send { notification_id, message, .. } => Ok(
-                match send::prepare(self.engine, leased, *notification_id, message.as_deref())? {
-                    Attempt::Send(delivery) => match leased.lost(self.engine.now()) {
-                        Some(lost) => lost,
-                        None => self.ask(leased, delivery)?,
-                    },
-                    Attempt::FanOut(targets) => Done::FannedOut(targets),
-                    Attempt::Refuse(refusal) => Done::Refused(refusal),
-                    Attempt::Defer(due_at) => Done::Deferred(due_at),
-                    Attempt::Hold(hold) => Done::Paused(hold),
-                    Attempt::Drop => Done::Dropped,
-                },
-            ),
+            Work::Send { notification_id, message, .. } => {
+                let kept = message.as_deref();
+                self.send(leased, send::prepare(self.engine, leased, *notification_id, kept)?)
+            }
             Work::Wake { .. } => Ok(Done::Woken),
             Work::Sweep { .. } => {
                 sweep::step(self.engine, &leased.task, leased.since).map(Done::Swept)
@@ -148,6 +139,20 @@ impl DeliveryQueue<'_> {
                 })
             }
         }
+    }
+
+    fn send(&self, leased: &Leased, attempt: Attempt) -> Result<Done> {
+        Ok(match attempt {
+            Attempt::Send(delivery) => match leased.lost(self.engine.now()) {
+                Some(lost) => lost,
+                None => return self.ask(leased, delivery),
+            },
+            Attempt::FanOut(targets) => Done::FannedOut(targets),
+            Attempt::Refuse(refusal) => Done::Refused(refusal),
+            Attempt::Defer(due_at) => Done::Deferred(due_at),
+            Attempt::Hold(hold) => Done::Paused(hold),
+            Attempt::Drop => Done::Dropped,
+        })
     }
 }
 
