@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tidings::api_key::{ApiKeyCreate, CreatedApiKey, EnvironmentKey};
 use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
 use tidings::ids::EnvironmentId;
+use tidings::retention::Retention;
 use tidings::secret::Secret;
 use tidings::{Entropy, Scope};
 
@@ -504,6 +505,25 @@ fn an_environment_that_is_being_deleted_is_listed_and_closed() {
         assert!(world.organization.delete_environment(qa.id).unwrap().is_finished);
         assert_eq!(world.organization.environments().list().unwrap().len(), 2);
     });
+}
+
+/// What is left of it gets no task of its own any more.
+#[test]
+fn retention_leaves_an_environment_alone_that_is_being_deleted() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().activity(30)),
+        |world| {
+            let qa = create(&world, json!({ "name": "QA", "color": "fff" }));
+            world.run_due();
+            let break_off = |_| ControlFlow::Break(());
+            drop(world.organization.delete_environment_with(qa.id, break_off).unwrap());
+            // A start, and a look at what each environment lacks.
+            let engine =
+                world.engine_with(|builder| builder.retention(Retention::default().activity(30)));
+            world.unchanged(|| engine.delivery().run_due(100).unwrap());
+            assert!(world.organization.delete_environment(qa.id).unwrap().is_finished);
+        },
+    );
 }
 
 fn key(world: &World, name: &str) -> CreatedApiKey {
