@@ -215,7 +215,7 @@ const fn shuffled(n: u64) -> u64 {
 }
 
 fn id(n: u64) -> Uuid {
-    Uuid::from_u128(u128::from(n) << 64 | 7 << 76)
+    Uuid::from_u128(u128::from(n) << 80 | 7 << 76)
 }
 
 fn created_at(n: u64) -> Timestamp {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use store::Table;
 use store::check::Pass;
+use store::layout::{Derived, Role};
 use testkit::tables::{Entry, dump, is_activity, of_plain_worlds, put};
 use testkit::world::{World, in_app};
 use tidings::check::{Finding, Problem, TableFinding};
@@ -180,19 +181,20 @@ fn assert_outdated(world: &World, key: &[u8]) {
     );
 }
 
-/// The index of addresses: a part that is gone, that is not readable, or that misses an address.
+/// The indexes of texts: a part that is gone, that is not readable, or that misses a text.
 #[test]
-fn an_index_of_addresses_that_is_damaged_is_found() {
-    for (table, key, value) in entries().iter().filter(|(table, ..)| *table == Table::Addresses) {
+fn an_index_of_texts_that_is_damaged_is_found() {
+    let is_of_texts = |table: Table| matches!(table.role(), Role::Derived(Derived::Texts(_)));
+    for (table, key, value) in entries().iter().filter(|(table, ..)| is_of_texts(*table)) {
         let none = vec![0; 2];
         for ruin in [None, Some(&value[..value.len() - 1]), Some(b"?"), Some(&none)] {
             let world = copy();
             put(&world.store, *table, key, ruin);
             let findings = world.engine.check().unwrap().findings;
-            let is_of_addresses = |finding: &Finding| matches!(finding, Finding::Table(finding) if finding.table == table.name());
-            assert!(!findings.is_empty() && findings.iter().all(is_of_addresses), "{findings:?}");
+            let is_of_table = |finding: &Finding| matches!(finding, Finding::Table(finding) if finding.table == table.name());
+            assert!(!findings.is_empty() && findings.iter().all(is_of_table), "{findings:?}");
 
-            world.env.notifications().rebuild_index().unwrap();
+            world.engine.repair().unwrap();
             assert_eq!(world.engine.check().unwrap().findings, []);
         }
     }
@@ -258,13 +260,5 @@ fn is_index(table: Table) -> bool {
 
 // The tables whose rows are made from those of others, and that lead to no record.
 fn is_derived(table: Table) -> bool {
-    matches!(
-        table,
-        Table::Addresses
-            | Table::MessageCounters
-            | Table::Lanes
-            | Table::LaneHeads
-            | Table::NotificationOutcomes
-            | Table::HeldLanes
-    )
+    matches!(table.role(), Role::Derived(rows) if rows != Derived::Activity)
 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
-use serde_json::json;
-use store::Error;
-use store::layout::FORMAT;
+use serde_json::{Value, json};
+use store::layout::{FORMAT, OLDEST_FORMAT};
 use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
+use store::{Error, Table};
 use tempfile::tempdir;
 use testkit::disk::{Disk, PAGE};
 use testkit::interposed::Interposed;
@@ -30,6 +30,7 @@ use testkit::sealed::keyring;
 use testkit::seeded::{entries, reopened_with};
 use testkit::tables::{Entry, check_indexes, dump, load};
 use testkit::world::World;
+use tidings::subscriber::SubscriberQuery;
 use tidings::{Clock, Engine};
 
 use crate::formats;
@@ -64,7 +65,7 @@ fn the_files_of_each_version_are_opened() {
     if std::env::var_os("TIDINGS_BLESS").is_some() {
         bless();
     }
-    for version in 2..=FORMAT {
+    for version in OLDEST_FORMAT..=FORMAT {
         for kind in KINDS {
             let folder = tempdir().unwrap();
             let path = unpacked(version, kind, folder.path());
@@ -72,7 +73,8 @@ fn the_files_of_each_version_are_opened() {
             assert!(log.len() > PAGE, "the log of {kind:?} is empty");
             let store = RedbStore::open(&path).unwrap();
             if kind == Kind::Plain {
-                assert!(dump(&store) == formats::of_version(version), "{version} has changed");
+                let expected = [formats::of_version(version), formats::marks(version)].concat();
+                assert!(dump(&store) == expected, "{version} has changed");
             }
             check(Arc::new(store), version, kind);
             assert!(!log_of(&path).exists(), "the log of {kind:?} is left");
@@ -110,13 +112,21 @@ fn check(store: Arc<RedbStore>, version: u32, kind: Kind) {
     let world = world(Interposed::over(store), kind);
     check_indexes(&world.store);
     let golden = fs::read_to_string(answers_of(version)).unwrap();
-    let answers = answers(&world);
-    for (number, (answer, golden)) in answers.iter().zip(golden.lines()).enumerate() {
+    for (number, golden) in golden.lines().enumerate() {
+        let told: Value = serde_json::from_str(golden).unwrap();
+        let answer = answer(&world, &told[0]);
         assert_eq!(answer, golden, "{kind:?}: answer {number} of version {version}");
     }
-    assert_eq!(answers.len(), golden.lines().count());
-    assert!(answers.len() > 100, "{}", answers.len());
-    println!("{} answers of version {version}, {kind:?}, are as they were", answers.len());
+    let count = golden.lines().count();
+    assert!(count > 100, "{count}");
+    println!("{count} answers of version {version}, {kind:?}, are as they were");
+    // What the format did not have is there as well.
+    let all = world.env.subscribers().list(&SubscriberQuery::default()).unwrap();
+    for subscriber in &all.data {
+        formats::check_is_found(&world.env, subscriber);
+    }
+    check_indexes(&world.store);
+    assert!(dump(&world.store).iter().all(|(table, ..)| *table != Table::Backfills));
     // Life goes on.
     world.clock.set(world.clock.now().after(Duration::from_secs(1_000)));
     world.engine.delivery().run_due(usize::MAX).unwrap();
@@ -135,15 +145,17 @@ fn world(store: Interposed, kind: Kind) -> World {
 /// The answers to all requests that read.
 fn answers(world: &World) -> Vec<String> {
     let reading = sound().iter().filter(|it| !writes(it[0].as_str().unwrap_or_default()));
-    let answer = |request| {
-        let answer = call(&world.engine, &world.env, request);
-        let told = match &answer {
-            Ok(answer) => answer.json(),
-            Err(_) => json!({ "refused": text(&answer) }),
-        };
-        json!([request, told]).to_string()
+    reading.map(|request| answer(world, request)).collect()
+}
+
+/// A request with its answer.
+fn answer(world: &World, request: &Value) -> String {
+    let answer = call(&world.engine, &world.env, request);
+    let told = match &answer {
+        Ok(answer) => answer.json(),
+        Err(_) => json!({ "refused": text(&answer) }),
     };
-    reading.map(answer).collect()
+    json!([request, told]).to_string()
 }
 
 fn bless() {

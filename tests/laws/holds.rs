@@ -15,6 +15,7 @@ use domain::environment::Home;
 use domain::retention::Retention;
 use domain::subscriber::Subscriber;
 use serde_json::{Value, json};
+use store::layout::{SearchedField, TextIndex};
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 use store::{Store, WriteRecords};
@@ -75,26 +76,30 @@ fn no_transaction_touches_more_rows_than_stated() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// The index of addresses is made anew in transactions that are no larger where there are more of them.
+/// An index of texts is made anew in transactions that are no larger where there are more of them.
 #[test]
-fn a_rebuild_of_addresses_touches_as_many_rows_in_a_larger_environment() {
-    let most = |addresses: u32| {
+fn a_rebuild_of_texts_touches_as_many_rows_in_a_larger_environment() {
+    let most = |field, subscribers: u32| {
         let (noted, home) = (Noted::over(Arc::new(MemoryStore::default())), home());
-        for number in 0..addresses {
+        for number in 0..subscribers {
+            let text = format!("{number}@b.cc");
             let create =
-                json!({ "subscriberId": number.to_string(), "email": format!("{number}@b.cc") });
+                json!({ "subscriberId": number.to_string(), "email": text, "firstName": text });
             let id = Uuid::from_u128(number.into()).into();
             let one = Subscriber::new(id, &home, parsed(create), Timestamp::from_millis(0));
             store::write(&noted, |tx| tx.insert(&one)).unwrap();
         }
         noted.take();
         let goes_on = &mut |_, _| ControlFlow::Continue(());
-        let rebuilt = store::addresses::rebuild(&noted, home.environment_id, goes_on);
+        let index = TextIndex { field, environment: home.environment_id };
+        let rebuilt = store::text_index::rebuild(&noted, index, goes_on);
         assert!(rebuilt.unwrap().is_continue());
         most_of(&noted)
     };
-    let (few, many) = (most(1_500), most(4_500));
-    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer addresses");
+    for field in SearchedField::ALL {
+        let (few, many) = (most(field, 1_500), most(field, 4_500));
+        assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer texts");
+    }
 }
 
 /// A rebuild of the activity index takes transactions that are no larger where its segments are.

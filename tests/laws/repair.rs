@@ -54,7 +54,7 @@ fn has_one_form(table: Table) -> bool {
     match table.role() {
         Role::IndexOf(_) => true,
         Role::Derived(derived) => matches!(derived, Derived::Lanes | Derived::Outcomes),
-        Role::Records | Role::Seals => false,
+        Role::Records | Role::Marks => false,
     }
 }
 
@@ -115,7 +115,7 @@ fn a_check_and_a_repair_end_when_they_are_told_to() {
 fn a_repair_that_is_ended_goes_on() {
     let damaged = || {
         let world = copy();
-        for table in [Table::Addresses, Table::ActivitySegments] {
+        for table in [Table::EmailIndex, Table::ActivitySegments] {
             let (_, key, _) = of_entries(table).next().unwrap();
             put(&world.store, table, key, None);
         }
@@ -165,7 +165,7 @@ fn a_rebuild_of_the_indexes_ends_when_it_is_told_to() {
         assert_eq!(world.engine.check().unwrap().findings, [], "begun again after {last}");
     }
     let indexes = [
-        Table::Addresses,
+        Table::EmailIndex,
         Table::NotificationOutcomes,
         Table::DeadLetters,
         Table::ActivitySegments,
@@ -245,7 +245,7 @@ fn is_missed(table: Table, key: &[u8]) -> bool {
             };
             entries().iter().any(leads) || table == Table::DeletedMessages
         }
-        Role::IndexOf(_) | Role::Derived(_) | Role::Seals => true,
+        Role::IndexOf(_) | Role::Derived(_) | Role::Marks => true,
     }
 }
 
@@ -334,7 +334,7 @@ const MANY: [Table; 12] = [
     Table::StoredAnswers,
     Table::Notifications,
     Table::LaneHeads,
-    Table::Addresses,
+    Table::EmailIndex,
     Table::DeadLetters,
     Table::NotificationOutcomes,
 ];

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::layout::{Derived, Role};
+use store::layout::{Derived, Role, SearchedField};
 use store::{Table, encoding};
 use testkit::records::Ruins;
 use testkit::requests::{self, Answer, Refusal};
@@ -235,7 +235,7 @@ fn what_is_derived_is_made_anew() {
 /// An operation makes the rows anew that it finds damaged, of each kind, and no others.
 #[test]
 fn only_what_is_damaged_is_made_anew() {
-    let kinds = [Derived::Activity, Derived::Outcomes, Derived::Addresses];
+    let kinds = [Derived::Activity, Derived::Outcomes, Derived::Texts(SearchedField::Email)];
     let request =
         json!(["notifications.list", { "search": "example", "outcomes": ["waiting", "failed"] }]);
     let ask = |world: &World| requests::text(&requests::call(&world.engine, &world.env, &request));
@@ -265,7 +265,7 @@ fn what_is_damaged_again_is_made_anew_again() {
     let sound = copy();
     let ask = |world: &World| requests::text(&requests::call(&world.engine, &world.env, &request));
     let damage = |world: &World| {
-        for (table, key, _) in rows_of(world, Derived::Addresses) {
+        for (table, key, _) in rows_of(world, Derived::Texts(SearchedField::Email)) {
             put(&world.store, table, &key, Some(b"\xFFgarbage"));
         }
     };

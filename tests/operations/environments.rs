@@ -516,7 +516,8 @@ fn retention_leaves_an_environment_alone_that_is_being_deleted() {
             let qa = create(&world, json!({ "name": "QA", "color": "fff" }));
             world.run_due();
             let break_off = |_| ControlFlow::Break(());
-            drop(world.organization.delete_environment_with(qa.id, break_off).unwrap());
+            let deletion = world.organization.delete_environment_with(qa.id, break_off).unwrap();
+            assert!(!deletion.is_finished);
             // A start, and a look at what each environment lacks.
             let engine =
                 world.engine_with(|builder| builder.retention(Retention::default().activity(30)));

@@ -5,10 +5,12 @@
 //! ```text
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- write --notifications 35000
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- inbox --notifications 10000
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- subscribers --notifications 100000
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- list --notifications 1000000
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- beside --notifications 1000000
 //! ```
 //!
+//! In `subscribers` the number is that of the subscribers.
 //! Without a section all of them run. `--markdown BENCHMARKS.md` puts the tables between the marks
 //! of the file. `--rounds 3` makes the rows of `write` three times as long, and `--no-log` gives
 //! Tidings no log before redb there.
@@ -35,6 +37,7 @@ mod inbox;
 mod list;
 mod options;
 mod sample;
+mod subscribers;
 mod table;
 mod write;
 
@@ -58,6 +61,7 @@ fn main() {
         let text = match section {
             Section::Write => write::run(&options),
             Section::Inbox => inbox::run(&options),
+            Section::Subscribers => subscribers::run(&options),
             Section::List => list::run(&options),
             Section::Beside => list::run_beside(&options),
         };

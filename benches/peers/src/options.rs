@@ -29,6 +29,8 @@ pub(crate) enum Section {
     Write,
     /// An inbox with many messages.
     Inbox,
+    /// Lists of subscribers.
+    Subscribers,
     /// The list of operation 22.
     List,
     /// Readers of the list beside writers.
@@ -36,13 +38,14 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const ALL: [Self; 4] = [Self::Write, Self::Inbox, Self::List, Self::Beside];
+    const ALL: [Self; 5] = [Self::Write, Self::Inbox, Self::Subscribers, Self::List, Self::Beside];
 
     /// Name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
             Self::Inbox => "inbox",
+            Self::Subscribers => "subscribers",
             Self::List => "list",
             Self::Beside => "beside",
         }
@@ -65,9 +68,9 @@ impl Options {
             match argument {
                 Value(name) => {
                     let section = Section::ALL.into_iter().find(|one| name == one.name());
-                    options
-                        .sections
-                        .push(section.expect("a section is `write`, `inbox`, `list` or `beside`"));
+                    options.sections.push(section.expect(
+                        "a section is `write`, `inbox`, `subscribers`, `list` or `beside`",
+                    ));
                 }
                 Long("notifications") => {
                     let sizes = arguments.value().unwrap().string().unwrap();

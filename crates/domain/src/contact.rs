@@ -3,12 +3,10 @@
 use std::ops::RangeInclusive;
 
 use chrono_tz::Tz;
-use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
 use crate::convert::text_conversions;
 use crate::error::{Invalid, Reason, Unit};
-use crate::topic::fold;
 
 /// E-mail address: `local@domain`, without white space.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,33 +52,6 @@ impl Email {
     /// Returns the address as written.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-/// Text that is part of addresses, in any case. It is searched for in folded addresses.
-#[doc(hidden)]
-#[derive(Clone, Debug)]
-pub struct EmailPart(Finder<'static>);
-
-impl EmailPart {
-    /// The search for `part`.
-    pub fn new(part: &str) -> Self {
-        Self::of_folded(&fold(part))
-    }
-
-    /// The search for a part that is folded. Folding it again may give another one.
-    pub fn of_folded(part: &str) -> Self {
-        Self(Finder::new(part).into_owned())
-    }
-
-    /// The bytes of the folded part.
-    pub fn folded(&self) -> &[u8] {
-        self.0.needle()
-    }
-
-    /// Returns the first place of the part in folded addresses.
-    pub fn find_in(&self, addresses: &[u8]) -> Option<usize> {
-        self.0.find(addresses)
     }
 }
 

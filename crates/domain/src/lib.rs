@@ -32,6 +32,8 @@ pub mod event;
 pub mod explain;
 pub mod filter;
 #[doc(hidden)]
+pub mod folded;
+#[doc(hidden)]
 pub mod idempotency;
 pub mod ids;
 pub mod integration;

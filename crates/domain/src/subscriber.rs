@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::{Email, Locale, TimeZone};
 use crate::environment::Home;
 use crate::error::{Invalid, at_most_items};
+use crate::folded::{FoldedPart, fold};
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
     SubscriberId, plain,
@@ -435,28 +436,50 @@ impl SubscriberQuery {
     #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
 
-    /// Returns `true` if the query excludes subscribers.
+    /// Returns the search of the query. Returns `None` if it excludes no subscriber.
     #[doc(hidden)]
-    pub fn is_filtered(&self) -> bool {
-        self.email.is_some() || self.phone.is_some() || self.name.is_some()
+    pub fn search(&self) -> Option<SubscriberSearch<'_>> {
+        let name = self.name.as_deref().filter(|name| !name.is_empty()).map(FoldedPart::new);
+        let (email, phone) = (self.email.as_deref(), self.phone.as_deref());
+        let search = SubscriberSearch { email, phone, name };
+        (email.is_some() || phone.is_some() || search.name.is_some()).then_some(search)
     }
+}
 
-    /// Returns `true` if `subscriber` meets the conditions.
-    #[doc(hidden)]
-    pub fn matches(&self, subscriber: &Subscriber) -> bool {
+/// Search for subscribers.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct SubscriberSearch<'q> {
+    /// E-mail address.
+    pub email: Option<&'q str>,
+    /// Telephone number.
+    pub phone: Option<&'q str>,
+    /// Part of the name. It is not empty.
+    pub name: Option<FoldedPart>,
+}
+
+impl SubscriberSearch<'_> {
+    /// Returns `true` if the search finds the subscriber.
+    pub fn finds(&self, subscriber: &Subscriber) -> bool {
         let profile = &subscriber.profile;
         let email = profile.email.as_ref().map(Email::as_str);
-        self.email.as_deref().is_none_or(|wanted| email == Some(wanted))
-            && self.phone.as_deref().is_none_or(|wanted| profile.phone.as_deref() == Some(wanted))
-            && self.name.as_deref().is_none_or(|part| profile.is_called(part))
+        let is_called = |part: &FoldedPart| {
+            profile.full_name().is_some_and(|name| part.find_in(fold(&name).as_bytes()).is_some())
+        };
+        self.email.is_none_or(|wanted| email == Some(wanted))
+            && self.phone.is_none_or(|wanted| profile.phone.as_deref() == Some(wanted))
+            && self.name.as_ref().is_none_or(is_called)
     }
 }
 
 impl Profile {
-    fn is_called(&self, part: &str) -> bool {
+    /// Returns the given name and the family name, with a space between them. Returns `None` without
+    /// both.
+    #[doc(hidden)]
+    pub fn full_name(&self) -> Option<String> {
         let names = [&self.first_name, &self.last_name].into_iter().flatten();
-        let full = names.map(|name| name.to_lowercase()).collect::<Vec<_>>().join(" ");
-        full.contains(&part.to_lowercase())
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        (!names.is_empty()).then(|| names.join(" "))
     }
 }
 

@@ -2,11 +2,11 @@
 
 mod compose;
 
-use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
+use crate::folded::FoldedPart;
 use crate::ids::{EnvironmentId, OrganizationId, TopicId, TopicKey, plain};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
@@ -95,8 +95,8 @@ pub struct FoldedTopic<'t> {
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct TopicSearch {
-    key: Finder<'static>,
-    name: Finder<'static>,
+    key: FoldedPart,
+    name: FoldedPart,
 }
 
 dated! { Topic }
@@ -173,11 +173,9 @@ impl TopicQuery {
     /// Returns the search of the query. Returns `None` if it excludes no topic.
     #[doc(hidden)]
     pub fn search(&self) -> Option<TopicSearch> {
-        let folded = |text: &Option<String>| {
-            Finder::new(&fold(text.as_deref().unwrap_or_default())).into_owned()
-        };
+        let folded = |text: &Option<String>| FoldedPart::new(text.as_deref().unwrap_or_default());
         let search = TopicSearch { key: folded(&self.key), name: folded(&self.name) };
-        let says = |finder: &Finder<'_>| !finder.needle().is_empty();
+        let says = |part: &FoldedPart| !part.as_bytes().is_empty();
         (says(&search.key) || says(&search.name)).then_some(search)
     }
 }
@@ -185,15 +183,8 @@ impl TopicQuery {
 impl TopicSearch {
     /// Returns `true` if the search finds the topic.
     pub fn finds(&self, topic: FoldedTopic<'_>) -> bool {
-        self.key.find(topic.key).is_some() && self.name.find(topic.name).is_some()
+        self.key.find_in(topic.key).is_some() && self.name.find_in(topic.name).is_some()
     }
-}
-
-/// Returns `text` without case. The folded form of a part is a part of the folded form. So folding
-/// works by single letters, by way of capitals, of which there are fewer.
-#[doc(hidden)]
-pub fn fold(text: &str) -> String {
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

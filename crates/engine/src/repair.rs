@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use store::check::{Fix, Pass, Step, Waiting, stalled};
-use store::{Table, counters};
+use store::{Table, counters, text_index};
 
 use crate::check::{Progress, summed};
 use crate::damage::{self, if_readable};
+use crate::heal::backfill;
 use crate::pipeline;
 use crate::resources::{environments, notifications};
 use crate::tx::Draft;
@@ -74,7 +75,7 @@ impl Engine {
         self.repair_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, in an index of addresses
+    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, in an index of texts
     /// after each 1,024 and in the activity index after each 61,440 notifications, and ends if `progress`
     /// breaks. What is mended then stays mended, and the next call looks at everything again.
     ///
@@ -99,6 +100,7 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
+        backfill(self)?;
         for pass in Pass::all() {
             if self.repair_in(pass, report, progress)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -121,9 +123,9 @@ impl Engine {
         let mut behind: Option<Vec<u8>> = None;
         loop {
             let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
-            if let Some(environment) = step.lost_addresses() {
+            if let Some(index) = step.lost_texts() {
                 let told = &mut summed(&mut report.rows, progress);
-                if store::addresses::rebuild(self.store(), environment, told)?.is_break() {
+                if text_index::rebuild(self.store(), index, told)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 report.mended += 1;

@@ -15,13 +15,17 @@ use std::time::{Instant, SystemTime};
 
 use deadpool_postgres::Client;
 use sha2::{Digest, Sha256};
+use store::{Table, backfill};
 use tokio_postgres::Error;
 
 use crate::clock::Reading;
 use crate::heads::Head;
 
-/// The format of the relations.
-pub(crate) const FORMAT: i32 = 1;
+/// The format of the relations and of the entries in them.
+pub(crate) const FORMAT: i32 = 2;
+
+/// The format of entries that stores of the first format have.
+const FIRST_ENTRIES: u32 = 2;
 
 /// Number of bytes of a key that are in the index.
 const HEAD: usize = 1_024;
@@ -217,10 +221,14 @@ pub(crate) async fn migrate(
     }
     let format = "SELECT format, pg_postmaster_start_time() FROM tidings_format FOR UPDATE";
     let row = client.query_one(format, &[]).await?;
-    let (format, start) = (row.try_get(0)?, row.try_get(1)?);
+    let (mut format, start) = (row.try_get(0)?, row.try_get(1)?);
     let mut commits = Vec::new();
-    if format == FORMAT {
+    if format <= FORMAT {
         client.execute(NAME_TABLES, &[&tables]).await?;
+        if format == 1 {
+            upgrade(client).await?;
+            format = FORMAT;
+        }
         let rows = client.query("SELECT id, commits FROM tidings_heads", &[]).await?;
         for row in rows {
             commits.push((row.try_get(0)?, row.try_get(1)?));
@@ -244,6 +252,17 @@ async fn create(client: &Client, schema: &str) -> Result<(), Error> {
     let insert = "INSERT INTO tidings_heads (id, commits) SELECT id, 0 FROM unnest($1::int2[]) AS id \
         ON CONFLICT DO NOTHING";
     client.execute(insert, &[&heads]).await.map(drop)
+}
+
+// Gives a store of the first format the present one. Entries that it lacks are put later.
+async fn upgrade(client: &Client) -> Result<(), Error> {
+    let keys: Vec<Vec<u8>> =
+        backfill::marks(FIRST_ENTRIES).map(|mark| mark.as_bytes().to_vec()).collect();
+    let mark = "INSERT INTO tidings_entries (tbl, head, hash, rest, value)
+        SELECT id, key, '', '', '' FROM tidings_tables, unnest($1::bytea[]) AS key
+        WHERE name = $2 ON CONFLICT (tbl, head, hash) DO NOTHING";
+    client.execute(mark, &[&keys, &Table::Backfills.name()]).await?;
+    client.execute("UPDATE tidings_format SET format = $1", &[&FORMAT]).await.map(drop)
 }
 
 /// Asks for the time.

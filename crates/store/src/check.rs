@@ -17,8 +17,10 @@ use domain::environment::Environment;
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 
-use crate::layout::{Derived, Role};
-use crate::{Error, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, Transaction};
+use crate::layout::{Derived, Role, SearchedField, TextIndex};
+use crate::{
+    Error, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, Transaction, backfill,
+};
 
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub(crate) use self::rows::{has_records, is_readable};
@@ -39,8 +41,8 @@ pub enum Pass {
     Lanes,
     /// The rows of outcomes.
     Outcomes,
-    /// The index of addresses.
-    Addresses,
+    /// The indexes of a field of subscribers.
+    Texts(SearchedField),
     /// The keys of a table of derived rows.
     Keys(Table),
 }
@@ -52,16 +54,17 @@ impl Pass {
         let records = of(|table| (table.role() == Role::Records).then_some(Self::Records(table)));
         let indexes = of(|table| match table.role() {
             Role::IndexOf(_) => Some(Self::Index(table)),
-            Role::Records | Role::Derived(_) | Role::Seals => None,
+            Role::Records | Role::Derived(_) | Role::Marks => None,
         });
         let keys = of(|table| match table.role() {
-            Role::Derived(Derived::Activity | Derived::Outcomes | Derived::Addresses) => {
+            Role::Derived(Derived::Activity | Derived::Outcomes | Derived::Texts(_)) => {
                 Some(Self::Keys(table))
             }
-            Role::Records | Role::IndexOf(_) | Role::Derived(_) | Role::Seals => None,
+            Role::Records | Role::IndexOf(_) | Role::Derived(_) | Role::Marks => None,
         });
         let counted = [Table::MessageLists, Table::DeletedMessages].map(Self::Counted);
-        let derived = [Self::Counters, Self::Lanes, Self::Outcomes, Self::Addresses];
+        let derived = [Self::Counters, Self::Lanes, Self::Outcomes];
+        let derived = derived.into_iter().chain(SearchedField::ALL.map(Self::Texts));
         records.chain(indexes).chain(keys).chain(counted).chain(derived).collect()
     }
 
@@ -75,7 +78,7 @@ impl Pass {
             Self::Counters => Table::MessageCounters,
             Self::Lanes => Table::Lanes,
             Self::Outcomes => Table::NotificationOutcomes,
-            Self::Addresses => Table::Addresses,
+            Self::Texts(field) => field.table(),
         }
     }
 
@@ -86,11 +89,9 @@ impl Pass {
                 &[Table::Messages, Table::MessageLists, Table::DeletedMessages]
             }
             Self::Lanes => &[Table::Tasks, Table::Due],
-            Self::Records(_)
-            | Self::Index(_)
-            | Self::Outcomes
-            | Self::Addresses
-            | Self::Keys(_) => &[],
+            Self::Records(_) | Self::Index(_) | Self::Outcomes | Self::Texts(_) | Self::Keys(_) => {
+                &[]
+            }
         }
     }
 
@@ -104,7 +105,7 @@ impl Pass {
             Self::Counted(table) => derived::counted(snapshot, table, behind),
             Self::Lanes => lanes::lanes(snapshot, behind),
             Self::Outcomes => derived::outcomes(snapshot, behind),
-            Self::Addresses => derived::addresses(snapshot, behind),
+            Self::Texts(field) => derived::texts(snapshot, field, behind),
         };
         let mut step = match step {
             // A key is not in its place: what is behind it cannot be looked at.
@@ -120,6 +121,9 @@ impl Pass {
             let deleted = deleted_environments(snapshot)?;
             let is_deleted = |of: Option<EnvironmentId>| of.is_some_and(|of| deleted.contains(&of));
             step.found.retain(|(finding, _)| !is_deleted(finding.environment));
+            if backfill::is_pending(snapshot)? {
+                step.found.retain(|(finding, _)| !is_backfilled(finding));
+            }
         }
         Ok(step)
     }
@@ -145,8 +149,8 @@ pub enum Fix {
     Remove(Table, Vec<u8>),
     /// A record is moved into quarantine.
     PutAside(Table, Unreadable),
-    /// The index of addresses of an environment is made anew, in transactions of its own.
-    Addresses(EnvironmentId),
+    /// An index of texts is made anew, in transactions of its own.
+    Texts(TextIndex),
     /// The messages of a subscriber are counted anew, in transactions of their own. The key is that
     /// of the counters.
     Recount(Vec<u8>),
@@ -162,16 +166,16 @@ impl Fix {
             Self::Put(table, key, value) => transaction.put(*table, key, value),
             Self::Remove(table, key) => transaction.delete(*table, key),
             Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
-            Self::Addresses(_) | Self::Recount(_) | Self::None => Ok(()),
+            Self::Texts(_) | Self::Recount(_) | Self::None => Ok(()),
         }
     }
 }
 
 impl Step {
-    /// The environment whose index of addresses is to be made anew, if any is.
-    pub fn lost_addresses(&self) -> Option<EnvironmentId> {
+    /// The index of texts that is to be made anew, if one is.
+    pub fn lost_texts(&self) -> Option<TextIndex> {
         self.found.iter().find_map(|(_, fix)| match fix {
-            Fix::Addresses(environment) => Some(*environment),
+            Fix::Texts(index) => Some(*index),
             Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Recount(_) | Fix::None => {
                 None
             }
@@ -182,9 +186,7 @@ impl Step {
     pub fn lost_counters(&self) -> impl Iterator<Item = &[u8]> {
         self.found.iter().filter_map(|(_, fix)| match fix {
             Fix::Recount(key) => Some(key.as_slice()),
-            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Addresses(_) | Fix::None => {
-                None
-            }
+            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Texts(_) | Fix::None => None,
         })
     }
 
@@ -224,7 +226,7 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
             Pass::Keys(table) if table.role() != Role::Derived(Derived::Activity) => {
                 check.entries += own;
             }
-            Pass::Keys(_) | Pass::Counted(_) | Pass::Outcomes | Pass::Addresses => {}
+            Pass::Keys(_) | Pass::Counted(_) | Pass::Outcomes | Pass::Texts(_) => {}
         }
     }
     if !check_waiting(snapshot, &unsound, &mut check, progress)? {
@@ -275,6 +277,12 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
         ControlFlow::Continue(())
     })?;
     Ok(deleted)
+}
+
+// Returns `true` if a row is missing that records of an older format have not got yet.
+fn is_backfilled(finding: &TableFinding) -> bool {
+    let mut filled = Table::ALL.into_iter().filter(|table| backfill::is_filled(*table));
+    finding.problem == Problem::Missing && filled.any(|table| table.name() == finding.table)
 }
 
 /// The environments of the activity index and of notifications, but for those that are being deleted.

@@ -99,7 +99,7 @@ pub enum Error {
 
     /// An older version of this library wrote the file, in a format that this version does not
     /// read. It was left as it is.
-    #[error("`{path}` has format {found}, and this version reads format {supported}")]
+    #[error("`{path}` has format {found}, and {supported} is the oldest that this version reads")]
     OlderFormat {
         /// The file.
         path: PathBuf,

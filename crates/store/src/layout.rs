@@ -2,14 +2,13 @@
 //!
 //! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
 //! are the tables that lead to an environment, those of tasks that are due, the quarantine, and the
-//! marks of sealing keys. Ids are in order of
+//! marks of sealing keys and of older formats. Ids are in order of
 //! creation, so that lists by id are lists by time. Messages lie where their notifications do.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
 //! [`FORMAT`], and add the old format to the tests.
 
 mod activity;
-mod addresses;
 mod ages;
 mod entries;
 mod keys;
@@ -18,6 +17,7 @@ mod receipts;
 mod roles;
 mod suppressions;
 mod tables;
+mod text_index;
 
 use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
@@ -58,7 +58,6 @@ use domain::workflow::Workflow;
 use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
 
 pub use activity::*;
-pub use addresses::*;
 pub use ages::*;
 pub use keys::*;
 pub use letters::*;
@@ -66,9 +65,13 @@ pub use receipts::*;
 pub use roles::*;
 pub use suppressions::*;
 pub use tables::Table;
+pub use text_index::*;
 
 /// The version of this layout. A file has the version that it was written with.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
+
+/// The oldest format that this version reads.
+pub const OLDEST_FORMAT: u32 = 2;
 
 // The tables of each kind of record: the one that has the records, and those that lead to them.
 macro_rules! layout {
@@ -104,6 +107,8 @@ layout! {
         SUBSCRIBER_IDS = SubscriberIds [EnvironmentId, InternalSubscriberId];
         /// Subscribers by e-mail address.
         SUBSCRIBER_EMAILS = SubscriberEmails [EnvironmentId, Text, InternalSubscriberId];
+        /// Subscribers by telephone number.
+        SUBSCRIBER_PHONES = SubscriberPhones [EnvironmentId, Text, InternalSubscriberId];
     }
     Workflow {
         /// Workflows.
@@ -278,8 +283,10 @@ layout! {
         HELD_LANES = HeldLanes [TaskClass, EnvironmentId, Option<WorkflowId>];
     }
     Bytes {
-        /// Parts of the index of addresses: the kind of the part, and two numbers.
-        ADDRESSES = Addresses [EnvironmentId, u8, u32, u32];
+        /// Parts of the index of e-mail addresses: the kind of the part, and two numbers.
+        EMAIL_INDEX = EmailIndex [EnvironmentId, u8, u32, u32];
+        /// Parts of the index of names, likewise.
+        NAME_INDEX = NameIndex [EnvironmentId, u8, u32, u32];
     }
     Bytes {
         /// Notifications by outcome, as rows of bits for consecutive ordinals.
@@ -288,6 +295,10 @@ layout! {
     Bytes {
         /// Marks of the keys that values are sealed with, by the ids of the keys.
         SEALS = Seals [u32];
+    }
+    Bytes {
+        /// Marks of records of an older format, which may lack rows that the next format has.
+        BACKFILLS = Backfills [u32];
     }
     // The activity index. Its tables have a generation, except the first one.
     Bytes {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 #[doc(hidden)]
-pub mod addresses;
+pub mod backfill;
 mod change;
 #[doc(hidden)]
 pub mod check;
@@ -66,6 +66,8 @@ pub mod sealing;
 mod stored;
 #[cfg(feature = "redb")]
 mod sync;
+#[doc(hidden)]
+pub mod text_index;
 pub mod transfer;
 mod witness;
 

@@ -1,5 +1,6 @@
 //! Pages: pieces in which a long list of records is read.
 
+mod among;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -9,6 +10,7 @@ use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
 
+pub(crate) use among::page as among;
 pub use walk::{Bounds, Selection};
 pub(crate) use walk::{page as selected, total};
 
@@ -18,6 +20,8 @@ pub struct List<'l, R> {
     table: Table,
     parts: Vec<Part<R>>,
     shown: Shown<'l, R>,
+    // The total of its pages, if it is known.
+    total: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -54,7 +58,13 @@ impl<'l, R: Record> List<'l, R> {
         let part = |(prefix, len): (Prefix<R, K>, _)| Part { prefix: prefix.open(), len };
         let parts: Vec<_> = parts.into_iter().map(part).collect();
         let table = parts.first().map_or(R::TABLE, |part| part.prefix.table());
-        Self { table, parts, shown: Shown::All }
+        Self { table, parts, shown: Shown::All, total: None }
+    }
+
+    /// The list with a total that is known. Its records are not counted.
+    #[must_use]
+    pub fn of_total(self, total: usize) -> Self {
+        Self { total: Some(total), ..self }
     }
 
     // Returns `true` if the number of entries in one of the parts is known.
@@ -135,6 +145,7 @@ pub(crate) fn page<R: Record>(
         Place::Before(_) => (goes_on, reader.goes_on_behind(end.as_ref(), forwards)?),
     };
     let total = Total::of(match (&request.place, &end) {
+        _ if let Some(total) = list.total => total,
         (Place::Start, _) if !goes_on => found.len(),
         (Place::Start, Some(end)) if !list.is_counted() => {
             found.len() + reader.count(Some((end, forwards)))?

@@ -9,10 +9,10 @@ use domain::observer::Event;
 use domain::task::Lane;
 use domain::time::Timestamp;
 
-use crate::addresses::Address;
 use crate::key::{Bytes, Open, TableOf};
 use crate::outcomes::Listed;
 use crate::stored::{Readable, Stored};
+use crate::text_index::IndexedText;
 use crate::{Error, Key, KeyRange, Order, Prefix, Range, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
@@ -32,9 +32,9 @@ pub trait Record: Stored + PartialEq {
     /// Adds the index entries that lead to the record.
     fn index(&self, _entries: &mut Entries<Self>) {}
 
-    /// The address by whose parts the record is found. Most records have none.
-    fn address(&self) -> Option<Address> {
-        None
+    /// The texts by whose parts the record is found. Most records have none.
+    fn texts(&self) -> Vec<IndexedText> {
+        Vec::new()
     }
 
     /// The counters that count the record, and what they count. Most records are not counted.

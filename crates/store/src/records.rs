@@ -10,7 +10,7 @@ use crate::pages::{self, List, Selection};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
-    Transaction, Visit, WriteBody, WriteScope, addresses,
+    Transaction, Visit, WriteBody, WriteScope, text_index,
 };
 
 /// Runs `body` on a snapshot of `store`, and returns its result.
@@ -324,7 +324,18 @@ pub trait ReadRecords: Snapshot {
         pages::page(self, list, request)
     }
 
-    /// The same for the records that meet a condition, of which no more than a number are looked at.
+    /// The same for those entries with `prefix` whose keys end in one of `places`. These are sorted, each
+    /// is there once, and their number is the total.
+    fn page_among<R: Record>(
+        &self,
+        prefix: &Prefix<R>,
+        places: &[impl AsRef<[u8]>],
+        request: &PageRequest,
+    ) -> Result<Page<R>> {
+        pages::among(self, prefix, places, request)
+    }
+
+    /// The page of the records that meet a condition, of which no more than a number are looked at.
     /// A page that ends early has a cursor behind the last record that was looked at.
     fn selected_page<E: Excerpt>(
         &self,
@@ -355,8 +366,8 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        if let Some(address) = record.address() {
-            addresses::add(self, &address)?;
+        for text in record.texts() {
+            text_index::add(self, &text)?;
         }
         self.changed(Change::new(ChangeKind::Inserted, &key).of(None, Some(record)));
         Ok(())
@@ -383,10 +394,12 @@ pub trait WriteRecords: Transaction {
         for entry in after.iter().filter(|entry| !before.contains(entry)) {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        let (before, after) = (old.address(), new.address());
-        if before != after {
-            before.map_or(Ok(()), |address| addresses::remove(self, &address))?;
-            after.map_or(Ok(()), |address| addresses::add(self, &address))?;
+        let (before, after) = (old.texts(), new.texts());
+        for text in before.iter().filter(|text| !after.contains(text)) {
+            text_index::remove(self, text)?;
+        }
+        for text in after.iter().filter(|text| !before.contains(text)) {
+            text_index::add(self, text)?;
         }
         self.changed(Change::new(ChangeKind::Replaced, &key).of(Some(old), Some(new)));
         Ok(())
@@ -397,8 +410,8 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.delete_key(entry)?;
         }
-        if let Some(address) = record.address() {
-            addresses::remove(self, &address)?;
+        for text in record.texts() {
+            text_index::remove(self, &text)?;
         }
         let key = record.key();
         self.delete_key(&key)?;

@@ -44,6 +44,11 @@ impl Place {
         &self.url
     }
 
+    /// With which options.
+    pub fn options(&self) -> &PostgresOptions {
+        &self.options
+    }
+
     /// The name of the schema.
     pub fn schema(&self) -> &str {
         &self.options.schema

@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use store::layout::Role;
 use store::{
     Decision, KeyRange, Order, Prefix, ReadRecords, Record, Snapshot, Store, Table, layout,
 };
@@ -14,9 +15,9 @@ pub type Entry = (Table, Vec<u8>, Vec<u8>);
 
 const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
-/// Every table of a world without keys: the marks of keys are in the other one.
+/// Every table of a world without keys, of the present format: marks are in other ones.
 pub fn of_plain_worlds() -> Vec<Table> {
-    Table::ALL.into_iter().filter(|table| *table != Table::Seals).collect()
+    Table::ALL.into_iter().filter(|table| table.role() != Role::Marks).collect()
 }
 
 /// Every entry of every table.

@@ -65,7 +65,7 @@ fn damaged() -> Vec<Entry> {
             Role::Records if number % 10 == 0 && *table != Table::Environments => {
                 left.push((*table, key.clone(), b"damaged".to_vec()));
             }
-            Role::IndexOf(_) | Role::Derived(_) | Role::Records | Role::Seals => {
+            Role::IndexOf(_) | Role::Derived(_) | Role::Records | Role::Marks => {
                 left.push((*table, key.clone(), value.clone()));
             }
         }
@@ -82,7 +82,7 @@ fn of_one_form(entries: Vec<Entry>) -> Vec<Entry> {
     let has_one_form = |table: Table| match table.role() {
         Role::Records => !has_other_forms(table),
         Role::IndexOf(of) => !has_other_forms(of),
-        Role::Derived(_) | Role::Seals => false,
+        Role::Derived(_) | Role::Marks => false,
     };
     entries.into_iter().filter(|(table, ..)| has_one_form(*table)).collect()
 }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::folded::fold;
 use crate::sample;
 
 fn topic(name: Option<&str>) -> Topic {

@@ -19,9 +19,10 @@ use domain::notification::{
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use serde_json::json;
+use store::layout::{SearchedField, TextIndex};
 use store::{
-    Kept, OnRows, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, addresses, layout, letters,
-    outcomes,
+    Kept, OnRows, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout, letters, outcomes,
+    text_index,
 };
 
 use crate::check::{IndexRebuild, Progress, summed};
@@ -379,7 +380,11 @@ pub(crate) fn rebuild(
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    for part in [addresses::rebuild, outcomes::rebuild, letters::rebuild] {
+    let emails = TextIndex { field: SearchedField::Email, environment };
+    if text_index::rebuild(engine.store(), emails, progress)?.is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    for part in [outcomes::rebuild, letters::rebuild] {
         if part(engine.store(), environment, progress)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
+use domain::folded::FoldedPart;
 use domain::ids::SubscriberId;
-use domain::page::{ListKind, Page};
+use domain::page::{ListKind, Page, PageRequest, Total};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
-    Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
+    Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberSearch, SubscriberUpdate,
 };
 use domain::time::Timestamp;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::layout::{SearchedField, TextIndex};
+use store::{List, ReadRecords, WriteRecords, layout, text_index};
+use uuid::Uuid;
 
+use crate::heal;
 use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Damaged, Removed};
 use crate::resources::{integrations, messages, person, suppressions, workflows};
-use crate::tx::{Tx, View};
+use crate::tx::{Reading, Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The subscribers of an environment.
@@ -102,15 +106,14 @@ impl Subscribers<'_> {
     pub fn list(&self, query: &SubscriberQuery) -> Result<Page<Subscriber>> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Subscribers), SubscriberQuery::ORDERS)?;
-        let environment = self.scope.environment_id();
-        // Both sort by id.
-        let prefix = match &query.email {
-            Some(email) => layout::subscriber_emails(environment, email),
-            None => layout::subscriber_ids(environment),
-        };
-        let matches = |subscriber: &Subscriber| query.matches(subscriber);
-        let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
-        self.scope.read("subscribers.list", |view| Ok(view.page(&list, &request)?))
+        let search = query.search();
+        self.scope.operation("subscribers.list", || {
+            // A store of an older format that takes no writes is searched without the new indexes.
+            let is_new = |search: &SubscriberSearch<'_>| search.email.is_none();
+            let is_indexed =
+                !search.as_ref().is_some_and(is_new) || heal::is_filled(&self.scope.engine)?;
+            self.scope.view(|view| page(view, search.as_ref(), &request, is_indexed))
+        })
     }
 
     /// Changes a subscriber. Cleared fields are removed. Custom data is replaced as a whole.
@@ -308,6 +311,52 @@ fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
     tx.insert(&subscriber)?;
     tx.begin_counters(subscriber.id);
     Ok(subscriber)
+}
+
+// The page of the subscribers that a search finds, or of all. All lists are sorted by id.
+fn page(
+    view: &Reading<'_>,
+    search: Option<&SubscriberSearch<'_>>,
+    request: &PageRequest,
+    is_indexed: bool,
+) -> Result<Page<Subscriber>> {
+    let environment = view.environment_id();
+    let all = layout::subscriber_ids(environment);
+    let Some(search) = search else { return Ok(view.page(&List::new([all]), request)?) };
+    let list = match search {
+        SubscriberSearch { email: Some(email), .. } => {
+            List::new([layout::subscriber_emails(environment, email)])
+        }
+        SubscriberSearch { phone: Some(phone), .. } if is_indexed => {
+            List::new([layout::subscriber_phones(environment, phone)])
+        }
+        SubscriberSearch { name: Some(name), .. } if is_indexed => {
+            match called(view, name)? {
+                Some(ids) => return Ok(view.page_among(&all, &ids, request)?),
+                // They are not far from one another.
+                None => List::new([all]).of_total(Total::CAP + 1),
+            }
+        }
+        SubscriberSearch { .. } => List::new([all]),
+    };
+    let finds = |subscriber: &Subscriber| search.finds(subscriber);
+    Ok(view.page(&list.of_records(true, &finds), request)?)
+}
+
+// The sorted ids of the subscribers whose name has a part. Returns `None` if they are more than a total
+// counts.
+fn called(view: &Reading<'_>, name: &FoldedPart) -> Result<Option<Vec<[u8; 16]>>> {
+    let names = TextIndex { field: SearchedField::Name, environment: view.environment_id() };
+    let mut ids = Vec::new();
+    text_index::find(view, names, name, &mut |id| {
+        // A subscriber may be found twice.
+        if ids.len() <= 2 * Total::CAP {
+            ids.push(Uuid::from(id).into_bytes());
+        }
+    })?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(Some(ids).filter(|ids| ids.len() <= Total::CAP))
 }
 
 fn missing(id: &SubscriberId) -> Error {

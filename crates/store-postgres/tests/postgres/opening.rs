@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use store::{Decision, Error, Store, Table};
 use testkit::postgres::Server;
+use tidings::Engine;
+use tidings::subscriber::{SubscriberCreate, SubscriberQuery};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
 /// A role that may do anything in its schema, and create none.
@@ -36,4 +38,45 @@ fn a_timeout_may_be_of_any_length() {
         });
         assert!(place.open().read(&mut |_| Ok(())).is_ok(), "{timeout:?}");
     }
+}
+
+/// A store of the first format has no entries of telephone numbers and names.
+#[test]
+fn a_store_of_the_first_format_gets_what_it_lacks() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let engine = Engine::builder().build(place.open());
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    let ada = SubscriberCreate::new("ada").unwrap().first_name("Ada").phone("+1");
+    env.subscribers().create(&ada).unwrap();
+    drop((env, engine));
+    let of = |name: &str| format!("\"{}\".tidings_{name}", place.schema());
+    let (entries, tables, format) = (of("entries"), of("tables"), of("format"));
+    server.query(&format!(
+        "DELETE FROM {entries} USING {tables} WHERE tbl = id
+            AND name IN ('subscriber_phones', 'names');
+        DELETE FROM {tables} WHERE name IN ('subscriber_phones', 'names', 'backfills');
+        UPDATE {format} SET format = 1"
+    ));
+    let processes = [(); 2].map(|()| Engine::builder().build(place.open()));
+    for engine in &processes {
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let query = SubscriberQuery::default();
+        for query in [query.clone().phone("+1"), query.name("AD")] {
+            assert_eq!(env.subscribers().list(&query).unwrap().data.len(), 1);
+        }
+        assert_eq!(engine.check().unwrap().findings, []);
+    }
+    assert_eq!(server.query(&format!("SELECT format FROM {format}")), ["2"]);
+}
+
+/// A newer version may have other entries.
+#[test]
+fn a_store_of_a_newer_format_is_refused() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    drop(place.open());
+    server.query(&format!("UPDATE \"{}\".tidings_format SET format = 99", place.schema()));
+    let opened = PostgresStore::open_with(place.url(), place.options());
+    assert!(matches!(opened, Err(Error::NewerFormat { found: 99, .. })), "{opened:?}");
 }

@@ -8,10 +8,10 @@ use domain::subscriber::Subscriber;
 use uuid::Uuid;
 
 use super::{Fix, Problem, Step};
-use crate::layout;
+use crate::layout::{self, SearchedField, TextIndex};
 use crate::record::if_readable;
 use crate::{
-    KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, addresses, counters, outcomes,
+    KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, counters, outcomes, text_index,
 };
 
 // Length of an environment at the start of a key, and of a subscriber behind it.
@@ -175,37 +175,43 @@ pub(super) fn outcomes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
     Ok(step)
 }
 
-/// Compares the index of addresses of the next environment with its subscribers. A subscriber that
-/// cannot be read has no known address, so that no address is one too many then.
-pub(super) fn addresses(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+/// Compares the index of a field of the next environment with its subscribers. A subscriber that cannot
+/// be read has no known text, so that no text is one too many then.
+pub(super) fn texts(
+    snapshot: &dyn Snapshot,
+    field: SearchedField,
+    behind: Option<&[u8]>,
+) -> Result<Step> {
     let mut step = Step::default();
-    let tables = [Table::Subscribers, Table::Addresses];
-    let Some(environment) = next_environment(snapshot, &tables, behind)? else { return Ok(step) };
+    let table = field.table();
+    let environment = next_environment(snapshot, &[Table::Subscribers, table], behind)?;
+    let Some(environment) = environment else { return Ok(step) };
+    let index = TextIndex { field, environment };
     let (mut expected, mut keys, mut is_known) = (BTreeSet::new(), BTreeMap::new(), true);
     let (codec, all) = (snapshot.codec(), layout::all_subscribers(environment).range());
     snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
-        match codec.decode::<Subscriber>(key, value).map(|subscriber| subscriber.address()) {
-            Ok(Some(address)) => {
-                expected.insert(address.clone());
-                keys.insert(address, key.to_vec());
+        match codec.decode::<Subscriber>(key, value) {
+            Ok(subscriber) => {
+                for text in subscriber.texts().into_iter().filter(|text| text.is_of(index)) {
+                    expected.insert(text.clone());
+                    keys.insert(text, key.to_vec());
+                }
             }
-            Ok(None) => {}
             Err(_) => is_known = false,
         }
         ControlFlow::Continue(())
     })?;
-    let fix = Fix::Addresses(environment);
-    let missing = addresses::compare(snapshot, environment, expected, &mut |key, problem| {
+    let missing = text_index::compare(snapshot, index, expected, &mut |key, problem| {
         if is_known || problem != Problem::Extra {
-            step.found(Table::Addresses, key, problem, Fix::None);
+            step.found(table, key, problem, Fix::None);
         }
     })?;
-    for key in missing.iter().filter_map(|address| keys.get(address)) {
-        step.found(Table::Addresses, key, Problem::Missing, Fix::None);
+    for key in missing.iter().filter_map(|text| keys.get(text)) {
+        step.found(table, key, Problem::Missing, Fix::None);
     }
     // The index is made anew once.
     if let Some((_, first)) = step.found.first_mut() {
-        *first = fix;
+        *first = Fix::Texts(index);
     }
     step.rows = keys.len() as u64;
     step.next = Some(bytes_of(environment).to_vec());

@@ -28,7 +28,7 @@ use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
 use super::{Fix, Problem, Step};
-use crate::layout::{self, Role};
+use crate::layout::{self, Derived, Role};
 use crate::record::{Row, misplaced};
 use crate::{
     Codec, Entries, Error, KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, range,
@@ -253,13 +253,13 @@ pub(super) fn keys(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>)
 }
 
 // Returns whether an environment has what derived rows follow from. An index stays when all of its
-// notifications or addresses are gone.
+// notifications or texts are gone.
 fn is_source_there(
     snapshot: &dyn Snapshot,
     table: Table,
     environment: EnvironmentId,
 ) -> Result<bool> {
-    if table == Table::Addresses || table == Table::ActivityHeads {
+    if matches!(table.role(), Role::Derived(Derived::Texts(_))) || table == Table::ActivityHeads {
         return Ok(true);
     }
     let is_any = snapshot.count(&layout::notifications(environment), Some(1))? > 0;

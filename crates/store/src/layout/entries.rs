@@ -8,6 +8,7 @@ use domain::context::{Context, ContextSet};
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
+use domain::folded::fold;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, IntegrationId, SubscriberId, TransactionId};
 use domain::integration::Integration;
@@ -23,7 +24,7 @@ use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
 use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
-use domain::topic::{Topic, fold};
+use domain::topic::Topic;
 use domain::translation::{Translation, TranslationGroup};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState, TriggerRecipients};
 use domain::unsubscribe::LinkKey;
@@ -34,19 +35,19 @@ use super::letters::dead_letter_entry;
 use super::receipts::provider_message_entry;
 use super::{
     CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, EXPIRING_ANSWERS, HELD,
-    SUBSCRIBER_EMAILS, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
-    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
-    connection_owner, context, default_layout, deleted_messages, digest_bucket, endpoint,
-    environment, environment_id, environment_key, fan_out, fan_out_state, integration,
-    integration_identifier, lane, layout, layout_id, link_key, message, message_changes,
-    message_counters, message_list, notification, preference, quarantined, stored_answer,
-    subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots, topic,
-    translation, translation_group, workflow, workflow_identifier,
+    SUBSCRIBER_EMAILS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
+    TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
+    canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
+    digest_bucket, endpoint, environment, environment_id, environment_key, fan_out, fan_out_state,
+    integration, integration_identifier, lane, layout, layout_id, link_key, message,
+    message_changes, message_counters, message_list, notification, preference, quarantined,
+    stored_answer, subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots,
+    topic, translation, translation_group, workflow, workflow_identifier,
 };
-use crate::addresses::Address;
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
 use crate::outcomes::Listed;
 use crate::record::{Entries, Excerpt, LanePlace, Record};
+use crate::text_index::IndexedText;
 
 impl Record for Environment {
     const TABLE: Table = Table::Environments;
@@ -93,11 +94,18 @@ impl Record for Subscriber {
             let emails = SUBSCRIBER_EMAILS.within(self.environment_id).then(email.as_str());
             entries.add(emails.then(self.id).end());
         }
+        if let Some(phone) = &self.profile.phone {
+            entries
+                .add(SUBSCRIBER_PHONES.within(self.environment_id).then(phone).then(self.id).end());
+        }
     }
 
-    fn address(&self) -> Option<Address> {
-        let email = self.profile.email.as_ref()?;
-        Some(Address::new(self.environment_id, email, self.id))
+    fn texts(&self) -> Vec<IndexedText> {
+        let Self { environment_id: environment, id, profile, .. } = self;
+        let email = profile.email.as_ref();
+        let email = email.map(|email| IndexedText::email(*environment, email, *id));
+        let name = profile.full_name().map(|name| IndexedText::name(*environment, &name, *id));
+        email.into_iter().chain(name).collect()
     }
 }
 

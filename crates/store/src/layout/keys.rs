@@ -35,16 +35,16 @@ use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
 use super::{
-    API_KEYS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS, CONNECTION_LISTS,
-    CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
-    DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS, ENVIRONMENT_KEYS, ENVIRONMENTS,
-    EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS,
-    INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS, MESSAGE_CHANGES,
-    MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, SEALS,
-    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS,
-    SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS,
-    TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS,
-    WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    API_KEYS, BACKFILLS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS,
+    CONNECTION_LISTS, CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS,
+    DELETED_MESSAGES, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS,
+    ENVIRONMENT_KEYS, ENVIRONMENTS, EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES,
+    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS,
+    MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES,
+    QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_PHONES,
+    SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS,
+    TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS,
+    TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Any, Bytes, Key, Part, Prefix, Range, Sorted, TableOf, parts};
 
@@ -68,6 +68,8 @@ macro_rules! keys {
 keys! {
     /// The mark of a sealing key.
     seal_mark: Key<Bytes> = SEALS(id: u32) end;
+    /// The mark of records of a format, which may lack rows that the next format has.
+    backfill: Key<Bytes> = BACKFILLS(format: u32) end;
 
     /// The environments of an organization.
     environments: Prefix<Environment> = ENVIRONMENTS(organization: &OrganizationId) open;
@@ -93,11 +95,12 @@ keys! {
     /// A subscriber, by the id that the engine gave it.
     subscriber_id: Key<Subscriber>
         = SUBSCRIBER_IDS(environment: EnvironmentId, id: InternalSubscriberId) end;
-    /// The e-mail addresses of an environment with their subscribers.
-    emails: Prefix<Subscriber> = SUBSCRIBER_EMAILS(environment: EnvironmentId) open;
     /// The subscribers with an e-mail address, oldest first.
     subscriber_emails: Prefix<Subscriber>
         = SUBSCRIBER_EMAILS(environment: EnvironmentId, email: &str) open;
+    /// The subscribers with a telephone number, oldest first.
+    subscriber_phones: Prefix<Subscriber>
+        = SUBSCRIBER_PHONES(environment: EnvironmentId, phone: &str) open;
 
     /// The workflows of an environment, oldest first.
     workflows: Prefix<Workflow> = WORKFLOWS(environment: EnvironmentId) open;
@@ -290,7 +293,7 @@ keys! {
     stored_answers: Prefix<StoredAnswer> = STORED_ANSWERS(environment: EnvironmentId) open;
 }
 
-/// The e-mail address and the subscriber in a key of [`emails`] of that environment.
+/// The e-mail address and the subscriber in a key of [`subscriber_emails`] of that environment.
 pub fn subscriber_of_email(
     environment: EnvironmentId,
     key: &[u8],

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::{
     ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS, DUE,
-    ENVIRONMENTS, LANE_HEADS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, Table, WORKFLOWS,
-    outcome_of_row, read_address_part,
+    ENVIRONMENTS, LANE_HEADS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, SearchedField, Table,
+    WORKFLOWS, outcome_of_row,
 };
 use crate::KeyRange;
 use crate::key::{Bytes, Prefix, Range, TableOf, parts};
@@ -27,15 +27,15 @@ pub enum Role {
     IndexOf(Table),
     /// Rows that are made from records, and lead to none.
     Derived(Derived),
-    /// Marks of sealing keys.
-    Seals,
+    /// Marks of sealing keys, and of records of older formats.
+    Marks,
 }
 
 /// What derived rows are a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Derived {
-    /// The index of addresses.
-    Addresses,
+    /// An index of texts.
+    Texts(SearchedField),
     /// Counters of messages.
     Counters,
     /// Lanes of tasks.
@@ -82,7 +82,9 @@ impl Table {
             | Table::StoredAnswers => Records,
             Table::EnvironmentIds => IndexOf(Table::Environments),
             Table::ApiKeys => IndexOf(Table::EnvironmentKeys),
-            Table::SubscriberIds | Table::SubscriberEmails => IndexOf(Table::Subscribers),
+            Table::SubscriberIds | Table::SubscriberEmails | Table::SubscriberPhones => {
+                IndexOf(Table::Subscribers)
+            }
             Table::WorkflowIdentifiers => IndexOf(Table::Workflows),
             Table::IntegrationIdentifiers => IndexOf(Table::Integrations),
             Table::ContextLists => IndexOf(Table::Contexts),
@@ -101,8 +103,9 @@ impl Table {
             Table::MessageLists | Table::MessageChanges => IndexOf(Table::Messages),
             Table::SuppressionLists | Table::ExpiringSuppressions => IndexOf(Table::Suppressions),
             Table::ExpiringAnswers => IndexOf(Table::StoredAnswers),
-            Table::Seals => Role::Seals,
-            Table::Addresses => Role::Derived(Derived::Addresses),
+            Table::Seals | Table::Backfills => Role::Marks,
+            Table::EmailIndex => Role::Derived(Derived::Texts(SearchedField::Email)),
+            Table::NameIndex => Role::Derived(Derived::Texts(SearchedField::Name)),
             Table::MessageCounters => Role::Derived(Derived::Counters),
             Table::Lanes | Table::LaneHeads | Table::HeldLanes => Role::Derived(Derived::Lanes),
             Table::NotificationOutcomes => Role::Derived(Derived::Outcomes),
@@ -132,7 +135,11 @@ pub fn prefix_of_environment(table: Table, key: &[u8]) -> Option<&[u8]> {
     const TIME: usize = 8;
     const ID: usize = 16;
     match table {
-        Table::Environments | Table::Quarantine | Table::ApiKeys | Table::Seals => None,
+        Table::Environments
+        | Table::Quarantine
+        | Table::ApiKeys
+        | Table::Seals
+        | Table::Backfills => None,
         Table::Due | Table::LaneHeads | Table::HeldLanes => key.get(..CLASS + ID),
         Table::Lanes => key.get(..CLASS + TIME + ID),
         _ => key.get(..ID),
@@ -154,7 +161,9 @@ pub fn ranges_of(environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
 
 fn ranges_in(table: Table, environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
     let prefixes = match table {
-        Table::Environments | Table::EnvironmentIds | Table::Seals => return Vec::new(),
+        Table::Environments | Table::EnvironmentIds | Table::Seals | Table::Backfills => {
+            return Vec::new();
+        }
         _ if SHARED.contains(&table) => return vec![(table, EVERYTHING)],
         Table::Due | Table::LaneHeads | Table::HeldLanes => {
             let keys = TableOf::<Bytes, parts![TaskClass, EnvironmentId]>::new(table);
@@ -176,7 +185,8 @@ pub fn is_derived_key(table: Table, key: &[u8]) -> bool {
         Table::ActivitySegments => ACTIVITY_SEGMENTS.read(key).is_some(),
         Table::ActivityMerged => ACTIVITY_MERGED.read(key).is_some(),
         Table::ActivityDeleted => ACTIVITY_DELETED.read(key).is_some(),
-        Table::Addresses => read_address_part(key).is_some(),
+        Table::EmailIndex => SearchedField::Email.read(key).is_some(),
+        Table::NameIndex => SearchedField::Name.read(key).is_some(),
         Table::NotificationOutcomes => {
             outcome_of_row(key).is_some_and(|(_, row)| crate::outcomes::is_possible(row))
         }

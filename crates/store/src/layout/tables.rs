@@ -33,7 +33,7 @@ tables! {
     Subscribers = "subscribers",
     SubscriberIds = "subscriber_ids",
     SubscriberEmails = "subscriber_emails",
-    Addresses = "addresses",
+    EmailIndex = "addresses",
     Workflows = "workflows",
     WorkflowIdentifiers = "workflow_identifiers",
     Integrations = "integrations",
@@ -94,4 +94,7 @@ tables! {
     StoredAnswers = "stored_answers",
     ExpiringAnswers = "expiring_answers",
     Seals = "seals",
+    SubscriberPhones = "subscriber_phones",
+    NameIndex = "names",
+    Backfills = "backfills",
 }

@@ -9,8 +9,9 @@ use redb::{
 use super::handle::Handle;
 use super::key::{Bytes, bounded};
 use super::log::LogId;
-use super::view::Definition;
-use crate::layout::FORMAT;
+use super::view::{Definition, rows};
+use crate::layout::{FORMAT, OLDEST_FORMAT};
+use crate::{Table, backfill};
 
 const META: Definition = TableDefinition::new("meta");
 const APPLICATION: &[u8] = b"application";
@@ -46,8 +47,10 @@ pub(super) enum Identity {
     Ours,
     /// A store of a newer version.
     Newer { found: u32 },
-    /// A store of an older version, whose format this version does not read.
-    Older { found: u32 },
+    /// A store of an older format, which this version makes its own.
+    Old { found: u32 },
+    /// A store of a format that this version does not read.
+    TooOld { found: u32 },
     /// A database of another application.
     Foreign,
 }
@@ -73,7 +76,8 @@ pub(super) fn identify(database: &Handle) -> Result<Identity, redb::Error> {
     match found.cmp(&FORMAT) {
         Ordering::Equal => Ok(Identity::Ours),
         Ordering::Greater => Ok(Identity::Newer { found }),
-        Ordering::Less => Ok(Identity::Older { found }),
+        Ordering::Less if found >= OLDEST_FORMAT => Ok(Identity::Old { found }),
+        Ordering::Less => Ok(Identity::TooOld { found }),
     }
 }
 
@@ -82,6 +86,20 @@ pub(super) fn claim(database: &Handle) -> Result<(), redb::Error> {
     let transaction = database.get()?.begin_write()?;
     let mut meta = transaction.open_table(META)?;
     meta.insert(APPLICATION, US)?;
+    meta.insert(FORMAT_OF_FILE, FORMAT.to_be_bytes().as_slice())?;
+    drop(meta);
+    Ok(transaction.commit()?)
+}
+
+/// Gives a file of an older format the present one. Rows that it lacks are put later.
+pub(super) fn upgrade(database: &Handle, found: u32) -> Result<(), redb::Error> {
+    let transaction = database.get()?.begin_write()?;
+    let mut marks = transaction.open_table(rows(Table::Backfills))?;
+    for mark in backfill::marks(found) {
+        marks.insert(mark.as_bytes(), [].as_slice())?;
+    }
+    drop(marks);
+    let mut meta = transaction.open_table(META)?;
     meta.insert(FORMAT_OF_FILE, FORMAT.to_be_bytes().as_slice())?;
     drop(meta);
     Ok(transaction.commit()?)

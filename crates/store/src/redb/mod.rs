@@ -123,6 +123,9 @@ impl RedbStore {
     /// Opens the file at `path`, or creates it unless [`create`](RedbOptions::create) is `false`. If
     /// `path` is a link, the log is beside the file that it leads to.
     ///
+    /// A file of an older format gets the present one, and older versions of this library refuse it from
+    /// then on. What it lacks is put by the first operation that needs it.
+    ///
     /// # Errors
     ///
     /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::NoStore`] if the file does

@@ -14,7 +14,7 @@ use super::log::LogPlace;
 use super::medium::Medium;
 use super::meta::{self, Identity, Note};
 use super::recovery::Recovery;
-use crate::layout::FORMAT;
+use crate::layout::{FORMAT, OLDEST_FORMAT};
 use crate::{Error, Result};
 
 /// Opens the database in `storage`, which errors call `path`, or creates it. It then has the content
@@ -34,16 +34,27 @@ pub(super) fn open(
     if options.verify {
         verify(&mut database, path)?;
     }
-    let (recovery, is_blank) = examine(&database, path, options, place)?;
+    let (recovery, kind) = examine(&database, path, options, place)?;
     let file = DatabaseFile::new(database, medium, path.to_owned(), options.cache_bytes);
     let opened = attempt("prepare the file", || gate.open()).and_then(|()| {
-        if is_blank {
+        if matches!(kind, Kind::Blank) {
             attempt("create the store", || meta::claim(file.present().database()))?;
         }
-        recovery.run(&file, place, options)
+        let note = recovery.run(&file, place, options)?;
+        if let Kind::Old { found } = kind {
+            attempt("upgrade the file", || meta::upgrade(file.present().database(), found))?;
+        }
+        Ok(note)
     });
     let note = opened.map_err(|failure| failure.at(path))?;
     Ok((file, note))
+}
+
+/// What a file is before it is opened.
+enum Kind {
+    Blank,
+    Ours,
+    Old { found: u32 },
 }
 
 /// Finds out whether the file is ours, and what its log has for it. Touches neither.
@@ -52,25 +63,31 @@ fn examine(
     path: &Path,
     options: &RedbOptions,
     place: Option<&dyn LogPlace>,
-) -> Result<(Recovery, bool)> {
+) -> Result<(Recovery, Kind)> {
     let identity = attempt("identify the file", || meta::identify(database));
-    let (note, is_blank) = match identity.map_err(|failure| failure.at(path))? {
-        Identity::Ours => (attempt("identify the file", || meta::note(database)), false),
+    let note = || attempt("identify the file", || meta::note(database));
+    let (note, kind) = match identity.map_err(|failure| failure.at(path))? {
+        Identity::Ours => (note(), Kind::Ours),
+        Identity::Old { found } => (note(), Kind::Old { found }),
         Identity::Blank if !options.create => {
             return Err(Error::NoStore { path: path.to_owned() });
         }
-        Identity::Blank => (Ok(Note::default()), true),
+        Identity::Blank => (Ok(Note::default()), Kind::Blank),
         Identity::Newer { found } => {
             return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
         }
-        Identity::Older { found } => {
-            return Err(Error::OlderFormat { path: path.to_owned(), found, supported: FORMAT });
+        Identity::TooOld { found } => {
+            return Err(Error::OlderFormat {
+                path: path.to_owned(),
+                found,
+                supported: OLDEST_FORMAT,
+            });
         }
         Identity::Foreign => return Err(Error::NotOurs { path: path.to_owned() }),
     };
     let note = note.map_err(|failure| failure.at(path))?;
     let recovery = Recovery::plan(place, path, &note, options.discard_damaged_log)?;
-    Ok((recovery, is_blank))
+    Ok((recovery, kind))
 }
 
 fn start(gate: Gate, path: &Path, cache_bytes: usize) -> Result<Handle> {

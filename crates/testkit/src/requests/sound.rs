@@ -97,6 +97,8 @@ fn people() -> Vec<Value> {
         json!(["subscribers.find", "nobody"]),
         json!(["subscribers.list", {}]),
         json!(["subscribers.list", { "email": "ada@example.org", "limit": 5 }]),
+        json!(["subscribers.list", { "phone": "+44 20 7946 0000" }]),
+        json!(["subscribers.list", { "name": "a LOVE" }]),
         json!(["subscribers.update", "ada", { "email": null, "firstName": "New" }]),
         json!(["subscribers.delete", "ada"]),
         json!(["subscribers.export", "ada"]),

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use activity::{Filter, Term, Wanted};
-use domain::contact::EmailPart;
 use domain::context::ContextFilter;
+use domain::folded::FoldedPart;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::notification::{NotificationQuery, NotificationSubscriber, Ordinal};
 use domain::workflow::Workflow;
-use store::{Order, ReadRecords, addresses, layout};
+use store::layout::{SearchedField, TextIndex};
+use store::{Order, ReadRecords, layout, text_index};
 
 use crate::damage::if_readable;
 use crate::resources::workflows;
@@ -32,7 +33,7 @@ pub(super) struct Search<'q> {
 struct Named {
     /// Those named by their ids.
     ids: BTreeSet<InternalSubscriberId>,
-    part: Option<EmailPart>,
+    part: Option<FoldedPart>,
 }
 
 impl<'q> Search<'q> {
@@ -87,7 +88,7 @@ impl Named {
             let called = called.ok().transpose()?.flatten().flatten();
             ids.extend(called.map(|subscriber| subscriber.id));
         }
-        Ok(Self { ids, part: query.searched().map(EmailPart::new) })
+        Ok(Self { ids, part: query.searched().map(FoldedPart::new) })
     }
 
     // All of them. Returns `None` if they are too many to be held.
@@ -126,7 +127,10 @@ impl Named {
             })?;
         }
         match &self.part {
-            Some(part) => addresses::find(view, environment, part, visit),
+            Some(part) => {
+                let emails = TextIndex { field: SearchedField::Email, environment };
+                text_index::find(view, emails, part, visit)
+            }
             None => Ok(()),
         }
     }

@@ -1,15 +1,15 @@
-//! Rows of folded addresses.
+//! Rows of folded texts.
 //!
-//! A row is the number of its addresses in two bytes, the lowest first; the ids of the subscribers;
-//! and the addresses in the same order, each of which ends in NUL.
+//! A row is the number of its texts in two bytes, the lowest first; the ids of the subscribers;
+//! and the texts in the same order, each of which ends in NUL.
 
-use domain::contact::EmailPart;
+use domain::folded::FoldedPart;
 use domain::ids::InternalSubscriberId;
 use memchr::{memchr, memchr_iter};
 use uuid::Uuid;
 
-/// Maximum length of a row with several addresses, in bytes. With its key it fills a page of the
-/// file. In tests a group has few addresses.
+/// Maximum length of a row with several texts, in bytes. With its key it fills a page of the
+/// file. In tests a group has few texts.
 pub(super) const ROOM: usize = if cfg!(test) { 100 } else { 3_900 };
 
 /// A row that can change.
@@ -37,7 +37,7 @@ impl<'a> View<'a> {
         (is_whole && memchr_iter(0, text).count() == count).then_some(Self { ids, text })
     }
 
-    /// The addresses, each of which ends in NUL.
+    /// The texts, each of which ends in NUL.
     pub(super) fn text(self) -> &'a [u8] {
         self.text
     }
@@ -47,14 +47,14 @@ impl<'a> View<'a> {
         size_of::<u16>() + size_of_val(self.ids) + self.text.len()
     }
 
-    /// The addresses with their subscribers.
+    /// The texts with their subscribers.
     pub(super) fn entries(self) -> impl Iterator<Item = (&'a [u8], InternalSubscriberId)> {
-        let addresses = self.text.split(|byte| *byte == 0);
-        addresses.zip(self.ids).map(|(address, id)| (address, Uuid::from_bytes(*id).into()))
+        let texts = self.text.split(|byte| *byte == 0);
+        texts.zip(self.ids).map(|(text, id)| (text, Uuid::from_bytes(*id).into()))
     }
 
-    /// Calls `visit` with the subscribers whose addresses have `part`, which has no NUL.
-    pub(super) fn find(self, part: &EmailPart, visit: &mut dyn FnMut(InternalSubscriberId)) {
+    /// Calls `visit` with the subscribers whose texts have `part`, which has no NUL.
+    pub(super) fn find(self, part: &FoldedPart, visit: &mut dyn FnMut(InternalSubscriberId)) {
         let (mut ids, mut text) = (self.ids, self.text);
         while let Some((before, found)) =
             part.find_in(text).and_then(|at| text.split_at_checked(at))
@@ -86,24 +86,24 @@ impl Row {
         [count.to_le_bytes().as_slice(), self.ids.as_flattened(), &self.text].concat()
     }
 
-    /// Adds an address. Returns `false` if there is no room for it.
-    pub(super) fn push(&mut self, address: &[u8], subscriber: InternalSubscriberId) -> bool {
-        let len = self.view().len() + size_of::<Uuid>() + address.len() + 1;
+    /// Adds a text. Returns `false` if there is no room for it.
+    pub(super) fn push(&mut self, text: &[u8], subscriber: InternalSubscriberId) -> bool {
+        let len = self.view().len() + size_of::<Uuid>() + text.len() + 1;
         if len > ROOM && !self.ids.is_empty() {
             return false;
         }
         self.ids.push(Uuid::from(subscriber).into_bytes());
-        self.text.extend_from_slice(address);
+        self.text.extend_from_slice(text);
         self.text.push(0);
         true
     }
 
-    /// Removes an address. Returns `false` if it is not there.
-    pub(super) fn remove(&mut self, address: &[u8], subscriber: InternalSubscriberId) -> bool {
+    /// Removes a text. Returns `false` if it is not there.
+    pub(super) fn remove(&mut self, text: &[u8], subscriber: InternalSubscriberId) -> bool {
         let count = self.ids.len();
         let mut rest = Self::default();
         for (other, id) in self.view().entries() {
-            if (other, id) != (address, subscriber) {
+            if (other, id) != (text, subscriber) {
                 rest.push(other, id);
             }
         }

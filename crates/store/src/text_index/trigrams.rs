@@ -1,6 +1,6 @@
 //! The trigrams of the rows of a group.
 //!
-//! A trigram is three consecutive bytes of an address. It has one of 16,384 numbers, which several
+//! A trigram is three consecutive bytes of a text. It has one of 16,384 numbers, which several
 //! trigrams share. Each number has a word, in which each row of the group has a bit, that of row 0
 //! the lowest. A page has 64 words, the lowest byte of each first. A page without a bit is left
 //! out.
@@ -18,7 +18,7 @@ pub(super) struct Place {
     word: usize,
 }
 
-/// The places of the trigrams of `text`, which has NUL between addresses.
+/// The places of the trigrams of `text`, which has NUL between texts.
 pub(super) fn places(text: &[u8]) -> impl Iterator<Item = Place> {
     let trigrams = text.windows(3).filter_map(<[u8]>::first_chunk);
     trigrams.filter(|trigram| !trigram.contains(&0)).map(|[one, two, three]| {

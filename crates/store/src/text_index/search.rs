@@ -1,30 +1,29 @@
-//! Finding the rows of addresses that may have a part.
+//! Finding the rows of texts that may have a part.
 
 use std::ops::ControlFlow;
 
-use domain::contact::EmailPart;
-use domain::ids::EnvironmentId;
+use domain::folded::FoldedPart;
 
 use super::row::View;
 use super::trigrams::{self, ROWS, places, word};
 use super::{Head, Place, damaged_row, row_key};
-use crate::layout::{self, AddressPart};
+use crate::layout::{IndexPart, TextIndex};
 use crate::record::{corrupt, misplaced};
-use crate::{Bytes, Key, Order, ReadRecords, Result, Snapshot, Table};
+use crate::{Bytes, Key, Order, ReadRecords, Result, Snapshot};
 
 /// Number of rows that are looked up together.
 const AT_A_TIME: usize = 512;
 
-/// Calls `visit` with the rows of an environment that may have `part`.
+/// Calls `visit` with the rows of an index that may have `part`.
 pub(super) fn visit_rows(
     snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
-    part: &EmailPart,
+    index: TextIndex,
+    part: &FoldedPart,
     visit: &mut dyn FnMut(Place, View<'_>),
 ) -> Result<()> {
-    let Some(head) = Head::find(snapshot, environment)? else { return Ok(()) };
-    let Some(candidates) = candidates(snapshot, environment, part, &head)? else {
-        return scan_rows(snapshot, environment, None, head, visit);
+    let Some(head) = Head::find(snapshot, index)? else { return Ok(()) };
+    let Some(candidates) = candidates(snapshot, index, part, &head)? else {
+        return scan_rows(snapshot, index, None, head, visit);
     };
     let places: Vec<Place> = candidates
         .iter()
@@ -32,48 +31,48 @@ pub(super) fn visit_rows(
             (0..ROWS).filter(move |row| rows >> row & 1 == 1).map(move |row| (*group, row))
         })
         .collect();
-    // The keys of all rows would take as much memory as many addresses do.
+    // The keys of all rows would take as much memory as many texts do.
     for some in places.chunks(AT_A_TIME) {
-        look_up_rows(snapshot, environment, some, visit)?;
+        look_up_rows(snapshot, index, some, visit)?;
     }
-    scan_rows(snapshot, environment, Some(head.group), head, visit)
+    scan_rows(snapshot, index, Some(head.group), head, visit)
 }
 
 // Calls `visit` with these rows.
 fn look_up_rows(
     snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
+    index: TextIndex,
     places: &[Place],
     visit: &mut dyn FnMut(Place, View<'_>),
 ) -> Result<()> {
-    let keys: Vec<Key<Bytes>> = places.iter().map(|at| row_key(environment, *at)).collect();
+    let keys: Vec<Key<Bytes>> = places.iter().map(|at| row_key(index, *at)).collect();
     let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
     let (mut rest, mut is_intact) = (places.iter(), true);
-    snapshot.get_many(Table::Addresses, &bytes, &mut |value| match rest
+    snapshot.get_many(index.field.table(), &bytes, &mut |value| match rest
         .next()
         .zip(value.and_then(View::read))
     {
         Some((place, row)) => visit(*place, row),
         None => is_intact = false,
     })?;
-    if is_intact { Ok(()) } else { Err(damaged_row()) }
+    if is_intact { Ok(()) } else { Err(damaged_row(index)) }
 }
 
 // The rows of full groups that may have `part`, as bits. Returns `None` if that may be all of them.
 fn candidates(
     snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
-    part: &EmailPart,
+    index: TextIndex,
+    part: &FoldedPart,
     head: &Head,
 ) -> Result<Option<Vec<(u32, u64)>>> {
     // Maximum number of trigrams that are looked up.
     const MOST: usize = 32;
-    let mut asked: Vec<trigrams::Place> = places(part.folded()).take(MOST).collect();
+    let mut asked: Vec<trigrams::Place> = places(part.as_bytes()).take(MOST).collect();
     asked.sort_unstable();
     asked.dedup();
     let Some((first, others)) = asked.split_first() else { return Ok(None) };
     let mut groups = Vec::new();
-    scan_words(snapshot, environment, *first, &mut |group, word| groups.push((group, word)))?;
+    scan_words(snapshot, index, *first, &mut |group, word| groups.push((group, word)))?;
     for place in others {
         let rows: u32 = groups.iter().map(|(_, word)| word.count_ones()).sum();
         // Reading the rows takes less time than another look-up.
@@ -81,7 +80,7 @@ fn candidates(
             break;
         }
         let mut rest = groups.iter_mut().peekable();
-        scan_words(snapshot, environment, *place, &mut |group, word| {
+        scan_words(snapshot, index, *place, &mut |group, word| {
             while let Some((_, rows)) = rest.next_if(|(other, _)| *other < group) {
                 *rows = 0;
             }
@@ -99,22 +98,20 @@ fn candidates(
 // Calls `visit` with the groups that have a word in the page of `place`, and that word.
 fn scan_words(
     snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
+    index: TextIndex,
     place: trigrams::Place,
     visit: &mut dyn FnMut(u32, u64),
 ) -> Result<()> {
     let wanted = u32::from(place.page);
-    let range = layout::address_page(environment, wanted).range();
+    let range = index.page(wanted).range();
     let (mut last, mut problem) = (None, None);
     snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, bytes| {
-        let found = match layout::read_address_part(key) {
-            Some((within, AddressPart::Trigrams { page, group }))
-                if (within, page) == (environment, wanted) && last < Some(group) =>
-            {
-                let damaged = || corrupt(Table::Addresses, "it is not a page of trigrams");
+        let found = match index.read(key) {
+            Some(IndexPart::Trigrams { page, group }) if page == wanted && last < Some(group) => {
+                let damaged = || corrupt(index.field.table(), "it is not a page of trigrams");
                 word(bytes, place).map(|word| (group, word)).ok_or_else(damaged)
             }
-            _ => Err(misplaced(Table::Addresses)),
+            _ => Err(misplaced(index.field.table())),
         };
         match found {
             Ok((group, word)) => {
@@ -134,19 +131,16 @@ fn scan_words(
 // Calls `visit` with the rows of a group, or of all groups, which end where `head` says.
 fn scan_rows(
     snapshot: &(impl Snapshot + ?Sized),
-    environment: EnvironmentId,
+    index: TextIndex,
     group: Option<u32>,
     head: Head,
     visit: &mut dyn FnMut(Place, View<'_>),
 ) -> Result<()> {
-    let prefix = match group {
-        Some(group) => layout::address_group(environment, group),
-        None => layout::address_rows(environment),
-    };
+    let prefix = group.map_or_else(|| index.rows(), |group| index.group(group));
     let (mut last, mut problem) = (None, None);
     snapshot.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, bytes| {
-        let place = match layout::read_address_part(key) {
-            Some((within, AddressPart::Row { group, row })) if within == environment => {
+        let place = match index.read(key) {
+            Some(IndexPart::Row { group, row }) => {
                 u8::try_from(row).ok().map(|row| (group, row)).filter(|at| last < Some(*at))
             }
             _ => None,
@@ -158,11 +152,12 @@ fn scan_rows(
                 ControlFlow::Continue(())
             }
             (place, _) => {
-                problem = Some(place.map_or(misplaced(Table::Addresses), |_| damaged_row()));
+                problem =
+                    Some(place.map_or(misplaced(index.field.table()), |_| damaged_row(index)));
                 ControlFlow::Break(())
             }
         }
     })?;
     let is_whole = last == Some((head.group, head.rows - 1));
-    problem.map_or_else(|| if is_whole { Ok(()) } else { Err(damaged_row()) }, Err)
+    problem.map_or_else(|| if is_whole { Ok(()) } else { Err(damaged_row(index)) }, Err)
 }

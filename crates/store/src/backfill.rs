@@ -1,0 +1,178 @@
+//! Rows that an older format did not have.
+//!
+//! Opening a file of an older format leaves a mark for each later one: records may lack the rows that
+//! this one added. The rows are put in small transactions, each of which notes in the mark how far it
+//! has come. New records have them from the start.
+
+use std::ops::ControlFlow;
+
+use domain::subscriber::Subscriber;
+
+use crate::layout::{self, FORMAT, SearchedField, TextIndex};
+use crate::record::{Batches, Entries, follow_readable};
+use crate::{
+    Bytes, Key, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table, Transaction,
+    WriteRecords, text_index,
+};
+
+/// The format whose subscribers are not found by telephone number and by name.
+const OF_SUBSCRIBERS: u32 = 2;
+
+/// Number of subscribers that a step looks at. In tests an environment is small.
+const STEP: usize = if cfg!(test) { 3 } else { 500 };
+
+/// The marks of a store that had format `found`.
+pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
+    (found..FORMAT).map(layout::backfill)
+}
+
+/// Returns `true` if subscribers may lack rows in the tables of [`is_filled`].
+pub fn is_pending(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
+    snapshot.contains(&layout::backfill(OF_SUBSCRIBERS))
+}
+
+/// Returns `true` if the rows of the table are put by a [`step`].
+pub(crate) fn is_filled(table: Table) -> bool {
+    table == Table::SubscriberPhones || table == SearchedField::Name.table()
+}
+
+/// Puts the rows that the next subscribers lack. Breaks if none are left.
+pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
+    let (mark, mut place) = (layout::backfill(OF_SUBSCRIBERS), None);
+    transaction.get_bytes(&mark, &mut |behind| place = Some(behind.to_vec()))?;
+    let Some(behind) = place else { return Ok(ControlFlow::Break(())) };
+    let rest = Prefix::<Subscriber>::of_all().range().resumed(&behind);
+    let mut batches =
+        Batches::new(&*transaction, rest.table(), rest.bytes().clone(), Order::Ascending);
+    let rows = batches.next(STEP)?.unwrap_or_default();
+    let found = follow_readable::<Subscriber>(&*transaction, rest.table(), &rows)?;
+    for subscriber in found.iter().flatten() {
+        fill(transaction, subscriber)?;
+    }
+    match rows.last().filter(|_| rows.len() == STEP) {
+        Some(last) => {
+            transaction.put_bytes(&mark, &last.key)?;
+            Ok(ControlFlow::Continue(()))
+        }
+        None => {
+            transaction.delete_key(&mark)?;
+            Ok(ControlFlow::Break(()))
+        }
+    }
+}
+
+// A subscriber who has the rows already gets none, but for a second name.
+fn fill(transaction: &mut dyn Transaction, subscriber: &Subscriber) -> Result<()> {
+    let key = subscriber.key();
+    for entry in Entries::of(subscriber).iter().filter(|entry| is_filled(entry.table())) {
+        transaction.put_bytes(entry, key.as_bytes())?;
+    }
+    let names = TextIndex { field: SearchedField::Name, environment: subscriber.environment_id };
+    for text in subscriber.texts().iter().filter(|text| text.is_of(names)) {
+        text_index::add(transaction, text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use domain::environment::Home;
+    use domain::folded::FoldedPart;
+    use domain::ids::InternalSubscriberId;
+    use domain::subscriber::SubscriberCreate;
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::memory::MemoryStore;
+    use crate::range::EVERYTHING;
+    use crate::sample::at;
+    use crate::{check, read, write};
+
+    // The subscriber of that number, of one of two environments, with one of some names and numbers.
+    fn subscriber(number: u8, text: u8) -> Subscriber {
+        let environment_id = Uuid::from_u128(u128::from(number % 2) + 1).into();
+        let home = Home { organization_id: "acme".parse().unwrap(), environment_id };
+        let create = SubscriberCreate::new(format!("subscriber-{number}")).unwrap();
+        let create = create.first_name(format!("Name {text}")).phone(format!("+{text}"));
+        Subscriber::new(Uuid::from_u128(number.into()).into(), &home, create, at(0))
+    }
+
+    fn change(store: &MemoryStore, all: &mut BTreeMap<u8, u8>, (number, text): (u8, Option<u8>)) {
+        let old = match text {
+            Some(text) => all.insert(number, text),
+            None => all.remove(&number),
+        };
+        let old = old.map(|text| subscriber(number, text));
+        let new = text.map(|text| subscriber(number, text));
+        write(store, |txn| match (&old, &new) {
+            (Some(old), Some(new)) => txn.replace(old, new),
+            (Some(old), None) => txn.remove(old),
+            (None, Some(new)) => txn.insert(new),
+            (None, None) => Ok(()),
+        })
+        .unwrap();
+    }
+
+    // Makes `store` one that was of the older format.
+    fn age(store: &MemoryStore) {
+        write(store, |txn| -> Result<()> {
+            for table in Table::ALL.into_iter().filter(|table| is_filled(*table)) {
+                let mut keys = Vec::new();
+                txn.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, _| {
+                    keys.push(key.to_vec());
+                    ControlFlow::Continue(())
+                })?;
+                keys.iter().try_for_each(|key| txn.delete(table, key))?;
+            }
+            marks(OF_SUBSCRIBERS).try_for_each(|mark| txn.put_bytes(&mark, b""))
+        })
+        .unwrap();
+    }
+
+    fn called(store: &MemoryStore, environment: u128, text: u8) -> Vec<InternalSubscriberId> {
+        let environment = Uuid::from_u128(environment).into();
+        let (names, mut found) =
+            (TextIndex { field: SearchedField::Name, environment }, Vec::new());
+        let part = FoldedPart::new(&format!("NAME {text}"));
+        read(store, |snapshot| text_index::find(snapshot, names, &part, &mut |id| found.push(id)))
+            .unwrap();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+        #[test]
+        fn all_rows_are_there_at_the_end_whatever_changes_meanwhile(
+            before in prop::collection::vec((0..40_u8, 0..4_u8), 0..40),
+            meanwhile in prop::collection::vec((0..40_u8, prop::option::of(0..4_u8)), 0..40),
+        ) {
+            let (store, mut all) = (MemoryStore::default(), BTreeMap::new());
+            for (number, text) in before {
+                change(&store, &mut all, (number, Some(text)));
+            }
+            age(&store);
+            let mut meanwhile = meanwhile.into_iter();
+            while write(&store, |txn| step(txn)).unwrap().is_continue() {
+                meanwhile.by_ref().take(3).for_each(|next| change(&store, &mut all, next));
+                prop_assert_eq!(read(&store, check::check).unwrap().findings, []);
+            }
+            prop_assert!(!read(&store, |snapshot| is_pending(snapshot)).unwrap());
+            meanwhile.for_each(|next| change(&store, &mut all, next));
+            prop_assert_eq!(read(&store, check::check).unwrap().findings, []);
+            for (environment, text) in [(1, 0), (1, 3), (2, 1), (2, 2)] {
+                let own = all.iter().filter(|(number, of)| {
+                    (u128::from(**number % 2) + 1, **of) == (environment, text)
+                });
+                let ids: Vec<_> = own.map(|(number, of)| subscriber(*number, *of).id).collect();
+                prop_assert_eq!(called(&store, environment, text), ids);
+            }
+            prop_assert!(write(&store, |txn| step(txn)).unwrap().is_break());
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The indexes that find subscribers by a part of their e-mail address or of their name, in any case.
+//!
+//! Folded texts lie in rows of up to a page, and 64 rows are a group. New texts go to the last row.
+//! When the last group is full, it gets trigrams: a search reads those rows of it that may have all
+//! trigrams of the part, and every row of the last group. A part of one or two bytes has no trigram,
+//! and is searched for in all rows.
+//!
+//! A text that is removed leaves its row. The trigrams stay, so that they may name rows in vain. A
+//! group that has lost half of its texts is taken apart: the others are added anew. It is looked at
+//! when one of its rows falls below a quarter, so that at least a twelfth of all rows is in use.
+//!
+//! Many people have the same name, and a removal looks for one of them. So a name has a tag before it,
+//! which follows from the id of the subscriber.
+
+mod compare;
+mod rebuild;
+mod row;
+mod search;
+#[cfg(test)]
+mod tests;
+mod trigrams;
+
+use std::collections::BTreeSet;
+
+use domain::contact::Email;
+use domain::folded::{FoldedPart, fold};
+use domain::ids::{EnvironmentId, InternalSubscriberId};
+use uuid::Uuid;
+
+pub(crate) use self::compare::compare;
+pub use self::rebuild::rebuild;
+use self::row::{ROOM, Row, View};
+use self::search::visit_rows;
+use self::trigrams::{ROWS, Trigrams};
+use crate::layout::{IndexPart, SearchedField, TextIndex};
+use crate::record::corrupt;
+use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Transaction, WriteRecords};
+
+/// A text by whose parts a subscriber is found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexedText {
+    index: TextIndex,
+    /// The folded text, and the tag before it if it has one.
+    text: String,
+    subscriber: InternalSubscriberId,
+}
+
+impl IndexedText {
+    /// The e-mail address of a subscriber.
+    pub fn email(
+        environment: EnvironmentId,
+        email: &Email,
+        subscriber: InternalSubscriberId,
+    ) -> Self {
+        let index = TextIndex { field: SearchedField::Email, environment };
+        Self { index, text: fold(email.as_str()), subscriber }
+    }
+
+    /// The name of a subscriber.
+    pub fn name(environment: EnvironmentId, name: &str, subscriber: InternalSubscriberId) -> Self {
+        let index = TextIndex { field: SearchedField::Name, environment };
+        let text = tag(subscriber).into_iter().chain(fold(name).chars()).collect();
+        Self { index, text, subscriber }
+    }
+
+    /// Returns `true` if the text is in this index.
+    pub(crate) fn is_of(&self, index: TextIndex) -> bool {
+        self.index == index
+    }
+}
+
+// Control characters, which no name has: five bits of the id each. The last bits of an id are random.
+fn tag(subscriber: InternalSubscriberId) -> [char; 5] {
+    let id = Uuid::from(subscriber).as_u128();
+    [0, 5, 10, 15, 20].map(|shift| match u8::try_from(id >> shift & 31) {
+        Ok(0) | Err(_) => '\x7f',
+        Ok(bits) => char::from(bits),
+    })
+}
+
+/// The place of the last row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    group: u32,
+    /// Number of rows of the group, from 1 on.
+    rows: u8,
+}
+
+impl Head {
+    fn find(snapshot: &(impl Snapshot + ?Sized), index: TextIndex) -> Result<Option<Self>> {
+        let mut head = None;
+        let key = index.part(IndexPart::Head);
+        snapshot.get_bytes(&key, &mut |bytes| head = Some(Self::read(bytes)))?;
+        let damaged = || corrupt(index.field.table(), "it is not a head");
+        head.map(|head| head.ok_or_else(damaged)).transpose()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (group, rest) = bytes.split_first_chunk()?;
+        let [rows] = rest else { return None };
+        let head = Self { group: u32::from_le_bytes(*group), rows: *rows };
+        (1..=ROWS).contains(rows).then_some(head)
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        [self.group.to_le_bytes().as_slice(), &[self.rows]].concat()
+    }
+}
+
+/// The end of the index, which takes new texts.
+struct Tail {
+    index: TextIndex,
+    head: Head,
+    /// The last row.
+    row: Row,
+}
+
+impl Tail {
+    fn find(snapshot: &(impl Snapshot + ?Sized), index: TextIndex) -> Result<Self> {
+        let Some(head) = Head::find(snapshot, index)? else {
+            let head = Head { group: 0, rows: 1 };
+            return Ok(Self { index, head, row: Row::default() });
+        };
+        let row = row(snapshot, index, (head.group, head.rows - 1))?;
+        Ok(Self { index, head, row })
+    }
+
+    fn push<T: Transaction + ?Sized>(
+        &mut self,
+        txn: &mut T,
+        text: &[u8],
+        subscriber: InternalSubscriberId,
+    ) -> Result<()> {
+        while !self.row.push(text, subscriber) {
+            self.put(txn)?;
+            if self.head.rows == ROWS {
+                self.close(txn)?;
+            } else {
+                self.head.rows += 1;
+                self.row = Row::default();
+            }
+        }
+        Ok(())
+    }
+
+    // Goes on with another group, or with the same one if half of it is free.
+    fn close<T: Transaction + ?Sized>(&mut self, txn: &mut T) -> Result<()> {
+        let Head { group, .. } = self.head;
+        let rows = rows(txn, self.index, group)?;
+        if is_half_empty(&rows) {
+            take_apart(txn, self.index, group)?;
+            (self.head.rows, self.row) = (1, Row::default());
+            return self.push_all(txn, &rows);
+        }
+        put_trigrams(txn, self.index, group, &rows)?;
+        let full = || corrupt(self.index.field.table(), "the last group has no next one");
+        self.head = Head { group: group.checked_add(1).ok_or_else(full)?, rows: 1 };
+        self.row = Row::default();
+        Ok(())
+    }
+
+    fn push_all<T: Transaction + ?Sized>(&mut self, txn: &mut T, rows: &[Row]) -> Result<()> {
+        let mut entries = rows.iter().flat_map(|row| row.view().entries());
+        entries.try_for_each(|(text, subscriber)| self.push(txn, text, subscriber))
+    }
+
+    fn put<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<()> {
+        let Self { index, head, row } = self;
+        let key = index.part(IndexPart::Head);
+        txn.put_bytes(&key, &head.bytes())?;
+        txn.put_bytes(&row_key(*index, (head.group, head.rows - 1)), &row.to_bytes())
+    }
+}
+
+/// Adds a text.
+pub(crate) fn add<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> Result<()> {
+    let IndexedText { index, text, subscriber } = text;
+    let mut tail = Tail::find(&*txn, *index)?;
+    tail.push(txn, text.as_bytes(), *subscriber)?;
+    tail.put(txn)
+}
+
+/// Removes a text, if it is there. A rebuild that was interrupted leaves it in two rows.
+pub(crate) fn remove<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> Result<()> {
+    let IndexedText { index, text, subscriber } = text;
+    let part = FoldedPart::of_folded(text);
+    let mut places = Vec::new();
+    let wanted = (text.as_bytes(), *subscriber);
+    visit_rows(&*txn, *index, &part, &mut |at, row| {
+        if row.entries().any(|entry| entry == wanted) {
+            places.push((at, Row::from(row)));
+        }
+    })?;
+    let Some(head) = Head::find(&*txn, *index)? else { return Ok(()) };
+    let mut falling = BTreeSet::new();
+    for (at, mut row) in places {
+        let before = row.view().len();
+        row.remove(text.as_bytes(), *subscriber);
+        txn.put_bytes(&row_key(*index, at), &row.to_bytes())?;
+        let falls = (row.view().len() + 1..=before).contains(&(ROOM / 4));
+        falling.extend((at.0 < head.group && falls).then_some(at.0));
+    }
+    falling.into_iter().try_for_each(|group| spread(txn, *index, group))
+}
+
+// Adds the texts of a group anew, if half of it is free.
+fn spread<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) -> Result<()> {
+    let rows = rows(txn, index, group)?;
+    if is_half_empty(&rows) {
+        take_apart(txn, index, group)?;
+        let mut tail = Tail::find(&*txn, index)?;
+        tail.push_all(txn, &rows)?;
+        tail.put(txn)?;
+    }
+    Ok(())
+}
+
+/// Calls `visit` with the subscribers whose texts have `part`.
+pub fn find(
+    snapshot: &(impl Snapshot + ?Sized),
+    index: TextIndex,
+    part: &FoldedPart,
+    visit: &mut dyn FnMut(InternalSubscriberId),
+) -> Result<()> {
+    // No text has a control character. It would be found in a tag, or between two texts.
+    if part.as_bytes().iter().any(u8::is_ascii_control) {
+        return Ok(());
+    }
+    visit_rows(snapshot, index, part, &mut |_, row| row.find(part, visit))
+}
+
+/// Group and number of a row.
+type Place = (u32, u8);
+
+fn row_key(index: TextIndex, (group, row): Place) -> Key<Bytes> {
+    index.part(IndexPart::Row { group, row: row.into() })
+}
+
+fn page_key(index: TextIndex, page: u8, group: u32) -> Key<Bytes> {
+    index.part(IndexPart::Trigrams { page: page.into(), group })
+}
+
+fn row(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, place: Place) -> Result<Row> {
+    let mut found = None;
+    snapshot.get_bytes(&row_key(index, place), &mut |bytes| {
+        found = View::read(bytes).map(Row::from);
+    })?;
+    found.ok_or_else(|| damaged_row(index))
+}
+
+fn rows(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, group: u32) -> Result<Vec<Row>> {
+    (0..ROWS).map(|number| row(snapshot, index, (group, number))).collect()
+}
+
+fn is_half_empty(rows: &[Row]) -> bool {
+    rows.iter().map(|row| row.view().len()).sum::<usize>() < ROOM * usize::from(ROWS) / 2
+}
+
+// Puts the trigrams of the rows of a group.
+fn put_trigrams<T: Transaction + ?Sized>(
+    txn: &mut T,
+    index: TextIndex,
+    group: u32,
+    rows: &[Row],
+) -> Result<()> {
+    let trigrams = Trigrams::of(rows.iter().map(|row| row.view().text()));
+    let mut pages = trigrams.pages();
+    pages.try_for_each(|(page, words)| txn.put_bytes(&page_key(index, page, group), &words))
+}
+
+// Removes the rows and the trigrams of a group.
+fn take_apart<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) -> Result<()> {
+    for row in 0..ROWS {
+        txn.delete_key(&row_key(index, (group, row)))?;
+    }
+    for page in 0..=u8::MAX {
+        txn.delete_key(&page_key(index, page, group))?;
+    }
+    Ok(())
+}
+
+fn damaged_row(index: TextIndex) -> crate::Error {
+    corrupt(index.field.table(), "a row is missing, or is not a row of texts")
+}

@@ -1,0 +1,205 @@
+//! Making an index anew, in small transactions.
+//!
+//! New groups are made behind those that are there, and get every text. Then the others are removed,
+//! each in one transaction. So a search finds each text all the time, and some of them twice. An interruption leaves an index that is sound, and another rebuild removes the rest.
+
+use std::ops::{Bound, ControlFlow};
+
+use domain::subscriber::Subscriber;
+
+use super::row::Row;
+use super::trigrams::ROWS;
+use super::{Head, Tail, put_trigrams, row, row_key, take_apart};
+use crate::layout::{self, IndexPart, TextIndex};
+use crate::record::{self, Record, corrupt};
+use crate::{
+    Error, KeyRange, OnRows, Order, Range, ReadRecords, Result, Snapshot, Store, Table,
+    Transaction, WriteRecords, if_readable,
+};
+
+/// Number of subscribers whose texts one transaction adds.
+const SUBSCRIBERS: usize = 500;
+
+/// Number of keys that one transaction looks at.
+const KEYS: usize = 1_024;
+
+/// No group has this number or a larger one. A key that says so is damaged.
+const FAR: u32 = 1 << 31;
+
+/// Makes an index anew from the subscribers. Searches and changes of subscribers go on meanwhile. Ends if `progress` breaks.
+///
+/// # Errors
+///
+/// [`Corrupt`](crate::Error::Corrupt), if a scan does not come further.
+pub fn rebuild(
+    store: &dyn Store,
+    index: TextIndex,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
+    let first = crate::write_in(store, index.environment, |txn| begin(txn, index))?;
+    let steps = Steps { store, index };
+    let subscribers = layout::all_subscribers(index.environment).range();
+    let added =
+        steps.through(&subscribers, SUBSCRIBERS, progress, |txn, keys| add(txn, index, keys))?;
+    if added.is_break() {
+        return Ok(added);
+    }
+    let removed = steps.through(&index.rows().range(), 1, progress, |txn, keys| {
+        remove_group(txn, index, first, keys)
+    })?;
+    if removed.is_break() {
+        return Ok(removed);
+    }
+    steps.through(&index.all().range(), KEYS, progress, |txn, keys| {
+        remove_others(txn, index, first, keys)
+    })
+}
+
+/// Transactions that go through keys.
+struct Steps<'s> {
+    store: &'s dyn Store,
+    index: TextIndex,
+}
+
+impl Steps<'_> {
+    // Calls `step` with the next `limit` keys of `range`, in a transaction each, until it returns no
+    // last key.
+    fn through<R>(
+        &self,
+        range: &Range<R>,
+        limit: usize,
+        progress: &mut OnRows<'_>,
+        mut step: impl FnMut(&mut dyn Transaction, &[Vec<u8>]) -> Result<Option<Vec<u8>>>,
+    ) -> Result<ControlFlow<()>> {
+        let (table, mut rest) = (range.table(), range.bytes().clone());
+        let mut behind: Option<Vec<u8>> = None;
+        loop {
+            let (rows, last) = crate::write_in(self.store, self.index.environment, |txn| {
+                let keys = scan(&*txn, table, &rest, limit)?;
+                Ok::<_, Error>((keys.len() as u64, step(txn, &keys)?))
+            })?;
+            let Some(last) = last else { return Ok(ControlFlow::Continue(())) };
+            if progress(self.index.field.table(), rows).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if behind.is_some_and(|behind| last <= behind) {
+                return Err(corrupt(table, "a scan does not come further"));
+            }
+            rest.0 = Bound::Excluded(last.clone());
+            behind = Some(last);
+        }
+    }
+}
+
+fn scan(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    range: &KeyRange,
+    limit: usize,
+) -> Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    snapshot.scan(table, range, Order::Ascending, Some(limit), &mut |key, _| {
+        found.push(key.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+// Ends the last group, however few rows it has, and begins another one. Returns its number.
+fn begin<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex) -> Result<u32> {
+    let first = last_group(&*txn, index)?.map_or(0, |group| group + 1);
+    if let Some(head) = if_readable(Head::find(&*txn, index))?.flatten()
+        && head.group + 1 == first
+    {
+        end_group(txn, index, head)?;
+    }
+    let head = Head { group: first, rows: 1 };
+    Tail { index, head, row: Row::default() }.put(txn)?;
+    Ok(first)
+}
+
+fn last_group<T: Transaction + ?Sized>(txn: &T, index: TextIndex) -> Result<Option<u32>> {
+    let (rows, mut last) = (index.rows().range(), None);
+    txn.scan_bytes(&rows, Order::Descending, None, &mut |key, _| {
+        last = group_of(index, key).filter(|group| *group < FAR);
+        if last.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(last)
+}
+
+fn end_group<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, head: Head) -> Result<()> {
+    let mut rows = Vec::new();
+    for number in 0..ROWS {
+        let place = (head.group, number);
+        let found = if_readable(row(&*txn, index, place))?;
+        if found.is_none() {
+            txn.put_bytes(&row_key(index, place), &Row::default().to_bytes())?;
+        }
+        rows.push(found.unwrap_or_default());
+    }
+    put_trigrams(txn, index, head.group, &rows)
+}
+
+// Adds the texts of the subscribers under these keys. Returns the last of the keys.
+fn add<T: Transaction + ?Sized>(
+    txn: &mut T,
+    index: TextIndex,
+    keys: &[Vec<u8>],
+) -> Result<Option<Vec<u8>>> {
+    let bytes: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let mut tail = Tail::find(&*txn, index)?;
+    for subscriber in record::find_readable::<Subscriber>(&*txn, &bytes)?.into_iter().flatten() {
+        for text in subscriber.texts().iter().filter(|text| text.is_of(index)) {
+            tail.push(txn, text.text.as_bytes(), text.subscriber)?;
+        }
+    }
+    tail.put(txn)?;
+    Ok(keys.last().cloned())
+}
+
+// Removes the group of the next row, if it comes before the first new one. Returns the last key of
+// that group.
+fn remove_group<T: Transaction + ?Sized>(
+    txn: &mut T,
+    index: TextIndex,
+    first: u32,
+    next: &[Vec<u8>],
+) -> Result<Option<Vec<u8>>> {
+    let Some(key) = next.first() else { return Ok(None) };
+    let Some(group) = group_of(index, key) else { return Ok(Some(key.clone())) };
+    if group >= first {
+        return Ok(None);
+    }
+    take_apart(txn, index, group)?;
+    let last = row_key(index, (group, ROWS - 1)).as_bytes().to_vec();
+    Ok(Some(last.max(key.clone())))
+}
+
+// Removes what is in no group that is in use. Returns the last of the keys.
+fn remove_others<T: Transaction + ?Sized>(
+    txn: &mut T,
+    index: TextIndex,
+    first: u32,
+    keys: &[Vec<u8>],
+) -> Result<Option<Vec<u8>>> {
+    for key in keys {
+        let is_used = match index.read(key) {
+            Some(IndexPart::Head) => true,
+            Some(IndexPart::Row { group, .. } | IndexPart::Trigrams { group, .. }) => {
+                (first..FAR).contains(&group)
+            }
+            None => false,
+        };
+        if !is_used {
+            txn.delete(index.field.table(), key)?;
+        }
+    }
+    Ok(keys.last().cloned())
+}
+
+fn group_of(index: TextIndex, key: &[u8]) -> Option<u32> {
+    match index.read(key) {
+        Some(IndexPart::Row { group, .. }) => Some(group),
+        Some(IndexPart::Head | IndexPart::Trigrams { .. }) | None => None,
+    }
+}

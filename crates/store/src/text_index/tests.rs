@@ -1,0 +1,282 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use domain::environment::Home;
+use domain::folded::fold;
+use domain::subscriber::{Subscriber, SubscriberCreate};
+use domain::time::Timestamp;
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+use crate::memory::MemoryStore;
+use crate::{Error, Order, ReadBody, Record, Store, WriteBody, check, read, write};
+
+const EMAIL: &str = "[abAB0ıİßẞÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
+const NAME: &str = "[abAB0ıİßẞÄä ]{0,3}|[aA]{1,6} [bßẞ]{1,6}";
+const PART: &str = "[abAB0ıİßẞÄä@.cC]{0,5}|[cC]\\x00[ab]|[a-c]{2}@[a-c]{2}";
+
+fn environment() -> EnvironmentId {
+    Uuid::from_u128(1).into()
+}
+
+fn index(field: SearchedField) -> TextIndex {
+    TextIndex { field, environment: environment() }
+}
+
+// A subscriber with this text in the field, or in none.
+fn subscriber(field: SearchedField, number: u8, text: &str) -> Subscriber {
+    let home = Home { organization_id: "acme".parse().unwrap(), environment_id: environment() };
+    let create = SubscriberCreate::new(format!("subscriber-{number}")).unwrap();
+    let id = Uuid::from_u128(u128::from(number) + 7).into();
+    let create = match field {
+        SearchedField::Email => create.email(text).unwrap(),
+        SearchedField::Name => create.first_name(text),
+    };
+    Subscriber::new(id, &home, create, Timestamp::from_millis(0))
+}
+
+/// Subscribers with texts in a field, and what their index is to find.
+struct World {
+    field: SearchedField,
+    store: MemoryStore,
+    texts: BTreeMap<u8, String>,
+}
+
+impl World {
+    fn of(field: SearchedField, steps: &[(u8, Option<String>)]) -> Self {
+        let mut world = Self { field, store: MemoryStore::default(), texts: BTreeMap::new() };
+        world.apply(steps);
+        world
+    }
+
+    // Gives subscribers texts, or removes them.
+    fn apply(&mut self, steps: &[(u8, Option<String>)]) {
+        for (number, text) in steps {
+            let old = match text {
+                Some(text) => self.texts.insert(*number, text.clone()),
+                None => self.texts.remove(number),
+            };
+            let old = old.map(|text| subscriber(self.field, *number, &text));
+            let new = text.as_ref().map(|text| subscriber(self.field, *number, text));
+            write(&self.store, |txn| match (&old, &new) {
+                (Some(old), Some(new)) => txn.replace(old, new),
+                (Some(old), None) => txn.remove(old),
+                (None, Some(new)) => txn.insert(new),
+                (None, None) => Ok(()),
+            })
+            .unwrap();
+        }
+    }
+
+    fn found(&self, part: &str) -> Result<Vec<InternalSubscriberId>> {
+        let mut found = Vec::new();
+        read(&self.store, |snapshot| {
+            find(snapshot, index(self.field), &FoldedPart::new(part), &mut |id| found.push(id))
+        })?;
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn expected(&self, part: &str) -> Vec<InternalSubscriberId> {
+        let has = |(_, text): &(&u8, &String)| fold(text).contains(&fold(part));
+        let texts = self.texts.iter().filter(has);
+        texts.map(|(number, text)| subscriber(self.field, *number, text).id).collect()
+    }
+
+    fn rows(&self) -> usize {
+        read(&self.store, |snapshot| snapshot.count(&index(self.field).rows(), None)).unwrap()
+    }
+
+    fn findings(&self) -> Vec<check::TableFinding> {
+        read(&self.store, check::check).unwrap().findings
+    }
+
+    fn rebuild(&self) {
+        rebuilt(&self.store, self.field).unwrap();
+    }
+}
+
+fn rebuilt(store: &dyn Store, field: SearchedField) -> Result<()> {
+    rebuild(store, index(field), &mut |_, _| ControlFlow::Continue(())).map(drop)
+}
+
+fn users(numbers: impl IntoIterator<Item = u8>) -> Steps {
+    numbers.into_iter().map(|number| (number, Some(format!("user-{number}@b.cc")))).collect()
+}
+
+type Steps = Vec<(u8, Option<String>)>;
+
+fn steps(most: usize) -> impl Strategy<Value = (SearchedField, Steps, Steps)> {
+    let of = |text: &'static str, most| {
+        prop::collection::vec((any::<u8>(), prop::option::weighted(0.8, text)), 0..most)
+    };
+    let fields = [(SearchedField::Email, EMAIL), (SearchedField::Name, NAME)];
+    prop::sample::select(fields.to_vec())
+        .prop_flat_map(move |(field, text)| (Just(field), of(text, most), of(text, most / 3)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_part_finds_what_a_look_at_all_texts_finds(
+        (field, first, second) in steps(700),
+        parts in prop::collection::vec(PART, 12),
+    ) {
+        let mut world = World::of(field, &first);
+        for steps in [&first, &second] {
+            world.apply(steps);
+            // Whole texts are found as well, and those that were there.
+            let texts = steps.iter().filter_map(|(_, text)| text.clone()).take(20);
+            for part in parts.iter().cloned().chain(texts) {
+                prop_assert_eq!(world.found(&part).unwrap(), world.expected(&part), "{}", part);
+            }
+            prop_assert_eq!(world.findings(), []);
+        }
+        world.rebuild();
+        for part in &parts {
+            prop_assert_eq!(world.found(part).unwrap(), world.expected(part));
+        }
+        prop_assert_eq!(world.findings(), []);
+        // Each text that goes away is followed by another one: rows do not become more.
+        for _ in 0..4 {
+            let all: Vec<_> = world.texts.clone().into_iter().collect();
+            let gone: Vec<_> = all.iter().map(|(number, _)| (*number, None)).collect();
+            world.apply(&gone);
+            let back: Vec<_> = all.into_iter().map(|(number, text)| (number, Some(text))).collect();
+            world.apply(&back);
+        }
+        prop_assert!(world.rows() <= 4 * usize::from(ROWS), "{}", world.rows());
+    }
+
+    #[test]
+    fn a_damaged_entry_is_no_panic(
+        field in prop::sample::select(&SearchedField::ALL[..]),
+        numbers in 200..255_u8,
+        (at, byte, cut) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>()),
+        flip in 1..=u8::MAX,
+    ) {
+        let world = World::of(field, &users(0..numbers));
+        let mut entries = Vec::new();
+        read(&world.store, |snapshot| {
+            let all = index(field).all().range();
+            snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
+                entries.push((key.to_vec(), value.to_vec()));
+                ControlFlow::Continue(())
+            })
+        })
+        .unwrap();
+        let (key, mut value) = entries[at.index(entries.len())].clone();
+        let byte = byte.index(value.len());
+        if cut { value.truncate(byte) } else { value[byte] ^= flip }
+        write(&world.store, |txn| txn.put(field.table(), &key, &value)).unwrap();
+        let whole = numbers - 1;
+        for part in ["user-1", "r-19", "@", &format!("user-{whole}@b.cc")] {
+            let _ = world.found(part);
+        }
+        let old = subscriber(field, whole, &world.texts[&whole]);
+        let _ = write(&world.store, |txn| txn.remove(&old));
+        let _ = write(&world.store, |txn| txn.insert(&subscriber(field, 255, "new@b.cc")));
+        if cut {
+            prop_assert!(!world.findings().is_empty());
+        }
+        world.rebuild();
+        prop_assert!(world.found("user-17").is_ok_and(|found| found.len() == 11));
+    }
+}
+
+#[test]
+fn a_missing_row_is_corrupt() {
+    for field in SearchedField::ALL {
+        let world = World::of(field, &users(0..250));
+        assert!(world.rows() > usize::from(ROWS));
+        for row in 0..ROWS {
+            write(&world.store, |txn| txn.delete_key(&row_key(index(field), (0, row)))).unwrap();
+        }
+        assert!(matches!(world.found("user-1"), Err(Error::Corrupt { .. })));
+        let is_missing = |found: &check::TableFinding| found.problem == check::Problem::Missing;
+        assert!(world.findings().iter().any(is_missing));
+    }
+}
+
+/// A person with a common name is removed without a look at the others of that name.
+#[test]
+fn a_removal_looks_at_few_rows_of_a_common_name() {
+    let steps: Vec<_> = (0..250).map(|number| (number, Some("Ada Lovelace".to_owned()))).collect();
+    let world = World::of(SearchedField::Name, &steps);
+    let looked_at = |text: &str| {
+        let mut rows = BTreeSet::new();
+        let part = FoldedPart::of_folded(text);
+        read(&world.store, |snapshot| {
+            visit_rows(snapshot, index(world.field), &part, &mut |at, _| _ = rows.insert(at))
+        })
+        .unwrap();
+        // The last group has no trigrams.
+        rows.iter().filter(|(group, _)| *group == 0).count()
+    };
+    assert_eq!(looked_at("ada lovelace"), usize::from(ROWS));
+    for number in 0..100 {
+        let [text] = &subscriber(world.field, number, "Ada Lovelace").texts()[..] else { panic!() };
+        assert!(looked_at(&text.text) < 8, "{}", looked_at(&text.text));
+    }
+}
+
+/// A store that fails after so many transactions.
+#[derive(Debug)]
+struct Mortal {
+    below: MemoryStore,
+    left: AtomicUsize,
+}
+
+impl Store for Mortal {
+    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+        self.below.read(body)
+    }
+
+    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.left.fetch_update(Relaxed, Relaxed, one_less).is_err() {
+            let source = "the store is killed".into();
+            return Err(Error::Backend { backend: "mortal", action: "write", source });
+        }
+        self.below.write(body)
+    }
+}
+
+/// Wherever a rebuild ends, each text is found, the index is sound, and changes are right. The next
+/// one leaves nothing of it behind.
+#[test]
+fn a_rebuild_that_is_interrupted_leaves_a_sound_index() {
+    let agrees = |world: &World, when: &str| {
+        for part in ["user-1", "r-19", "@", "b.cc", "user-17@b.cc", "new"] {
+            let mut found = world.found(part).unwrap();
+            found.dedup();
+            assert_eq!(found, world.expected(part), "{part} {when}");
+        }
+        assert_eq!(world.findings(), [], "{when}");
+    };
+    for field in SearchedField::ALL {
+        let mut sizes = BTreeSet::new();
+        for writes in 0.. {
+            let mut world = World::of(field, &users(0..=255));
+            let mortal = Mortal { below: world.store.clone(), left: AtomicUsize::new(writes) };
+            let has_ended = rebuilt(&mortal, field).is_ok();
+            agrees(&world, &format!("after {writes} transactions"));
+            let change =
+                |number: u8| (number, number.is_multiple_of(2).then(|| "new@b.cc".to_owned()));
+            let changes: Vec<_> = (0..200).step_by(3).map(change).collect();
+            world.apply(&changes);
+            agrees(&world, &format!("after {writes} transactions and changes"));
+            world.rebuild();
+            agrees(&world, "after another rebuild");
+            sizes.insert(world.rows());
+            if has_ended {
+                break;
+            }
+        }
+        assert_eq!(sizes.len(), 1, "rows are left behind: {sizes:?}");
+    }
+}
