@@ -20,6 +20,8 @@ use testkit::world::{Backend, World};
 use tidings::{Delivery, Error, Organization, Provider, ProviderReceipt, SendError};
 use uuid::Uuid;
 
+use crate::parsed;
+
 /// Returns `true` if the id of the environment is in the key or in the value.
 fn names(environment: EnvironmentId, (_, key, value): &Entry) -> bool {
     let id = Uuid::from(environment);
@@ -252,6 +254,58 @@ fn calls_between_the_transactions_of_a_deletion_leave_nothing() {
         let own: Vec<_> = left.iter().filter(|entry| names(id, entry)).collect();
         assert!(own.is_empty(), "at {pause}: {own:?}");
         assert_eq!(world.engine.check().unwrap().findings, [], "at {pause}");
+    }
+}
+
+/// Upkeep of an environment, and the tables that are damaged before it.
+type Upkeep = (&'static str, &'static [Table], fn(&World));
+
+const UPKEEP: [Upkeep; 4] = [
+    ("rebuild_index", &[], |world| {
+        let rebuilt = world.env.notifications().rebuild_index();
+        assert!(matches!(rebuilt, Ok(()) | Err(Error::NotFound { .. })), "{rebuilt:?}");
+    }),
+    ("repair", &DERIVED, |world| assert!(world.engine.repair().unwrap().is_finished)),
+    ("a search", &DERIVED, |world| {
+        let search = json!({ "search": "example", "outcomes": ["waiting"] });
+        let _ = world.env.notifications().list(&parsed(search));
+    }),
+    ("a list by name", &[Table::NameIndex], |world| {
+        let _ = world.env.subscribers().list(&parsed(json!({ "name": "ada" })));
+    }),
+];
+
+const DERIVED: [Table; 4] =
+    [Table::EmailIndex, Table::NameIndex, Table::ActivityHeads, Table::NotificationOutcomes];
+
+/// Rows that are made anew meanwhile go with the environment.
+#[test]
+fn upkeep_beside_a_deletion_leaves_nothing() {
+    let entries = with_second_environment();
+    for (name, damaged, upkeep) in UPKEEP {
+        let mut pauses = 0;
+        loop {
+            let world = copy_of(entries);
+            let id = world.env.environment_id();
+            for (table, key, _) in entries.iter().filter(|(table, ..)| damaged.contains(table)) {
+                put(&world.store, *table, key, Some(b"?"));
+            }
+            let (organization, deleted) = (world.organization.clone(), Arc::default());
+            let count: Arc<AtomicUsize> = Arc::clone(&deleted);
+            world.store.pause(Point::Begin, pauses, move || {
+                assert!(organization.delete_environment(id).unwrap().is_finished);
+                count.fetch_add(1, Ordering::SeqCst);
+            });
+            upkeep(&world);
+            if deleted.load(Ordering::SeqCst) == 0 {
+                break;
+            }
+            let left = dump(&world.store);
+            let own: Vec<_> = left.iter().filter(|entry| names(id, entry)).collect();
+            assert!(own.is_empty(), "{name} at {pauses}: {own:?}");
+            pauses += 1;
+        }
+        assert!(pauses > 3, "{name}: {pauses}");
     }
 }
 

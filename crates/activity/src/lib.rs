@@ -69,6 +69,7 @@ mod upkeep;
 mod walk;
 mod window;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -76,7 +77,7 @@ use std::sync::atomic::AtomicU32;
 use domain::ids::EnvironmentId;
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{ReentrantMutex, RwLock};
 use store::{Error, Result, Snapshot, Table};
 
 pub use append::Appender;
@@ -105,7 +106,7 @@ pub struct ActivityIndex {
 #[derive(Debug, Default)]
 struct Environment {
     cache: RwLock<Cache>,
-    upkeep: Mutex<Upkeep>,
+    upkeep: ReentrantMutex<RefCell<Upkeep>>,
     /// Number of triggers until the next look at what upkeep there is.
     rest: AtomicU32,
 }

@@ -3,7 +3,9 @@
 //! The new generation is built beside the one in use, in small transactions. The last transaction
 //! takes in the notifications created meanwhile, and puts the new generation in place of the old.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::ops::{ControlFlow, Range};
 
 use domain::ids::{EnvironmentId, TransactionId};
@@ -20,7 +22,7 @@ use crate::head::Head;
 use crate::open::OpenSegment;
 use crate::seal::Rows;
 use crate::set::Set;
-use crate::upkeep::remove_all;
+use crate::upkeep::{Upkeep, remove_all};
 use crate::{ActivityIndex, corrupt, deleted};
 
 /// Number of notifications that one transaction reads.
@@ -48,10 +50,11 @@ impl ActivityIndex {
         progress: &mut OnRows<'_>,
     ) -> Result<ControlFlow<()>> {
         let known = self.environment(environment);
-        // Nothing is sealed meanwhile.
-        let mut upkeep = known.upkeep.lock();
+        // Nothing is sealed meanwhile. `progress` may rebuild the index as well.
+        let upkeep = known.upkeep.lock();
+        let _rebuilding = Rebuilding::begin(&upkeep);
         // If this call is interrupted, the next upkeep removes what it leaves.
-        upkeep.look_for_interrupted();
+        upkeep.borrow_mut().look_for_interrupted();
         let mut above = 0;
         let known = store::read(store, |snapshot| {
             match store::if_readable(Head::find(snapshot, environment))? {
@@ -75,6 +78,25 @@ impl ActivityIndex {
             }
         }
         Err(corrupt(Table::ActivityDeleted, "the mark of a rebuild is removed again and again"))
+    }
+}
+
+/// While this exists, there is no other upkeep.
+struct Rebuilding<'u> {
+    upkeep: &'u RefCell<Upkeep>,
+    is_outermost: bool,
+}
+
+impl<'u> Rebuilding<'u> {
+    fn begin(upkeep: &'u RefCell<Upkeep>) -> Self {
+        let was_rebuilding = mem::replace(&mut upkeep.borrow_mut().is_rebuilding, true);
+        Self { upkeep, is_outermost: !was_rebuilding }
+    }
+}
+
+impl Drop for Rebuilding<'_> {
+    fn drop(&mut self) {
+        self.upkeep.borrow_mut().is_rebuilding = !self.is_outermost;
     }
 }
 
@@ -242,7 +264,8 @@ impl Building {
             let found = Runs::find(&*txn, self.environment, id);
             // Entries that are out of order are left to a repair.
             let Some(known) = store::if_readable(found)? else { continue };
-            for ordinals in runs.iter().flat_map(|run| known.missing(run)) {
+            let missing = runs.iter().flat_map(|run| known.missing(run)).flatten();
+            for ordinals in self.there(&*txn, missing)?.iter() {
                 let place = usize::try_from(ordinals.start - start).unwrap_or(usize::MAX);
                 let created_at = all.facets.get(place).map_or(all.before, |one| one.created_at);
                 let bare = AcceptedTrigger::bare(self.environment, created_at, id.clone());
@@ -250,6 +273,22 @@ impl Building {
             }
         }
         Ok(())
+    }
+
+    // Those of `ordinals` whose notifications are there: others were deleted since they were gathered.
+    fn there(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        ordinals: impl Iterator<Item = u64>,
+    ) -> Result<Runs> {
+        let mut there = Runs::default();
+        for ordinal in ordinals {
+            let key = layout::notification(self.environment, Ordinal::new(ordinal));
+            if snapshot.contains(&key)? {
+                there.add(ordinal..ordinal + 1);
+            }
+        }
+        Ok(there)
     }
 
     fn put_all_gone(&self, txn: &mut dyn Transaction, all: &Gathered) -> Result<()> {

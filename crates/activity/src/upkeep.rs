@@ -25,7 +25,7 @@ pub enum Tended {
     Part,
     /// Nothing: there is nothing to do.
     Nothing,
-    /// Nothing: another thread does the upkeep.
+    /// Nothing: another thread does the upkeep, or the index is being rebuilt.
     Elsewhere,
 }
 
@@ -43,6 +43,8 @@ pub(crate) struct Upkeep {
     /// The last entry that was cleared away, and the head at that time.
     cleared: Option<(Head, Place)>,
     interrupted: Interrupted,
+    /// `true` while the index is rebuilt.
+    pub(crate) is_rebuilding: bool,
 }
 
 /// What is known of the generations of rebuilds that were interrupted.
@@ -77,7 +79,11 @@ impl ActivityIndex {
     pub fn tend(&self, store: &dyn Store, environment: EnvironmentId) -> Result<Tended> {
         let known = self.environment(environment);
         // Before the head is read, so that it shows the last step of another thread.
-        let Some(mut upkeep) = known.upkeep.try_lock() else { return Ok(Tended::Elsewhere) };
+        let Some(upkeep) = known.upkeep.try_lock() else { return Ok(Tended::Elsewhere) };
+        let mut upkeep = upkeep.borrow_mut();
+        if upkeep.is_rebuilding {
+            return Ok(Tended::Elsewhere);
+        }
         let head = store::read(store, |snapshot| {
             let head = Head::find(snapshot, environment)?;
             head.iter().try_for_each(|head| known.catch_up(snapshot, environment, head))?;

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use store::layout::{Derived, Role, TextIndex};
 use store::{Table, backfill as fill, outcomes, text_index};
 
+use crate::guarded::guarded;
 use crate::resources::notifications;
 use crate::{Engine, Error, Result};
 
@@ -82,12 +83,14 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
     // The clock may have gone back.
     let is_recent = |last: &Timestamp| *last <= now && now.since(*last) < PAUSE;
     if !healed.get(&(environment, rows)).is_some_and(is_recent) {
-        let (store, goes_on) = (engine.store(), &mut |_, _| ControlFlow::Continue(()));
+        let goes_on = &mut |_, _| ControlFlow::Continue(());
         let _ = match rows {
-            Derived::Texts(field) => {
-                text_index::rebuild(store, TextIndex { field, environment }, goes_on)?
-            }
-            Derived::Outcomes => outcomes::rebuild(store, environment, goes_on)?,
+            Derived::Texts(field) => guarded(engine, environment, |store| {
+                text_index::rebuild(store, TextIndex { field, environment }, goes_on)
+            })?,
+            Derived::Outcomes => guarded(engine, environment, |store| {
+                outcomes::rebuild(store, environment, goes_on)
+            })?,
             Derived::Activity => notifications::rebuild_activity(engine, environment, goes_on)?,
             // A repair makes these anew.
             Derived::Counters | Derived::Lanes => ControlFlow::Continue(()),

@@ -21,6 +21,7 @@ mod copies;
 mod damage;
 mod entropy;
 pub mod error;
+mod guarded;
 pub mod guide;
 mod heal;
 mod idempotency;

@@ -8,11 +8,12 @@ use store::{Table, counters, text_index};
 
 use crate::check::{Progress, summed};
 use crate::damage::{self, if_readable};
+use crate::guarded::guarded;
 use crate::heal::backfill;
 use crate::pipeline;
 use crate::resources::{environments, notifications};
 use crate::tx::Draft;
-use crate::{Engine, Result, trace};
+use crate::{Engine, Entity, Error, Result, trace};
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +126,10 @@ impl Engine {
             let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
             if let Some(index) = step.lost_texts() {
                 let told = &mut summed(&mut report.rows, progress);
-                if text_index::rebuild(self.store(), index, told)?.is_break() {
+                let rebuilt = guarded(self, index.environment, |store| {
+                    text_index::rebuild(store, index, told)
+                });
+                if unless_deleted(rebuilt)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 report.mended += 1;
@@ -226,7 +230,7 @@ impl Engine {
             let (found, mut next) =
                 self.read(|snapshot| self.check_activity(snapshot, environment, told))?;
             if next.is_continue() && !found.is_empty() {
-                next = notifications::rebuild(self, environment, told)?;
+                next = unless_deleted(notifications::rebuild(self, environment, told))?;
                 report.rebuilt.extend(next.is_continue().then_some(environment));
             }
             if next.is_break() {
@@ -234,6 +238,14 @@ impl Engine {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+// There is nothing to mend in an environment that was deleted meanwhile.
+fn unless_deleted(rebuilt: Result<ControlFlow<()>>) -> Result<ControlFlow<()>> {
+    match rebuilt {
+        Err(Error::NotFound { entity: Entity::Environment, .. }) => Ok(ControlFlow::Continue(())),
+        rebuilt => rebuilt,
     }
 }
 

@@ -1,12 +1,17 @@
 //! The index of the activity list: comparing it with the notifications, and making it anew.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 use store::Table;
+use testkit::interposed::Point;
 use testkit::tables::{is_activity, put};
 use tidings::Scope;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
-use crate::world::{World, wire};
+use crate::world::{World, parsed, wire};
 
 // What somebody does to an entry.
 type Ruin = fn(&[u8]) -> Option<Vec<u8>>;
@@ -124,6 +129,64 @@ fn an_index_without_notifications_and_without_its_head_is_removed() {
         world.notify("hi", "ada");
         assert_eq!(ids(&env, json!({})).len(), 1);
         intact(&env);
+    });
+}
+
+/// The transaction ids of notifications that go during a rebuild are free, wherever it is.
+#[test]
+fn what_is_deleted_during_a_rebuild_leaves_no_trigger() {
+    let mut pauses = 0;
+    let paused = Arc::new(AtomicBool::new(true));
+    while paused.swap(false, Ordering::SeqCst) {
+        on_both(|world| {
+            history(&world);
+            let page = json!({ "limit": 50 });
+            let all = world.env.notifications().list(&parsed(page)).unwrap().data;
+            let (env, pause, gone) = (world.env.clone(), Arc::clone(&paused), all.clone());
+            world.store.pause(Point::Begin, pauses, move || {
+                gone.iter().for_each(|one| env.notifications().delete(one.id).unwrap());
+                pause.store(true, Ordering::SeqCst);
+            });
+            world.env.notifications().rebuild_index().unwrap();
+            if !paused.load(Ordering::SeqCst) {
+                return;
+            }
+            intact(&world.env);
+            for one in &all {
+                let event =
+                    json!({ "name": "hi", "to": "ada", "transactionId": one.transaction_id });
+                let made = world.env.events().trigger(&parsed(event)).unwrap().notifications;
+                assert_eq!(made.len(), 1, "{} at {pauses}", one.transaction_id);
+            }
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+        pauses += 1;
+    }
+    assert!(pauses > 10, "{pauses}");
+}
+
+/// A host may do everything while it is told of the progress, also the same.
+#[test]
+fn an_index_is_made_anew_within_a_rebuild() {
+    on_both(|world| {
+        history(&world);
+        let before = lists(&world.env);
+        let notifications = world.env.notifications();
+        let mut steps = 0;
+        let rebuilt = notifications.rebuild_index_with(|_| {
+            steps += 1;
+            notifications.rebuild_index().unwrap();
+            world.engine.repair().unwrap();
+            assert_eq!(lists(&world.env), before);
+            ControlFlow::Continue(())
+        });
+        assert!(rebuilt.unwrap().is_finished && steps > 3, "{steps}");
+        assert_eq!(lists(&world.env), before);
+        intact(&world.env);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+        let sizes = Table::ALL.map(|table| there(&world, table).len());
+        notifications.rebuild_index().unwrap();
+        assert_eq!(Table::ALL.map(|table| there(&world, table).len()), sizes, "something is left");
     });
 }
 

@@ -284,6 +284,19 @@ pub(crate) fn is_there(engine: &Engine, snapshot: &dyn Snapshot, home: &Home) ->
     })
 }
 
+/// Returns `false` if the environment of an id is deleted. One whose record cannot be read is there.
+pub(crate) fn exists(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    id: EnvironmentId,
+) -> store::Result<bool> {
+    let found = engine.parts.environments.find(snapshot, &layout::environment_id(id));
+    Ok(match store::if_readable(found)? {
+        Some(found) => found.is_some_and(|found| !found.is_deleted()),
+        None => true,
+    })
+}
+
 // Stores a new environment, with its task of the retention, its key of unsubscribe links and the
 // record of its API key.
 fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {

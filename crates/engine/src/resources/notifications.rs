@@ -27,6 +27,7 @@ use store::{
 
 use crate::check::{IndexRebuild, Progress, summed};
 use crate::damage::if_readable;
+use crate::guarded::guarded;
 use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
@@ -293,7 +294,7 @@ impl Notifications<'_> {
             },
         )?;
         // After a failure here, the next trigger removes the remainder.
-        index.tend_all(self.scope.engine.store(), environment).ok();
+        guarded(&self.scope.engine, environment, |store| index.tend_all(store, environment)).ok();
         Ok(deleted)
     }
 
@@ -319,6 +320,9 @@ impl Notifications<'_> {
     ) -> Result<IndexCheck> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         let check = |snapshot: &dyn Snapshot| {
+            if !environments::exists(engine, snapshot, environment)? {
+                return Err(Error::not_found(Entity::Environment, environment));
+            }
             let mut rows = 0;
             let mut told = summed(&mut rows, &mut progress);
             Ok(engine.activity().check(snapshot, environment, &mut told)?)
@@ -381,13 +385,16 @@ pub(crate) fn rebuild(
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
     let emails = TextIndex { field: SearchedField::Email, environment };
-    if text_index::rebuild(engine.store(), emails, progress)?.is_break() {
-        return Ok(ControlFlow::Break(()));
-    }
-    for part in [outcomes::rebuild, letters::rebuild] {
-        if part(engine.store(), environment, progress)?.is_break() {
+    let next = guarded(engine, environment, |store| {
+        if text_index::rebuild(store, emails, progress)?.is_break()
+            || outcomes::rebuild(store, environment, progress)?.is_break()
+        {
             return Ok(ControlFlow::Break(()));
         }
+        letters::rebuild(store, environment, progress)
+    });
+    if next?.is_break() {
+        return Ok(ControlFlow::Break(()));
     }
     rebuild_activity(engine, environment, progress)
 }
@@ -398,14 +405,16 @@ pub(crate) fn rebuild_activity(
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    let next = engine.activity().rebuild(engine.store(), environment, progress)?;
-    // Removes what a rebuild that was ended has left. If the index that stays in use is damaged, this may
-    // fail, and the next upkeep removes the remainder.
-    let tended = engine.activity().tend_all(engine.store(), environment);
-    if next.is_continue() {
-        tended?;
-    }
-    Ok(next)
+    guarded(engine, environment, |store| {
+        let next = engine.activity().rebuild(store, environment, progress)?;
+        // Removes what a rebuild that was ended has left. If the index that stays in use is damaged, this
+        // may fail, and the next upkeep removes the remainder.
+        let tended = engine.activity().tend_all(store, environment);
+        if next.is_continue() {
+            tended?;
+        }
+        Ok(next)
+    })
 }
 
 /// The notification of that id. Returns `None` if there is none.

@@ -323,24 +323,23 @@ fn page(
     let environment = view.environment_id();
     let all = layout::subscriber_ids(environment);
     let Some(search) = search else { return Ok(view.page(&List::new([all]), request)?) };
-    let list = match search {
-        SubscriberSearch { email: Some(email), .. } => {
-            List::new([layout::subscriber_emails(environment, email)])
+    let (list, has_others) = match search {
+        SubscriberSearch { email: Some(email), phone, name } => {
+            let list = List::new([layout::subscriber_emails(environment, email)]);
+            (list, phone.is_some() || name.is_some())
         }
-        SubscriberSearch { phone: Some(phone), .. } if is_indexed => {
-            List::new([layout::subscriber_phones(environment, phone)])
+        SubscriberSearch { phone: Some(phone), name, .. } if is_indexed => {
+            (List::new([layout::subscriber_phones(environment, phone)]), name.is_some())
         }
-        SubscriberSearch { name: Some(name), .. } if is_indexed => {
-            match called(view, name)? {
-                Some(ids) => return Ok(view.page_among(&all, &ids, request)?),
-                // They are not far from one another.
-                None => List::new([all]).of_total(Total::CAP + 1),
-            }
-        }
-        SubscriberSearch { .. } => List::new([all]),
+        SubscriberSearch { name: Some(name), .. } if is_indexed => match called(view, name)? {
+            Some(ids) => return Ok(view.page_among(&all, &ids, request)?),
+            // They are not far from one another.
+            None => (List::new([all]).of_total(Total::CAP + 1), true),
+        },
+        SubscriberSearch { .. } => (List::new([all]), true),
     };
     let finds = |subscriber: &Subscriber| search.finds(subscriber);
-    Ok(view.page(&list.of_records(true, &finds), request)?)
+    Ok(view.page(&list.of_records(has_others, &finds), request)?)
 }
 
 // The sorted ids of the subscribers whose name has a part. Returns `None` if they are more than a total

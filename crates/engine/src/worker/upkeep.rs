@@ -7,6 +7,7 @@ use activity::Tended;
 use domain::ids::EnvironmentId;
 use parking_lot::Mutex;
 
+use crate::guarded::guarded;
 use crate::heal::healed;
 use crate::{Engine, Result};
 
@@ -108,7 +109,7 @@ impl Engine {
     // Does a step of the upkeep of an environment, and keeps its error. Returns `false` if there was
     // none to do.
     fn tend(&self, environment: EnvironmentId) -> Result<bool> {
-        let tended = self.activity().tend(self.store(), environment);
+        let tended = guarded(self, environment, |store| self.activity().tend(store, environment));
         let error = tended.as_ref().err().map(ToString::to_string);
         // A call beside the one that does the upkeep knows nothing of its error.
         if !matches!(tended, Ok(Tended::Elsewhere)) {

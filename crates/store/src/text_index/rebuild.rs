@@ -175,18 +175,20 @@ fn remove_group<T: Transaction + ?Sized>(
     Ok(Some(last.max(key.clone())))
 }
 
-// Removes what is in no group that is in use. Returns the last of the keys.
+// Removes what is in no group that is in use. Returns the last of the keys, or the last one that a row in
+// use can have: there may be more of them with each step.
 fn remove_others<T: Transaction + ?Sized>(
     txn: &mut T,
     index: TextIndex,
     first: u32,
     keys: &[Vec<u8>],
 ) -> Result<Option<Vec<u8>>> {
+    let used = first..FAR;
     for key in keys {
         let is_used = match index.read(key) {
             Some(IndexPart::Head) => true,
             Some(IndexPart::Row { group, .. } | IndexPart::Trigrams { group, .. }) => {
-                (first..FAR).contains(&group)
+                used.contains(&group)
             }
             None => false,
         };
@@ -194,7 +196,13 @@ fn remove_others<T: Transaction + ?Sized>(
             txn.delete(index.field.table(), key)?;
         }
     }
-    Ok(keys.last().cloned())
+    let last = keys.last().map(|key| match group_of(index, key) {
+        Some(group) if used.contains(&group) => {
+            index.part(IndexPart::Row { group: FAR - 1, row: u32::MAX }).as_bytes().to_vec()
+        }
+        Some(_) | None => key.clone(),
+    });
+    Ok(last)
 }
 
 fn group_of(index: TextIndex, key: &[u8]) -> Option<u32> {
