@@ -49,16 +49,12 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
     for subscriber in found.iter().flatten() {
         fill(transaction, subscriber)?;
     }
-    match rows.last().filter(|_| rows.len() == STEP) {
-        Some(last) => {
-            transaction.put_bytes(&mark, &last.key)?;
-            Ok(ControlFlow::Continue(()))
-        }
-        None => {
-            transaction.delete_key(&mark)?;
-            Ok(ControlFlow::Break(()))
-        }
+    if let Some(last) = rows.last().filter(|_| rows.len() == STEP) {
+        transaction.put_bytes(&mark, &last.key)?;
+        return Ok(ControlFlow::Continue(()));
     }
+    transaction.delete_key(&mark)?;
+    Ok(ControlFlow::Break(()))
 }
 
 // A subscriber who has the rows already gets none, but for a second name.

@@ -136,19 +136,21 @@ fn an_index_without_notifications_and_without_its_head_is_removed() {
 #[test]
 fn what_is_deleted_during_a_rebuild_leaves_no_trigger() {
     let mut pauses = 0;
-    let paused = Arc::new(AtomicBool::new(true));
-    while paused.swap(false, Ordering::SeqCst) {
+    let was_begun = Arc::new(AtomicBool::new(true));
+    while was_begun.swap(false, Ordering::SeqCst) {
         on_both(|world| {
             history(&world);
             let page = json!({ "limit": 50 });
             let all = world.env.notifications().list(&parsed(page)).unwrap().data;
-            let (env, pause, gone) = (world.env.clone(), Arc::clone(&paused), all.clone());
+            let (env, begun, gone) = (world.env.clone(), Arc::clone(&was_begun), all.clone());
             world.store.pause(Point::Begin, pauses, move || {
-                gone.iter().for_each(|one| env.notifications().delete(one.id).unwrap());
-                pause.store(true, Ordering::SeqCst);
+                for one in gone {
+                    env.notifications().delete(one.id).unwrap();
+                }
+                begun.store(true, Ordering::SeqCst);
             });
             world.env.notifications().rebuild_index().unwrap();
-            if !paused.load(Ordering::SeqCst) {
+            if !was_begun.load(Ordering::SeqCst) {
                 return;
             }
             intact(&world.env);

@@ -9,6 +9,9 @@ const HEAD: u8 = 0;
 const ROW: u8 = 1;
 const TRIGRAMS: u8 = 2;
 
+// The kind of a part, and two numbers.
+type PartKey = parts![u8, u32, u32];
+
 /// A field of subscribers that is searched for parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SearchedField {
@@ -60,7 +63,7 @@ impl SearchedField {
         }
     }
 
-    const fn keys(self) -> TableOf<Bytes, parts![EnvironmentId, u8, u32, u32]> {
+    const fn keys(self) -> TableOf<Bytes, (EnvironmentId, PartKey)> {
         match self {
             Self::Email => EMAIL_INDEX,
             Self::Name => NAME_INDEX,
@@ -117,7 +120,7 @@ impl TextIndex {
         (environment == self.environment).then_some(part)
     }
 
-    fn within(self) -> Prefix<Bytes, parts![u8, u32, u32]> {
+    fn within(self) -> Prefix<Bytes, PartKey> {
         self.field.keys().within(self.environment)
     }
 }
