@@ -142,6 +142,27 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
     );
 }
 
+/// A deletion looks for the events of a digest outside of its transactions.
+#[test]
+fn a_deletion_touches_as_many_rows_of_a_larger_digest() {
+    let most = |bulks: usize| {
+        let (world, noted, told) = digested_world(bulks);
+        let notifications = world.env.notifications();
+        noted.take();
+        notifications.delete(told.last().unwrap().notifications[0].notification_id).unwrap();
+        let of_one = most_of(&noted);
+        notifications.delete_before(world.now().after(DAY)).unwrap();
+        assert!(dump(&world.store).iter().all(|(table, ..)| table.name() != "digest_events"));
+        (of_one, most_of(&noted))
+    };
+    let (small, large) = (most(6), most(18));
+    assert!(0 < small.0 && small.0 < 64 && 500 < small.1, "{small:?} rows");
+    assert!(
+        large.0 <= small.0 + 8 && large.1 <= small.1 + small.1 / 4,
+        "{large:?} rows in one transaction, and {small:?} of fewer events"
+    );
+}
+
 /// A cancellation looks at the events of a digest up to the first one that is left.
 #[test]
 fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {

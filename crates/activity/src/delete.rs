@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Table, Transaction, WriteRecords, layout};
+use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::append::Runs;
 use crate::head::{self, Head};
@@ -88,10 +88,10 @@ impl Old {
         self.0.is_empty()
     }
 
-    // The first `limit` notifications that are there and were created before `time`, and the rest.
-    fn first(
+    /// The first `limit` notifications that are there and were created before `time`, and the rest.
+    pub fn first(
         &self,
-        txn: &dyn Transaction,
+        snapshot: &dyn Snapshot,
         environment: EnvironmentId,
         time: Timestamp,
         limit: usize,
@@ -100,7 +100,7 @@ impl Old {
         for (at, range) in self.0.iter().enumerate() {
             let mut rest = None;
             let within = layout::notifications_between(environment, range.clone());
-            txn.each_readable(&within, Order::Ascending, |notification| {
+            snapshot.each_readable(&within, Order::Ascending, |notification: Notification| {
                 if found.len() == limit {
                     rest = Some(notification.id.ordinal().get()..range.end);
                     return ControlFlow::Break(());

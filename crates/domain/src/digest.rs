@@ -115,6 +115,14 @@ pub struct DigestEventPage {
     pub next: Option<u32>,
 }
 
+impl Notification {
+    /// Returns the windows that have its event, which has opened or joined them.
+    #[doc(hidden)]
+    pub fn windows(&self) -> impl Iterator<Item = DigestWindowId> {
+        self.jobs.iter().filter_map(|job| job.digest.as_ref()?.window_id)
+    }
+}
+
 impl WindowEvent {
     /// Returns `true` if the event is of no interest at `now`.
     pub fn has_expired(&self, now: Timestamp) -> bool {

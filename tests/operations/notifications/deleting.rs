@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::digest::WindowEvent;
 use serde_json::{Value, json};
 use tidings::Scope;
 use tidings::ids::NotificationId;
@@ -236,6 +237,59 @@ fn a_deletion_of_much_that_is_old_goes_on_where_it_was() {
         assert_eq!((there("notifications"), there("transactions")), (2, 1));
         assert_eq!(there("triggers"), 1);
         assert_eq!((there("activity_segments"), there("activity_deleted")), (0, 0));
+    });
+}
+
+/// Whether the window is open or has closed. There is no policy of retention.
+#[test]
+fn the_events_of_digests_go_with_their_notifications() {
+    for is_closed in [false, true] {
+        on_both(|world| {
+            let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+            let digest = json!({ "type": "digest", "metadata": hour });
+            world.workflow_of("news", &[digest, in_app()]);
+            let all: Vec<_> = (0..4).map(|_| world.notify("news", "ada")).collect();
+            let bob = world.notify("news", "bob");
+            if is_closed {
+                world.pass(Duration::from_secs(7_200));
+                world.run_due();
+            }
+            let left = || names(&world.records::<WindowEvent>(), |event| event.notification_id);
+            let notifications = world.env.notifications();
+
+            notifications.delete(all[1]).unwrap();
+            notifications.delete(all[0]).unwrap();
+
+            assert_eq!(left(), names(&[all[2], all[3], bob], |id| *id), "{is_closed}");
+            world.pass(Duration::from_secs(7_200));
+            world.run_due();
+            assert_eq!((world.inbox("ada").len(), world.inbox("bob").len()), (1, 1));
+            assert_eq!(notifications.digest_events(bob, None).unwrap().data.len(), 1);
+            assert_eq!(notifications.delete_before(world.now()).unwrap(), 3);
+            assert_eq!(left(), [""; 0]);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// Each transaction removes the events of its notifications, which may be behind those of later ones.
+#[test]
+fn a_deletion_of_much_that_is_old_takes_events_of_digests_along() {
+    cascades::on_both(|world| {
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        world.workflow_of("hi", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
+        fill(&world.env, 600);
+        world.notify("hi", "bob");
+        let end = world.tick();
+        fill(&world.env, 2);
+        let events = || world.records::<WindowEvent>().len();
+        let delete = || world.env.notifications().delete_before(end);
+
+        assert!(world.interrupted(2, delete).is_err());
+
+        assert_eq!((count(&world.env, json!({})), events()), (103, 103));
+        assert_eq!(delete().unwrap(), 101);
+        assert_eq!((count(&world.env, json!({})), events()), (2, 2));
     });
 }
 

@@ -1,5 +1,6 @@
 //! Operations on the activity list.
 
+mod events;
 mod search;
 
 use std::collections::{BTreeSet, HashMap};
@@ -36,6 +37,7 @@ use crate::resources::environments;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
+use self::events::Deletion;
 use self::search::Search;
 
 /// The activity list of an environment.
@@ -255,7 +257,8 @@ impl Notifications<'_> {
 
     /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Waiting messages
     /// are not sent, also that of a digest that has closed. As long as the window is open, the next event
-    /// goes on. The last notification of a trigger frees its transaction id.
+    /// goes on. Its events in digests are deleted with it. The last notification of a trigger frees its
+    /// transaction id.
     ///
     /// # Errors
     ///
@@ -266,31 +269,43 @@ impl Notifications<'_> {
 
     fn remove(&self, id: NotificationId) -> Result<()> {
         let index = self.scope.engine.activity();
+        let events = self.scope.view(|view| {
+            let found = if_readable(find(view, id))?.flatten();
+            events::of(view, found.as_slice())
+        })?;
         self.scope.write("notifications.delete", id, |tx| {
             let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
             remove_tasks(tx, &notification)?;
-            Ok(index.delete(tx, &notification)?)
+            index.delete(tx, &notification)?;
+            events::remove(tx, &events)
         })
     }
 
     /// Deletes every notification that was created before `time`, by the clock at its creation.
     /// Returns the number of deleted notifications. A host calls it regularly, to limit the age of
-    /// the activity list. The last notification of a trigger frees its transaction id.
+    /// the activity list. Their events in digests are deleted with them. The last notification of a
+    /// trigger frees its transaction id.
     ///
     /// The deletion takes several transactions. After an interruption, another call continues.
     pub fn delete_before(&self, time: Timestamp) -> Result<u64> {
-        const AT_A_TIME: usize = 250;
         let index = self.scope.engine.activity();
         let environment = self.scope.environment_id();
-        let old = self.scope.view(|view| Ok(index.created_before(view, environment, time)?))?;
-        let deleted = self.scope.write_in_steps(
+        let start = self.scope.view(|view| {
+            let old = index.created_before(view, environment, time)?;
+            Deletion::behind(0, old).next(view, time)
+        })?;
+        let mut next = |at: Deletion| self.scope.view(|view| at.clone().next(view, time));
+        let deleted = self.scope.write_in_steps_with(
             "notifications.delete_before",
             json!({ "time": time }),
-            (0, old),
-            |tx, (before, old)| {
-                let (deleted, rest) = index.delete_before(tx, environment, time, old, AT_A_TIME)?;
+            (start, &mut next),
+            |tx, Deletion { deleted: before, old, events }| {
+                let limit = Deletion::AT_A_TIME;
+                let (deleted, rest) = index.delete_before(tx, environment, time, old, limit)?;
+                events::remove(tx, events)?;
                 let all = before + deleted as u64;
-                Ok(if rest.is_empty() { Step::Done(all) } else { Step::More((all, rest)) })
+                let next = Deletion::behind(all, rest);
+                Ok(if next.old.is_empty() { Step::Done(all) } else { Step::More(next) })
             },
         )?;
         // After a failure here, the next trigger removes the remainder.

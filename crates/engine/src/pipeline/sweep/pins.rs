@@ -37,8 +37,7 @@ pub(super) fn is_over(
 // Returns `true` if an open window has the event of a notification, which has opened or joined it. Its opener
 // may be gone, and its bucket may have a later window.
 fn is_collected(view: &Reading<'_>, notification: &Notification) -> Result<bool> {
-    let digests = notification.jobs.iter().filter_map(|job| job.digest.as_ref());
-    for window in digests.filter_map(|digest| digest.window_id) {
+    for window in notification.windows() {
         if is_open(view, window)? {
             return Ok(true);
         }
