@@ -9,14 +9,16 @@ mod writes;
 use std::thread;
 use std::time::Duration;
 
+use domain::idempotency::{CallOutcome, StoredAnswer};
 use serde_json::json;
-use store::Table;
+use store::{Table, WriteRecords};
 use tidings::Scope;
 use tidings::ids::IdempotencyKey;
+use tidings::message::MarkAs;
 use tidings::topic::{Topic, TopicCreate};
 
 use crate::topics::key;
-use crate::world::{World, on_both, parsed};
+use crate::world::{World, on_both, only, parsed, wire};
 
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const A_MILLISECOND: Duration = Duration::from_millis(1);
@@ -180,6 +182,27 @@ fn a_call_that_many_make_at_once_happens_once() {
 
         let topic = world.env.topics().get(key("news")).unwrap();
         assert_eq!(answers, vec![topic; 8]);
+    });
+}
+
+/// An answer about messages has the id of their subscriber. Older files have answers without it.
+#[test]
+fn an_answer_that_does_not_name_its_subscriber_comes_back() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+        let id = only(world.inbox("ada")).id;
+        let once = once(&world, "k");
+        let mark = || once.inbox("ada").unwrap().mark_as([id], MarkAs::Read);
+        let marked = mark().unwrap();
+        let stored = only(world.records::<StoredAnswer>());
+        let CallOutcome::Done(named) = &stored.outcome else { panic!("{stored:?}") };
+        assert_eq!(named, &json!(["ada", wire(&marked)]));
+        let outcome = CallOutcome::Done(wire(&marked));
+        let bare = StoredAnswer { outcome, ..stored.clone() };
+        store::write(&world.opened(), |transaction| transaction.replace(&stored, &bare)).unwrap();
+
+        assert_eq!(world.unchanged(|| mark().unwrap()), marked);
     });
 }
 

@@ -3,10 +3,10 @@
 mod refusal;
 
 use domain::idempotency::{CallOutcome, Replay, StoredAnswer};
-use domain::ids::{IdempotencyKey, TransactionId};
+use domain::ids::{IdempotencyKey, SubscriberId, TransactionId};
 use domain::time::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{HostTransaction, Lead, ReadRecords, Record, WriteRecords, layout};
 
@@ -37,6 +37,15 @@ pub(crate) struct Call<'s> {
     now: Timestamp,
 }
 
+// Answer of a call about one subscriber, who is named in it. Version 2 of the format has answers that name
+// nobody.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Named<T> {
+    Of(SubscriberId, T),
+    Bare(T),
+}
+
 // Result of an earlier equal call.
 type Earlier = Result<Value>;
 
@@ -52,6 +61,22 @@ impl Scope {
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
         self.write_in_steps(operation, arguments, (), |tx, ()| body(tx).map(Step::Done))
+    }
+
+    /// The same for one subscriber. A stored answer names it, so that an erasure finds the answer, also if
+    /// the subscriber was deleted: a message has the id that the engine gave.
+    pub(crate) fn write_of<T: Serialize + DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        subscriber: &SubscriberId,
+        arguments: impl Serialize,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let named =
+            self.write(operation, arguments, |tx| Ok(Named::Of(subscriber.clone(), body(tx)?)))?;
+        Ok(match named {
+            Named::Of(_, answer) | Named::Bare(answer) => answer,
+        })
     }
 
     /// The same within [`operation`](Self::operation), at a time that is known already.

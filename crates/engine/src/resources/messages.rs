@@ -154,7 +154,8 @@ impl Messages<'_> {
         ids: &[MessageId],
         mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
-        self.scope.write("messages.mark_as", (subscriber, ids, mark_as), |tx| {
+        let arguments = (subscriber, ids, mark_as);
+        self.scope.write_of("messages.mark_as", subscriber, arguments, |tx| {
             Message::check_marked(ids)?;
             let subscriber = subscribers::get(tx, subscriber)?;
             let found = find_each(tx, &subscriber, ids)?;

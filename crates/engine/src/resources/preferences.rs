@@ -127,17 +127,14 @@ impl SubscriberPreferences<'_> {
         })
     }
 
-    // A stored answer names the subscriber, so that an erasure finds it.
     fn write<T: Serialize + DeserializeOwned>(
         &self,
         operation: &'static str,
         update: impl Serialize,
-        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
+        body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
         let arguments = (&self.subscriber, update);
-        let named =
-            self.scope.write(operation, arguments, |tx| Ok((self.subscriber.clone(), body(tx)?)));
-        named.map(|(_, answer)| answer)
+        self.scope.write_of(operation, &self.subscriber, arguments, body)
     }
 }
 

@@ -112,7 +112,8 @@ impl Inbox<'_> {
         choice: &CompleteAction,
     ) -> Result<Message> {
         let id = id.into_checked()?;
-        self.scope.write("inbox.complete_action", (&self.subscriber, id, choice), |tx| {
+        let of = &self.subscriber;
+        self.scope.write_of("inbox.complete_action", of, (of, id, choice), |tx| {
             tx.limits().check_action(choice)?;
             let now = tx.now();
             self.act(tx, id, choice.kind, |message| message.completed(choice, now))
@@ -131,7 +132,8 @@ impl Inbox<'_> {
         button: ButtonType,
     ) -> Result<Message> {
         let id = id.into_checked()?;
-        self.scope.write("inbox.revert_action", (&self.subscriber, id, button), |tx| {
+        let of = &self.subscriber;
+        self.scope.write_of("inbox.revert_action", of, (of, id, button), |tx| {
             self.act(tx, id, button, |message| message.reverted(button))
         })
     }
@@ -157,7 +159,8 @@ impl Inbox<'_> {
         ids: &[MessageId],
         edit: Edit,
     ) -> Result<Vec<Message>> {
-        self.scope.write(operation, (&self.subscriber, ids, edit), |tx| {
+        let of = &self.subscriber;
+        self.scope.write_of(operation, of, (of, ids, edit), |tx| {
             if let Edit::Snooze(until) = edit {
                 Message::check_snooze(until, tx.now())?;
             }
