@@ -24,7 +24,7 @@ use crate::{Entity, Error, Result, Scope};
 
 pub(crate) use self::meanwhile::Meanwhile;
 use self::tables::Rows;
-use self::whose::{Person, begun, channels_of, each_behind, of_subscriber};
+use self::whose::{Person, begun, channels_of, next_of, of_subscriber};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;
@@ -123,11 +123,7 @@ pub(super) fn erase(
         Ok(at)
     };
     scope.write_in_steps_with("subscribers.erase", id, (start, &mut told), |tx, before| {
-        let person = Arc::clone(&before.person);
-        let found = subscribers::find(tx, id)?;
-        let subscriber = found.filter(|found| person.own.contains(&found.id));
-        let traces = person.traces(subscriber.as_ref());
-        let mut work = Eraser { tx, person, subscriber, traces, left: AT_A_TIME };
+        let mut work = Eraser::new(tx, Arc::clone(&before.person))?;
         let mut erasing = before.clone();
         while work.left > 0 {
             match work.step(erasing)? {
@@ -135,7 +131,7 @@ pub(super) fn erase(
                 Step::Done(result) => return Ok(Step::Done(result)),
             }
         }
-        Ok(Step::More(erasing))
+        Ok(Step::More(Erasing { person: work.person, ..erasing }))
     })
 }
 
@@ -164,10 +160,22 @@ fn suppression_of(view: &dyn View, channel: Channel, text: String) -> Result<Opt
 struct Eraser<'e, 't> {
     tx: &'e mut Tx<'t>,
     person: Arc<Person>,
-    /// The subscriber, unless the person was deleted before.
+    /// The subscriber who has the id, unless the person was deleted before.
     subscriber: Option<Subscriber>,
     traces: Traces,
     left: usize,
+}
+
+impl<'e, 't> Eraser<'e, 't> {
+    fn new(tx: &'e mut Tx<'t>, mut person: Arc<Person>) -> Result<Self> {
+        let subscriber = subscribers::find(tx, &person.id)?;
+        // It may have been created since the erasure has begun.
+        if let Some(found) = subscriber.as_ref().filter(|found| !person.own.contains(&found.id)) {
+            Arc::make_mut(&mut person).own.insert(found.id);
+        }
+        let traces = person.traces(subscriber.as_ref());
+        Ok(Self { tx, person, subscriber, traces, left: AT_A_TIME })
+    }
 }
 
 impl Eraser<'_, '_> {
@@ -199,6 +207,12 @@ impl Eraser<'_, '_> {
             }
         };
         Ok(Step::More(at))
+    }
+
+    // Adds to what the person is recognized by.
+    fn learn(&mut self, add: impl FnOnce(&mut Person)) {
+        add(Arc::make_mut(&mut self.person));
+        self.traces = self.person.traces(self.subscriber.as_ref());
     }
 
     // Removes the present addresses of the subscriber from their suppressions.
@@ -251,15 +265,13 @@ impl Eraser<'_, '_> {
 
     // Removes notifications that were triggered since the erasure has begun. Breaks at the end of all.
     fn later(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
-        let own = &self.person.own;
-        let mut found = Vec::new();
         let limit = AT_A_TIME / OF_NOTIFICATION;
-        let last = each_behind(self.tx, after, limit, &mut |owner, _| {
-            if own.contains(&owner.subscriber_id) {
-                found.push(owner.id.ordinal());
-            }
-        })?;
-        for ordinal in found {
+        let (found, last) = next_of(self.tx, &self.person, after, limit)?;
+        let ordinals: Vec<_> = found.iter().map(|found| found.ordinal).collect();
+        if !found.is_empty() {
+            self.learn(|person| person.add(found));
+        }
+        for ordinal in ordinals {
             while !self.notification(ordinal, erased)? {}
         }
         let Some(last) = last else { return Ok(ControlFlow::Break(())) };

@@ -6,6 +6,8 @@ use serde_json::json;
 use testkit::sealed::is_wanted;
 use testkit::tables;
 use tidings::Error;
+use tidings::content::ButtonType;
+use tidings::message::MarkAs;
 use tidings::store::Table;
 
 use super::{nothing_is_left, put_aside_one};
@@ -101,6 +103,84 @@ fn an_erasure_reaches_entries_of_the_quarantine_with_escapes_in_an_address() {
 
             assert_eq!(erased.quarantined, 1, "{address}: {erased:?}");
             assert_eq!(world.records::<Quarantined>(), []);
+        });
+    }
+}
+
+/// Nothing but a suppression has told whose the address was.
+#[test]
+fn an_erasure_reaches_answers_that_name_a_former_address_only() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "canary-id", "email": "canary@example.org" }));
+        let text = "Canaria has left";
+        let add = json!({ "channel": "email", "address": "Canary@Example.org", "text": text });
+        let once = world.env.idempotent("add").unwrap();
+        once.suppressions().add(&parsed(add)).unwrap();
+        let other = parsed(json!({ "email": "other@example.org" }));
+        world.env.subscribers().update("canary-id", &other).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!((erased.answers, erased.suppressions), (1, 1), "{erased:?}");
+        assert_eq!(world.records::<StoredAnswer>(), []);
+        nothing_is_left(&world.store);
+    });
+}
+
+/// The subscriber gets another address while the erasure runs, which has seen the first one.
+#[test]
+fn an_erasure_reaches_answers_that_name_an_address_which_is_changed_meanwhile() {
+    on_both(|world| {
+        world.in_app_workflow("news");
+        world.subscriber(json!({ "subscriberId": "canary-id", "email": "canary@example.org" }));
+        (0..100).for_each(|_| _ = world.notify("news", "canary-id"));
+        let add = json!({ "channel": "email", "address": "canary@example.org" });
+        let once = world.env.idempotent("add").unwrap();
+        once.suppressions().add(&parsed(add)).unwrap();
+        let other = parsed(json!({ "email": "other@example.org" }));
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            world.env.subscribers().update("canary-id", &other).unwrap();
+        });
+
+        let erased = erased.unwrap();
+        assert_eq!((erased.answers, erased.suppressions), (1, 1), "{erased:?}");
+        nothing_is_left(&world.store);
+    });
+}
+
+/// A message names the subscriber by the id that the engine gave, which nothing else has any more.
+#[test]
+fn an_erasure_reaches_answers_with_messages_of_who_was_deleted() {
+    for is_there_again in [false, true] {
+        on_both(|world| {
+            let button = json!({ "type": "primary", "content": "Join" });
+            let template = json!({ "body": "{{ payload.text }}", "buttons": [button] });
+            world.workflow_of("hi", &[json!({ "type": "in_app", "template": template })]);
+            let payload = json!({ "text": "payload-canary" });
+            world.trigger(json!({ "name": "hi", "to": "canary-id", "payload": payload }));
+            let id = only(world.messages("canary-id")).id;
+            let once = |key: &str| world.env.idempotent(key).unwrap();
+            let choice = parsed(json!({ "type": "primary" }));
+            once("mark").inbox("canary-id").unwrap().mark_as([id], MarkAs::Read).unwrap();
+            once("archive").inbox("canary-id").unwrap().archive([id]).unwrap();
+            once("do").inbox("canary-id").unwrap().complete_action(id, &choice).unwrap();
+            let primary = ButtonType::Primary;
+            once("undo").inbox("canary-id").unwrap().revert_action(id, primary).unwrap();
+            once("messages").messages().mark_as("canary-id", [id], MarkAs::Seen).unwrap();
+            for notification in world.notifications(json!({})) {
+                world.env.notifications().delete(notification.id).unwrap();
+            }
+            world.env.subscribers().delete("canary-id").unwrap();
+            if is_there_again {
+                world.bare_subscriber("canary-id");
+            }
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!(erased.answers, 5, "{erased:?}");
+            assert_eq!(world.records::<StoredAnswer>(), []);
+            nothing_is_left(&world.store);
         });
     }
 }

@@ -132,3 +132,56 @@ fn an_erasure_among_endless_events_ends() {
         tables::check_indexes(&world.store);
     });
 }
+
+/// An event for the id of a person who was deleted creates another subscriber.
+#[test]
+fn an_erasure_of_a_deleted_person_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
+    on_both(|world| {
+        fill(&world);
+        world.workflow_of("news", &[in_app()]);
+        (0..150).for_each(|_| _ = world.notify("news", "canary-id"));
+        world.env.subscribers().delete("canary-id").unwrap();
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            if calls == 1 {
+                let payload = json!({ "text": "payload-canary" });
+                let own = json!({ "name": "digest", "to": "canary-id", "payload": payload });
+                let shared = json!({ "name": "news", "to": ["canary-id", "bob"] });
+                for trigger in [own, shared] {
+                    world.trigger(trigger);
+                }
+            }
+        });
+
+        assert_eq!(erased.unwrap().notifications, 11 + 150 + 2);
+        assert_eq!(world.env.subscribers().find("canary-id").unwrap(), None);
+        nothing_is_left(&world.store);
+        tables::check_indexes(&world.store);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// Such a subscriber has the id of the person.
+#[test]
+fn an_erasure_of_a_deleted_person_removes_the_subscriber_who_is_created_meanwhile() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        (0..150).for_each(|_| _ = world.notify("news", "canary-id"));
+        world.env.subscribers().delete("canary-id").unwrap();
+        let mut calls = 0;
+
+        let erased = world.env.subscribers().erase_with("canary-id", |_| {
+            calls += 1;
+            if calls == 1 {
+                world.subscriber(json!({ "subscriberId": "canary-id", "firstName": "Canaria" }));
+            }
+        });
+
+        assert_eq!(erased.unwrap().notifications, 150);
+        assert_eq!(world.env.subscribers().find("canary-id").unwrap(), None);
+        nothing_is_left(&world.store);
+        tables::check_indexes(&world.store);
+    });
+}

@@ -1,6 +1,7 @@
 //! The tables that an erasure looks through, and what it removes from them.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::idempotency::{CallOutcome, StoredAnswer};
@@ -19,6 +20,7 @@ use store::{
 };
 use uuid::Uuid;
 
+use super::whose::address_of;
 use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppression_of};
 use crate::pipeline::sweep::{has_something_left, remove_triggers};
 use crate::resources::{messages, notifications, suppressions};
@@ -77,7 +79,8 @@ impl Eraser<'_, '_> {
         }
     }
 
-    // Removes the addresses of suppressions that name the subscriber.
+    // Removes the addresses of suppressions that name the subscriber. Those that the erasure did not know
+    // are in answers that were stored since it has begun.
     fn former_suppressions(
         &mut self,
         after: Vec<u8>,
@@ -85,7 +88,9 @@ impl Eraser<'_, '_> {
     ) -> Result<Option<Vec<u8>>> {
         let all = layout::suppressions(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<Suppression>(all, after)?;
-        for row in rows.iter().filter(|row| row.subscriber_ids.contains(&self.person.id)) {
+        let person = Arc::clone(&self.person);
+        for row in rows.iter().filter(|row| row.subscriber_ids.contains(&person.id)) {
+            self.learn(|person| person.add_addresses([address_of(row)]));
             erased.suppressions += u64::from(suppressions::erase(self.tx, row)?);
         }
         Ok(after)
@@ -324,7 +329,7 @@ impl Eraser<'_, '_> {
         let Some(notification) = found.filter(|found| own.contains(&found.subscriber_id)) else {
             return Ok(true);
         };
-        for window in notification.jobs.iter().filter_map(|job| job.digest.as_ref()?.window_id) {
+        for window in notification.windows() {
             if self.window(window, &mut Vec::new(), AT_A_TIME)? == AT_A_TIME {
                 self.left = 0;
                 return Ok(false);

@@ -15,6 +15,7 @@ use domain::page::OrderBy;
 use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
+use domain::suppression::Suppression;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, Table, layout};
@@ -29,7 +30,7 @@ use crate::{Result, Scope};
 const UNDER_WAY: Duration = Duration::from_secs(60);
 
 /// Who is erased: all subscribers who had one id, one after the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Person {
     pub(super) id: SubscriberId,
     /// The ids given by the engine.
@@ -38,48 +39,32 @@ pub(super) struct Person {
     pub(super) since: Timestamp,
     /// The answers that this process has stored since.
     pub(super) answered: Arc<Answered>,
-    /// The notifications that were there when the erasure began, oldest first.
+    /// The notifications that were found, oldest first.
     pub(super) notifications: Vec<Ordinal>,
     /// The identifiers of the connections, endpoints and subscriptions that the subscriber has.
     identifiers: BTreeSet<String>,
-    /// The addresses in events and messages, which are those of subscribers who were deleted as well.
+    /// The addresses in events, messages and suppressions, which are those of subscribers who were deleted
+    /// as well, and those that the subscriber had when the erasure began.
     addresses: BTreeSet<(Channel, String)>,
+}
+
+/// Notification of a person, with what the person is recognized by in it and in its messages.
+pub(super) struct Found {
+    pub(super) ordinal: Ordinal,
+    owner: InternalSubscriberId,
+    addresses: Vec<(Channel, String)>,
 }
 
 /// Looks for the notifications of a person. Those of a subscriber who was deleted name the id only in
 /// the recipient of the event, so that all notifications are read.
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
-    let (own, identifiers) = scope.view(|view| match subscribers::find(view, id)? {
-        Some(found) => Ok((BTreeSet::from([found.id]), identifiers(view, &found)?)),
-        None => Ok((BTreeSet::new(), BTreeSet::new())),
-    })?;
-    let (notifications, addresses) = (Vec::new(), BTreeSet::new());
     let since = scope.engine.now().before(UNDER_WAY);
     let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
-    let id = id.clone();
-    let mut person = Person { id, own, since, answered, notifications, identifiers, addresses };
+    let mut person = scope.view(|view| Person::begun(view, id, (since, &answered)))?;
     let mut later = Vec::new();
     loop {
-        let (last, some) = scope.view(|view| {
-            let (mut some, mut own) = (Vec::new(), person.own.clone());
-            let last = each_behind(view, &later, AT_A_TIME, &mut |owner, whole| {
-                if own.contains(&owner.subscriber_id) || owner.is_recipient(&person.id) {
-                    own.insert(owner.subscriber_id);
-                    some.extend(whole());
-                }
-            })?;
-            Ok((last, some))
-        })?;
-        let known = person.notifications.len();
-        for notification in &some {
-            person.add(notification);
-        }
-        let found = person.notifications.iter().skip(known);
-        let addresses = scope.view(|view| {
-            let addresses = found.clone().map(|ordinal| addresses_of_messages(view, *ordinal));
-            addresses.collect::<Result<Vec<_>>>()
-        })?;
-        person.addresses.extend(addresses.into_iter().flatten());
+        let (found, last) = scope.view(|view| next_of(view, &person, &later, AT_A_TIME))?;
+        person.add(found);
         let Some(last) = last else { break };
         later = last;
     }
@@ -88,11 +73,31 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     Ok(Erasing { person: Arc::new(person), seen, again: 0, part, erased: Erasure::default() })
 }
 
-/// Function that hears of the owner of a notification, with what decodes the whole notification.
+/// Returns those of the next `limit` notifications behind a key that are the person's, and the key of the
+/// last one of all. There is no key at the end.
+pub(super) fn next_of(
+    view: &dyn View,
+    person: &Person,
+    after: &[u8],
+    limit: usize,
+) -> Result<(Vec<Found>, Option<Vec<u8>>)> {
+    let (mut some, mut own) = (Vec::new(), person.own.clone());
+    let last = each_behind(view, after, limit, &mut |owner, whole| {
+        if own.contains(&owner.subscriber_id) || owner.is_recipient(&person.id) {
+            own.insert(owner.subscriber_id);
+            some.extend(whole());
+        }
+    })?;
+    let found: Result<_> = some.iter().map(|one| Found::of(view, one)).collect();
+    Ok((found?, last))
+}
+
+// Function that hears of the owner of a notification, with what decodes the whole notification.
 type VisitOwner<'v> = dyn FnMut(NotificationOwner, &dyn Fn() -> Option<Notification>) + 'v;
 
-/// Calls `visit` with the owners of the next `limit` notifications behind a key that can be read. Returns the key of the last one. Returns `None` at the end.
-pub(super) fn each_behind(
+// Calls `visit` with the owners of the next `limit` notifications behind a key that can be read. Returns the
+// key of the last one. Returns `None` at the end.
+fn each_behind(
     view: &dyn View,
     after: &[u8],
     limit: usize,
@@ -114,7 +119,7 @@ pub(super) fn each_behind(
 }
 
 // The addresses of the messages of a notification.
-fn addresses_of_messages(view: &Reading<'_>, of: Ordinal) -> Result<Vec<(Channel, String)>> {
+fn addresses_of_messages(view: &dyn View, of: Ordinal) -> Result<Vec<(Channel, String)>> {
     let of = of.get()..of.get().saturating_add(1);
     let all = layout::messages_of(view.environment_id(), of);
     let messages: Vec<Message> = view.readable(&all, Order::Ascending, usize::MAX)?;
@@ -159,11 +164,68 @@ pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Resu
     Ok(all)
 }
 
+// The addresses in the suppressions that name the id. Nothing else may have a former address.
+fn suppressed(view: &dyn View, id: &SubscriberId) -> Result<Vec<(Channel, String)>> {
+    let all = layout::suppressions(view.environment_id()).range();
+    let (codec, mut found) = (view.codec(), Vec::new());
+    view.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
+        let named = codec.decode::<Suppression>(key, value).ok();
+        let named = named.filter(|one| one.subscriber_ids.contains(id));
+        found.extend(named.as_ref().map(address_of));
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+/// The address of a suppression.
+pub(super) fn address_of(suppression: &Suppression) -> (Channel, String) {
+    (suppression.address.channel(), suppression.address.address().to_owned())
+}
+
+impl Found {
+    fn of(view: &dyn View, notification: &Notification) -> Result<Self> {
+        let (ordinal, owner) = (notification.id.ordinal(), notification.subscriber_id);
+        let mut addresses = addresses_of_messages(view, ordinal)?;
+        addresses.extend(addresses_of(notification));
+        Ok(Self { ordinal, owner, addresses })
+    }
+}
+
 impl Person {
-    fn add(&mut self, notification: &Notification) {
-        self.own.insert(notification.subscriber_id);
-        self.addresses.extend(addresses_of(notification));
-        self.notifications.push(notification.id.ordinal());
+    // The person, without notifications.
+    fn begun(
+        view: &Reading<'_>,
+        id: &SubscriberId,
+        (since, answered): (Timestamp, &Arc<Answered>),
+    ) -> Result<Self> {
+        let subscriber = subscribers::find(view, id)?;
+        let addresses = suppressed(view, id)?.into_iter();
+        let own = subscriber.iter().flat_map(|found| found.profile.addresses());
+        Ok(Self {
+            id: id.clone(),
+            own: subscriber.iter().map(|found| found.id).collect(),
+            since,
+            answered: Arc::clone(answered),
+            notifications: Vec::new(),
+            identifiers: match &subscriber {
+                Some(found) => identifiers(view, found)?,
+                None => BTreeSet::new(),
+            },
+            addresses: addresses.chain(own).collect(),
+        })
+    }
+
+    /// Adds notifications, which are behind those that are known.
+    pub(super) fn add(&mut self, found: Vec<Found>) {
+        for Found { ordinal, owner, addresses } in found {
+            self.own.insert(owner);
+            self.add_addresses(addresses);
+            self.notifications.push(ordinal);
+        }
+    }
+
+    pub(super) fn add_addresses(&mut self, found: impl IntoIterator<Item = (Channel, String)>) {
+        self.addresses.extend(found);
     }
 
     /// Whether an entry of the quarantine is about the person. Its record may be that of the
