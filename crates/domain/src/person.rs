@@ -132,6 +132,10 @@ pub struct Erasure {
     pub quarantined: u64,
     /// Suppressions of which only a hash of the address is left, so that nothing is sent to it.
     pub suppressions: u64,
+    /// Removed tasks and digest events whose notification is gone. Nothing names their person, so that
+    /// those of others are among them.
+    #[serde(default)]
+    pub orphans: u64,
 }
 
 /// What a record about a person is recognized by.

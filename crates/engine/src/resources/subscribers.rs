@@ -179,6 +179,9 @@ impl Subscribers<'_> {
     /// notifications of everyone who had the id. So the erasure reads all notifications of the
     /// environment, in small parts.
     ///
+    /// Tasks and digest events whose notification is gone are removed as well, those of others included,
+    /// because they name nobody.
+    ///
     /// The erasure takes several transactions. After an interruption, another call continues. Texts
     /// that the host has put into the payloads of other subscribers are not looked at, nor are those that
     /// a template has put into their messages, such as the name of the actor of an event.
@@ -189,7 +192,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber, and nothing is left of one.
+    /// [`Error::NotFound`], if there is no such subscriber, and nothing was removed.
     pub fn erase(&self, id: impl IntoChecked<SubscriberId>) -> Result<Erasure> {
         person::erase(self.scope, &id.into_checked()?, &mut |_| {})
     }

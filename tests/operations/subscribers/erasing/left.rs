@@ -7,7 +7,7 @@ use domain::idempotency::StoredAnswer;
 use domain::suppression::Suppression;
 use domain::task::Task;
 use serde_json::{Value, json};
-use store::Table;
+use store::{Table, WriteRecords};
 use testkit::tables::{self, Entry};
 use tidings::ids::NotificationId;
 use tidings::receipt::{Receipt, ReceiptKind};
@@ -16,7 +16,7 @@ use tidings::vocabulary::Channel;
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 
 use super::nothing_is_left;
-use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed};
+use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed, wire};
 
 // A message to two devices has a task for each of them, which may be held by the integration.
 fn push_to_devices(world: &World, is_held: bool) -> NotificationId {
@@ -53,6 +53,50 @@ fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
             nothing_is_left(&world.store);
         });
     }
+}
+
+/// Nothing names the person any more, and the tasks may be those of others.
+#[test]
+fn an_erasure_counts_tasks_whose_notification_is_gone() {
+    on_both(|world| {
+        push_to_devices(&world, true);
+        world.tick();
+        world.env.notifications().delete_before(world.now()).unwrap();
+        world.env.subscribers().delete("canary-id").unwrap();
+        let sends = || world.records::<Task>().iter().filter(|task| task.is_send()).count();
+        assert_eq!(sends(), 2);
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(wire(erased)["orphans"], 2, "{erased:?}");
+        assert_eq!(sends(), 0);
+        world.refuses("404 subscriber `canary-id` is not there", || {
+            world.env.subscribers().erase("canary-id")
+        });
+    });
+}
+
+/// The same for an event in the window of a digest.
+#[test]
+fn an_erasure_counts_events_whose_notification_is_gone() {
+    on_both(|world| {
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        world.workflow_of("digest", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
+        world.notify("digest", "canary-id");
+        world.pass(Duration::from_secs(7_200));
+        world.run_due();
+        let event = only(world.records::<WindowEvent>());
+        world.tick();
+        world.env.notifications().delete_before(world.now()).unwrap();
+        world.env.subscribers().delete("canary-id").unwrap();
+        // As after a turn that has put it there while the notification was deleted.
+        store::write(&world.opened(), |transaction| transaction.insert(&event)).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(wire(erased)["orphans"], 1, "{erased:?}");
+        assert_eq!(world.records::<WindowEvent>(), []);
+    });
 }
 
 /// Nothing but the tasks has named the person.

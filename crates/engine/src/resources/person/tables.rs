@@ -67,12 +67,12 @@ impl Eraser<'_, '_> {
         erased: &mut Erasure,
     ) -> Result<Option<Vec<u8>>> {
         match rows {
-            Rows::Tasks => self.orphans(after),
+            Rows::Tasks => self.orphans(after, erased),
             Rows::Answers => self.answers(after, erased),
             Rows::FanOuts => self.fan_outs(after, erased),
             Rows::Messages => self.left_messages(erased),
             Rows::Triggers => self.triggers(after, erased),
-            Rows::Events => self.events(after),
+            Rows::Events => self.events(after, erased),
             Rows::Slots => self.slots(after, erased),
             Rows::Quarantine => self.quarantine(after, erased),
             Rows::Suppressions => self.former_suppressions(after, erased),
@@ -98,7 +98,7 @@ impl Eraser<'_, '_> {
 
     // Removes the tasks whose notification is gone, but for those of windows, which other events may wait
     // for. They would end without it.
-    fn orphans(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
+    fn orphans(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let all = layout::tasks(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<Task>(all, after)?;
         for task in &rows {
@@ -111,6 +111,7 @@ impl Eraser<'_, '_> {
             let key = layout::notification(task.environment_id, notification_id.ordinal());
             if matches!(if_readable(self.tx.find::<Notification>(&key))?, Some(None)) {
                 self.tx.remove(task)?;
+                erased.orphans += 1;
             }
         }
         Ok(after)
@@ -242,12 +243,13 @@ impl Eraser<'_, '_> {
 
     // Removes the events of windows of which the notification is gone: it was that of the person, or is one
     // that no digest shows any more.
-    fn events(&mut self, after: Vec<u8>) -> Result<Option<Vec<u8>>> {
+    fn events(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let all = layout::all_digest_events(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<WindowEvent>(all, after)?;
         for event in &rows {
             if !notifications::exists(self.tx, event.notification_id)? {
                 self.tx.remove(event)?;
+                erased.orphans += 1;
             }
         }
         Ok(after)
