@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use domain::ids::EnvironmentId;
 use serde_json::json;
-use store::Table;
+use store::layout::FORMAT;
 use store::removal::{self, RemovalPlace};
+use store::{Table, backfill};
 use testkit::interposed::{Call, Interposed, Point};
 use testkit::seeded::{
     copy, copy_of, reopened, reopened_with, trigger, with_second_environment,
@@ -260,7 +261,7 @@ fn calls_between_the_transactions_of_a_deletion_leave_nothing() {
 /// Upkeep of an environment, and the tables that are damaged before it.
 type Upkeep = (&'static str, &'static [Table], fn(&World));
 
-const UPKEEP: [Upkeep; 4] = [
+const UPKEEP: [Upkeep; 5] = [
     ("rebuild_index", &[], |world| {
         let rebuilt = world.env.notifications().rebuild_index();
         assert!(matches!(rebuilt, Ok(()) | Err(Error::NotFound { .. })), "{rebuilt:?}");
@@ -271,6 +272,11 @@ const UPKEEP: [Upkeep; 4] = [
         let _ = world.env.notifications().list(&parsed(search));
     }),
     ("a list by name", &[Table::NameIndex], |world| {
+        let _ = world.env.subscribers().list(&parsed(json!({ "name": "ada" })));
+    }),
+    ("a list in an older store", &[], |world| {
+        let mark = backfill::marks(FORMAT - 1).next().unwrap();
+        world.store.undisturbed(|| put(&world.store, Table::Backfills, mark.as_bytes(), Some(b"")));
         let _ = world.env.subscribers().list(&parsed(json!({ "name": "ada" })));
     }),
 ];

@@ -25,7 +25,7 @@ use store::memory::MemoryStore;
 use store::{Key, Store, Table, backfill, encoding};
 use testkit::disk::Disk;
 use testkit::interposed::{Interposed, Point};
-use testkit::tables::{Entry, check_indexes, dump, load, of_plain_worlds};
+use testkit::tables::{Entry, check_indexes, dump, load, of_plain_worlds, put};
 use tidings::preference::PreferencesQuery;
 use tidings::subscriber::{Subscriber, SubscriberQuery};
 use tidings::{Clock, Engine, ManualClock, Outbox, Scope};
@@ -72,21 +72,51 @@ fn every_version_is_read() {
 /// It is searched without the rows that its format did not have, and gets them as soon as it takes writes.
 #[test]
 fn an_older_store_that_takes_no_writes_is_read() {
-    let store = Interposed::new(MemoryStore::default());
-    let golden = [of_version(OLDEST_FORMAT), marks(OLDEST_FORMAT)].concat();
-    load(&store, &golden);
-    let engine = Engine::builder().build(store.clone());
-    let organization = engine.organization("acme").unwrap();
-    let env = engine.environment(organization.environments().list().unwrap()[0].id).unwrap();
+    let (store, engine) = older();
+    let env = first_environment(&engine);
     let subscribers = env.subscribers().list(&SubscriberQuery::default()).unwrap().data;
-    for number in 0..3 {
-        store.fail(Point::Commit, 0);
-        for subscriber in &subscribers {
-            check_is_found(&env, subscriber);
+    for takes_writes in [false, true] {
+        for (subscriber, query) in subscribers.iter().flat_map(searches) {
+            if !takes_writes {
+                store.fail(Point::Commit, 0);
+            }
+            check_finds(&env, &query, subscriber);
         }
-        assert_eq!(store.recover(), number == 0, "it fails once");
+        let has_mark = dump(&store).iter().any(|(table, ..)| *table == Table::Backfills);
+        assert_eq!((has_mark, store.recover()), (!takes_writes, !takes_writes));
     }
     assert_eq!(engine.check().unwrap().findings, []);
+}
+
+/// New rows of an older store are damaged before the old ones are there.
+#[test]
+fn an_older_store_is_repaired() {
+    let (store, engine) = older();
+    let env = first_environment(&engine);
+    let new = parsed(json!({ "subscriberId": "new", "firstName": "New", "phone": "1" }));
+    env.subscribers().create(&new).unwrap();
+    let names = |table: &Table| *table == Table::NameIndex;
+    for (table, key, _) in dump(&store).iter().filter(|(table, ..)| names(table)) {
+        put(&store, *table, key, Some(b"damaged"));
+    }
+    assert_ne!(engine.check().unwrap().findings, []);
+    assert!(engine.repair().unwrap().is_finished);
+    assert_eq!(engine.check().unwrap().findings, []);
+    assert!(dump(&store).iter().all(|(table, ..)| *table != Table::Backfills));
+    for subscriber in env.subscribers().list(&SubscriberQuery::default()).unwrap().data {
+        check_is_found(&env, &subscriber);
+    }
+}
+
+fn older() -> (Interposed, Engine) {
+    let store = Interposed::new(MemoryStore::default());
+    load(&store, &[of_version(OLDEST_FORMAT), marks(OLDEST_FORMAT)].concat());
+    (store.clone(), Engine::builder().build(store))
+}
+
+fn first_environment(engine: &Engine) -> Scope {
+    let organization = engine.organization("acme").unwrap();
+    engine.environment(organization.environments().list().unwrap()[0].id).unwrap()
 }
 
 /// Checks that everything in `store` is to be had from an engine over it, and that life goes on from
@@ -163,6 +193,19 @@ fn check_reads_back(engine: &Engine, store: &dyn Store) {
 /// Checks that a subscriber is found by each of its fields.
 #[track_caller]
 pub(crate) fn check_is_found(env: &Scope, subscriber: &Subscriber) {
+    for (_, query) in searches(subscriber) {
+        check_finds(env, &query, subscriber);
+    }
+}
+
+#[track_caller]
+fn check_finds(env: &Scope, query: &Value, subscriber: &Subscriber) {
+    let found = env.subscribers().list(&parsed(query.clone())).unwrap();
+    assert!(found.data.contains(subscriber), "{query}");
+}
+
+// A subscriber, and the queries that find it.
+fn searches(subscriber: &Subscriber) -> Vec<(&Subscriber, Value)> {
     let profile = &subscriber.profile;
     let fields = [
         ("email", profile.email.as_ref().map(ToString::to_string)),
@@ -170,11 +213,10 @@ pub(crate) fn check_is_found(env: &Scope, subscriber: &Subscriber) {
         ("name", profile.first_name.clone()),
         ("name", profile.last_name.as_ref().map(|name| name.to_uppercase())),
     ];
-    for (field, value) in fields {
-        let Some(value) = value else { continue };
-        let found = env.subscribers().list(&parsed(json!({ field: value, "limit": 100 }))).unwrap();
-        assert!(found.data.contains(subscriber), "{field} {value}");
-    }
+    let query = |(field, value): (&str, Option<String>)| {
+        Some((subscriber, json!({ field: value?, "limit": 100 })))
+    };
+    fields.into_iter().filter_map(query).collect()
 }
 
 /// The marks that opening a file of a version leaves.

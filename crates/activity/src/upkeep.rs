@@ -80,7 +80,7 @@ impl ActivityIndex {
         let known = self.environment(environment);
         // Before the head is read, so that it shows the last step of another thread.
         let Some(upkeep) = known.upkeep.try_lock() else { return Ok(Tended::Elsewhere) };
-        let mut upkeep = upkeep.borrow_mut();
+        let Ok(mut upkeep) = upkeep.try_borrow_mut() else { return Ok(Tended::Elsewhere) };
         if upkeep.is_rebuilding {
             return Ok(Tended::Elsewhere);
         }

@@ -4,30 +4,35 @@
 //! operation that comes across damage in one of them makes that one anew in its environment, and runs
 //! again.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ids::EnvironmentId;
 use domain::time::Timestamp;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use store::layout::{Derived, Role, TextIndex};
-use store::{Table, backfill as fill, outcomes, text_index};
+use store::{Table, outcomes, text_index};
 
 use crate::guarded::guarded;
 use crate::resources::notifications;
 use crate::{Engine, Error, Result};
 
-/// What an engine knows of rows that are missing or damaged.
+/// What an engine knows of the derived rows of environments.
 #[derive(Debug, Default)]
-pub(crate) struct Healing {
-    /// Times at which the derived rows of environments were made anew.
-    healed: Mutex<HashMap<(EnvironmentId, Derived), Timestamp>>,
-    /// `true` if no record lacks rows that an older format did not have.
-    is_filled: AtomicBool,
-    /// Held while these rows are put.
-    filling: Mutex<()>,
+pub(crate) struct Healing(Mutex<HashMap<EnvironmentId, Arc<Healed>>>);
+
+/// Times at which the derived rows of an environment were made anew. Held while they are made anew, before
+/// any lock of an index: a `progress` that is told meanwhile may find damage as well.
+pub(crate) type Healed = ReentrantMutex<RefCell<HashMap<Derived, Timestamp>>>;
+
+impl Healing {
+    /// What is known of an environment.
+    pub(crate) fn of(&self, environment: EnvironmentId) -> Arc<Healed> {
+        Arc::clone(self.0.lock().entry(environment).or_default())
+    }
 }
 
 /// Least time between two attempts, so that damage that comes back costs no more.
@@ -51,38 +56,15 @@ pub(crate) fn healed<T>(
     }
 }
 
-/// Returns `true` if no record lacks rows that an older format did not have. Puts these rows, if the
-/// store takes writes.
-pub(crate) fn is_filled(engine: &Engine) -> Result<bool> {
-    Ok(!is_pending(engine)? || backfill(engine).is_ok())
-}
-
-/// Puts the rows that records of an older format lack. Other threads wait for the first one.
-pub(crate) fn backfill(engine: &Engine) -> Result<()> {
-    let _filling = engine.parts.healing.filling.lock();
-    if is_pending(engine)? {
-        while engine.write(engine.now(), |draft| Ok(fill::step(draft.writer)?))?.is_continue() {}
-    }
-    Ok(())
-}
-
-fn is_pending(engine: &Engine) -> Result<bool> {
-    let is_filled = &engine.parts.healing.is_filled;
-    if is_filled.load(Ordering::Relaxed) {
-        return Ok(false);
-    }
-    let is_pending = engine.read(|snapshot| Ok(fill::is_pending(snapshot)?))?;
-    is_filled.store(!is_pending, Ordering::Relaxed);
-    Ok(is_pending)
-}
-
 // Other threads with the same error wait for the first one.
 fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()> {
     let now = engine.now();
-    let mut healed = engine.parts.healing.healed.lock();
+    let known = engine.parts.healing.of(environment);
+    let healed = known.lock();
     // The clock may have gone back.
     let is_recent = |last: &Timestamp| *last <= now && now.since(*last) < PAUSE;
-    if !healed.get(&(environment, rows)).is_some_and(is_recent) {
+    let was_recent = healed.borrow().get(&rows).is_some_and(is_recent);
+    if !was_recent {
         let goes_on = &mut |_, _| ControlFlow::Continue(());
         let _ = match rows {
             Derived::Texts(field) => guarded(engine, environment, |store| {
@@ -95,7 +77,7 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
             // A repair makes these anew.
             Derived::Counters | Derived::Lanes => ControlFlow::Continue(()),
         };
-        healed.insert((environment, rows), now);
+        healed.borrow_mut().insert(rows, now);
     }
     Ok(())
 }

@@ -12,6 +12,7 @@
 //! * [`store`] has the backends, and the contract for one of your own.
 //! * [`guide`] has a chapter for each part.
 
+mod backfill;
 #[cfg(feature = "bench-data")]
 pub mod bench_data;
 mod builder;

@@ -6,10 +6,10 @@ use domain::ids::EnvironmentId;
 use store::check::{Fix, Pass, Step, Waiting, stalled};
 use store::{Table, counters, text_index};
 
+use crate::backfill;
 use crate::check::{Progress, summed};
 use crate::damage::{self, if_readable};
 use crate::guarded::guarded;
-use crate::heal::backfill;
 use crate::pipeline;
 use crate::resources::{environments, notifications};
 use crate::tx::Draft;
@@ -71,7 +71,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store), if the backend fails.
+    /// [`Error::Store`], if the backend fails.
     pub fn repair(&self) -> Result<RepairReport> {
         self.repair_with(|_| ControlFlow::Continue(()))
     }
@@ -101,11 +101,13 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        backfill(self)?;
         for pass in Pass::all() {
             if self.repair_in(pass, report, progress)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+        }
+        if self.put_missing(report, progress)?.is_break() {
+            return Ok(ControlFlow::Break(()));
         }
         for table in Waiting::TABLES {
             if self.resume_stalled(table, report, progress)?.is_break() {
@@ -113,6 +115,21 @@ impl Engine {
             }
         }
         self.repair_activity(report, progress)
+    }
+
+    // Puts the rows that records of an older format lack, unless their table cannot be gone through.
+    fn put_missing(
+        &self,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        while let Some(ControlFlow::Continue(())) = if_readable(backfill::next(self))? {
+            let table = Table::Subscribers.name();
+            if progress(Progress { table, rows: report.rows }).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn repair_in(

@@ -212,6 +212,9 @@ impl PostgresStore {
 
     /// Opens the store of a database, or creates it.
     ///
+    /// A store of an older format gets the present one. Stop the processes of an older version before: they
+    /// would go on without what the present format has. Versions that are started later refuse it.
+    ///
     /// # Errors
     ///
     /// [`Error::Backend`] if `url` is not readable or the server refuses; [`Error::Unavailable`] if it

@@ -21,11 +21,10 @@ use tokio_postgres::Error;
 use crate::clock::Reading;
 use crate::heads::Head;
 
-/// The format of the relations and of the entries in them.
+/// The format of the relations and of the entries in them: one less than that of the entries.
 pub(crate) const FORMAT: i32 = 2;
 
-/// The format of entries that stores of the first format have.
-const FIRST_ENTRIES: u32 = 2;
+const _: () = assert!(FORMAT.unsigned_abs() + 1 == store::layout::FORMAT, "they change together");
 
 /// Number of bytes of a key that are in the index.
 const HEAD: usize = 1_024;
@@ -225,8 +224,8 @@ pub(crate) async fn migrate(
     let mut commits = Vec::new();
     if format <= FORMAT {
         client.execute(NAME_TABLES, &[&tables]).await?;
-        if format == 1 {
-            upgrade(client).await?;
+        if format < FORMAT {
+            upgrade(client, format).await?;
             format = FORMAT;
         }
         let rows = client.query("SELECT id, commits FROM tidings_heads", &[]).await?;
@@ -254,10 +253,10 @@ async fn create(client: &Client, schema: &str) -> Result<(), Error> {
     client.execute(insert, &[&heads]).await.map(drop)
 }
 
-// Gives a store of the first format the present one. Entries that it lacks are put later.
-async fn upgrade(client: &Client) -> Result<(), Error> {
-    let keys: Vec<Vec<u8>> =
-        backfill::marks(FIRST_ENTRIES).map(|mark| mark.as_bytes().to_vec()).collect();
+// Gives a store of an older format the present one. Entries that it lacks are put later.
+async fn upgrade(client: &Client, found: i32) -> Result<(), Error> {
+    let marks = backfill::marks(found.unsigned_abs() + 1);
+    let keys: Vec<Vec<u8>> = marks.map(|mark| mark.as_bytes().to_vec()).collect();
     let mark = "INSERT INTO tidings_entries (tbl, head, hash, rest, value)
         SELECT id, key, '', '', '' FROM tidings_tables, unnest($1::bytea[]) AS key
         WHERE name = $2 ON CONFLICT (tbl, head, hash) DO NOTHING";

@@ -26,13 +26,13 @@ pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
     (found..FORMAT).map(layout::backfill)
 }
 
-/// Returns `true` if subscribers may lack rows in the tables of [`is_filled`].
+/// Returns `true` if subscribers may lack rows that a [`step`] puts.
 pub fn is_pending(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
     snapshot.contains(&layout::backfill(OF_SUBSCRIBERS))
 }
 
 /// Returns `true` if the rows of the table are put by a [`step`].
-pub(crate) fn is_filled(table: Table) -> bool {
+pub(crate) fn puts(table: Table) -> bool {
     table == Table::SubscriberPhones || table == SearchedField::Name.table()
 }
 
@@ -57,10 +57,10 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
     Ok(ControlFlow::Break(()))
 }
 
-// A subscriber who has the rows already gets none, but for a second name.
+// Rows that are there are put once more. A name is in two rows then, which does no harm.
 fn fill(transaction: &mut dyn Transaction, subscriber: &Subscriber) -> Result<()> {
     let key = subscriber.key();
-    for entry in Entries::of(subscriber).iter().filter(|entry| is_filled(entry.table())) {
+    for entry in Entries::of(subscriber).iter().filter(|entry| puts(entry.table())) {
         transaction.put_bytes(entry, key.as_bytes())?;
     }
     let names = TextIndex { field: SearchedField::Name, environment: subscriber.environment_id };
@@ -115,7 +115,7 @@ mod tests {
     // Makes `store` one that was of the older format.
     fn age(store: &MemoryStore) {
         write(store, |txn| -> Result<()> {
-            for table in Table::ALL.into_iter().filter(|table| is_filled(*table)) {
+            for table in Table::ALL.into_iter().filter(|table| puts(*table)) {
                 let mut keys = Vec::new();
                 txn.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, _| {
                     keys.push(key.to_vec());
@@ -133,8 +133,13 @@ mod tests {
         let (names, mut found) =
             (TextIndex { field: SearchedField::Name, environment }, Vec::new());
         let part = FoldedPart::new(&format!("NAME {text}"));
-        read(store, |snapshot| text_index::find(snapshot, names, &part, &mut |id| found.push(id)))
-            .unwrap();
+        read(store, |snapshot| {
+            text_index::find(snapshot, names, &part, &mut |id| {
+                found.push(id);
+                ControlFlow::Continue(())
+            })
+        })
+        .unwrap();
         found.sort_unstable();
         found.dedup();
         found

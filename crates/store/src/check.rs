@@ -122,7 +122,7 @@ impl Pass {
             let is_deleted = |of: Option<EnvironmentId>| of.is_some_and(|of| deleted.contains(&of));
             step.found.retain(|(finding, _)| !is_deleted(finding.environment));
             if backfill::is_pending(snapshot)? {
-                step.found.retain(|(finding, _)| !is_backfilled(finding));
+                step.forget_backfilled();
             }
         }
         Ok(step)
@@ -188,6 +188,15 @@ impl Step {
             Fix::Recount(key) => Some(key.as_slice()),
             Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Texts(_) | Fix::None => None,
         })
+    }
+
+    // Leaves out the rows that records of an older format have not got yet.
+    fn forget_backfilled(&mut self) {
+        let lost = self.lost_texts();
+        self.found.retain(|(finding, _)| !is_backfilled(finding));
+        if let (Some(index), Some((_, fix))) = (lost, self.found.first_mut()) {
+            *fix = Fix::Texts(index);
+        }
     }
 
     fn found(&mut self, table: Table, key: &[u8], problem: Problem, fix: Fix) {
@@ -281,8 +290,11 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
 
 // Returns `true` if a row is missing that records of an older format have not got yet.
 fn is_backfilled(finding: &TableFinding) -> bool {
-    let mut filled = Table::ALL.into_iter().filter(|table| backfill::is_filled(*table));
-    finding.problem == Problem::Missing && filled.any(|table| table.name() == finding.table)
+    let mut filled = Table::ALL.into_iter().filter(|table| backfill::puts(*table));
+    // A part of the index has a key of its own.
+    finding.problem == Problem::Missing
+        && filled.any(|table| table.name() == finding.table)
+        && SearchedField::Name.read(&finding.key).is_none()
 }
 
 /// The environments of the activity index and of notifications, but for those that are being deleted.

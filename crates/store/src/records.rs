@@ -325,14 +325,15 @@ pub trait ReadRecords: Snapshot {
     }
 
     /// The same for those entries with `prefix` whose keys end in one of `places`. These are sorted, each
-    /// is there once, and their number is the total.
+    /// is there once, and their number is the total. Those that `shows` does not let through are left out.
     fn page_among<R: Record>(
         &self,
         prefix: &Prefix<R>,
         places: &[impl AsRef<[u8]>],
+        shows: &dyn Fn(&R) -> bool,
         request: &PageRequest,
     ) -> Result<Page<R>> {
-        pages::among(self, prefix, places, request)
+        pages::among(self, prefix, places, shows, request)
     }
 
     /// The page of the records that meet a condition, of which no more than a number are looked at.

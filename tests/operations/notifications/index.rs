@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::Table;
@@ -189,6 +191,30 @@ fn an_index_is_made_anew_within_a_rebuild() {
         let sizes = Table::ALL.map(|table| there(&world, table).len());
         notifications.rebuild_index().unwrap();
         assert_eq!(Table::ALL.map(|table| there(&world, table).len()), sizes, "something is left");
+    });
+}
+
+/// A damaged index is made anew by the host, by the calls of its `progress`, and by another thread.
+#[test]
+fn an_index_is_made_anew_by_several_at_once() {
+    on_both(|world| {
+        history(&world);
+        let before = lists(&world.env);
+        for (key, _) in there(&world, Table::ActivitySegments) {
+            put(&world.store, Table::ActivitySegments, &key, Some(b""));
+        }
+        let engine = world.another_engine();
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        thread::scope(|scope| {
+            let rebuilt = env.notifications().rebuild_index_with(|_| {
+                scope.spawn(|| assert_eq!(lists(&env), before));
+                thread::sleep(Duration::from_millis(20));
+                assert_eq!(lists(&env), before);
+                ControlFlow::Continue(())
+            });
+            assert!(rebuilt.unwrap().is_finished);
+        });
+        intact(&env);
     });
 }
 

@@ -1,6 +1,7 @@
 //! Listing subscribers.
 
 use serde_json::{Value, json};
+use tidings::Engine;
 use tidings::page::{Cursor, ListId, OrderBy, Page, PageQuery, Total};
 use tidings::subscriber::{Subscriber, SubscriberQuery};
 
@@ -56,6 +57,30 @@ fn every_condition_of_a_list_must_hold() {
         check(json!({ "name": "king", "phone": "1", "email": "b@x.org" }), &["bob"]);
         check(json!({ "email": "a@x.org", "phone": "2" }), &[]);
     });
+}
+
+/// So many have a name that they are not counted.
+#[test]
+fn a_common_name_has_a_capped_total() {
+    let env = Engine::in_memory().organization("acme").unwrap().development().unwrap();
+    let create = |number: usize, name: &str| {
+        let create = json!({ "subscriberId": format!("s{number}"), "firstName": name });
+        env.subscribers().create(&parsed(create)).unwrap();
+    };
+    (0..Total::CAP).for_each(|number| create(number, "Ada"));
+    let list = |query: Value| env.subscribers().list(&parsed(query)).unwrap();
+    assert_eq!(list(json!({ "name": "AD" })).total, Total::Exactly(Total::CAP));
+
+    create(Total::CAP, "Bob");
+    create(Total::CAP + 1, "Ada");
+
+    let first = list(json!({ "name": "AD", "limit": 2 }));
+    let ids = |page: &Page<Subscriber>| names(&page.data, |one| one.subscriber_id.clone());
+    assert_eq!((ids(&first), first.total), (vec!["s50001".into(), "s49999".into()], Total::Capped));
+    let next = list(json!({ "name": "AD", "limit": 2, "after": first.next }));
+    assert_eq!((ids(&next), next.total), (vec!["s49998".into(), "s49997".into()], Total::Capped));
+    assert_eq!(list(json!({ "name": "AD", "limit": 2, "before": next.previous })).data, first.data);
+    assert_eq!(list(json!({ "name": "bob" })).total, Total::Exactly(1));
 }
 
 #[test]

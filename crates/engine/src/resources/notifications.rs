@@ -346,13 +346,15 @@ impl Notifications<'_> {
     }
 
     /// Rebuilds the index of the activity list from the notifications. Lists use the old index
-    /// meanwhile, and triggers continue. The index of addresses, for searches by a part of one, is
-    /// rebuilt in transactions of 500 addresses, the rows of outcomes in one for each 1,024
+    /// meanwhile, and triggers continue. The index of e-mail addresses, for searches by a part of one, is
+    /// rebuilt in transactions of 500 subscribers, the rows of outcomes in one for each 1,024
     /// notifications, and the index of dead letters in one for each 500.
+    /// [`repair`](Engine::repair) rebuilds the index of names.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`], if a notification cannot be read.
+    /// [`Error::Store`], if a notification cannot be read; [`Error::NotFound`], if the environment is
+    /// deleted.
     pub fn rebuild_index(&self) -> Result<()> {
         self.rebuild_index_with(|_| ControlFlow::Continue(())).map(drop)
     }
@@ -399,6 +401,8 @@ pub(crate) fn rebuild(
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
+    let healed = engine.parts.healing.of(environment);
+    let _turn = healed.lock();
     let emails = TextIndex { field: SearchedField::Email, environment };
     let next = guarded(engine, environment, |store| {
         if text_index::rebuild(store, emails, progress)?.is_break()

@@ -1,5 +1,6 @@
 //! Operations on subscribers.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
@@ -15,7 +16,7 @@ use store::layout::{SearchedField, TextIndex};
 use store::{List, ReadRecords, WriteRecords, layout, text_index};
 use uuid::Uuid;
 
-use crate::heal;
+use crate::backfill;
 use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Damaged, Removed};
 use crate::resources::{integrations, messages, person, suppressions, workflows};
@@ -108,11 +109,10 @@ impl Subscribers<'_> {
             query.page.check(self.scope.list_id(ListKind::Subscribers), SubscriberQuery::ORDERS)?;
         let search = query.search();
         self.scope.operation("subscribers.list", || {
-            // A store of an older format that takes no writes is searched without the new indexes.
-            let is_new = |search: &SubscriberSearch<'_>| search.email.is_none();
-            let is_indexed =
-                !search.as_ref().is_some_and(is_new) || heal::is_filled(&self.scope.engine)?;
-            self.scope.view(|view| page(view, search.as_ref(), &request, is_indexed))
+            if search.as_ref().is_some_and(|search| search.email.is_none()) {
+                backfill::some(&self.scope.engine)?;
+            }
+            self.scope.view(|view| page(view, search.as_ref(), &request))
         })
     }
 
@@ -321,27 +321,28 @@ fn page(
     view: &Reading<'_>,
     search: Option<&SubscriberSearch<'_>>,
     request: &PageRequest,
-    is_indexed: bool,
 ) -> Result<Page<Subscriber>> {
     let environment = view.environment_id();
     let all = layout::subscriber_ids(environment);
     let Some(search) = search else { return Ok(view.page(&List::new([all]), request)?) };
+    let finds = |subscriber: &Subscriber| search.finds(subscriber);
     let (list, has_others) = match search {
         SubscriberSearch { email: Some(email), phone, name } => {
             let list = List::new([layout::subscriber_emails(environment, email)]);
             (list, phone.is_some() || name.is_some())
         }
-        SubscriberSearch { phone: Some(phone), name, .. } if is_indexed => {
+        // Subscribers of an older format may lack the rows of the other two.
+        _ if store::backfill::is_pending(view)? => (List::new([all]), true),
+        SubscriberSearch { phone: Some(phone), name, .. } => {
             (List::new([layout::subscriber_phones(environment, phone)]), name.is_some())
         }
-        SubscriberSearch { name: Some(name), .. } if is_indexed => match called(view, name)? {
-            Some(ids) => return Ok(view.page_among(&all, &ids, request)?),
-            // They are not far from one another.
+        SubscriberSearch { name: Some(name), .. } => match called(view, name)? {
+            Some(ids) => return Ok(view.page_among(&all, &ids, &finds, request)?),
+            // So many match that most pages are found after a few subscribers.
             None => (List::new([all]).of_total(Total::CAP + 1), true),
         },
-        SubscriberSearch { .. } => (List::new([all]), true),
+        SubscriberSearch { email: None, phone: None, name: None } => (List::new([all]), false),
     };
-    let finds = |subscriber: &Subscriber| search.finds(subscriber);
     Ok(view.page(&list.of_records(has_others, &finds), request)?)
 }
 
@@ -351,14 +352,23 @@ fn called(view: &Reading<'_>, name: &FoldedPart) -> Result<Option<Vec<[u8; 16]>>
     let names = TextIndex { field: SearchedField::Name, environment: view.environment_id() };
     let mut ids = Vec::new();
     text_index::find(view, names, name, &mut |id| {
-        // A subscriber may be found twice.
-        if ids.len() <= 2 * Total::CAP {
-            ids.push(Uuid::from(id).into_bytes());
+        ids.push(Uuid::from(id).into_bytes());
+        if ids.len() > 2 * Total::CAP {
+            sort(&mut ids);
+            if ids.len() > Total::CAP {
+                return ControlFlow::Break(());
+            }
         }
+        ControlFlow::Continue(())
     })?;
+    sort(&mut ids);
+    Ok(Some(ids).filter(|ids| ids.len() <= Total::CAP))
+}
+
+// Each is there once afterwards.
+fn sort(ids: &mut Vec<[u8; 16]>) {
     ids.sort_unstable();
     ids.dedup();
-    Ok(Some(ids).filter(|ids| ids.len() <= Total::CAP))
 }
 
 fn missing(id: &SubscriberId) -> Error {

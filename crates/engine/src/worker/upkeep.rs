@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::guarded::guarded;
 use crate::heal::healed;
-use crate::{Engine, Result};
+use crate::{Engine, Entity, Error, Result};
 
 // Time for which a worker leaves an environment alone whose upkeep has failed. What has failed may
 // have read the whole index.
@@ -110,6 +110,11 @@ impl Engine {
     // none to do.
     fn tend(&self, environment: EnvironmentId) -> Result<bool> {
         let tended = guarded(self, environment, |store| self.activity().tend(store, environment));
+        // There is no upkeep of what is deleted.
+        let tended = match tended {
+            Err(Error::NotFound { entity: Entity::Environment, .. }) => Ok(Tended::Nothing),
+            tended => tended,
+        };
         let error = tended.as_ref().err().map(ToString::to_string);
         // A call beside the one that does the upkeep knows nothing of its error.
         if !matches!(tended, Ok(Tended::Elsewhere)) {

@@ -8,11 +8,13 @@ use crate::record::{Record, Row, follow_readable};
 use crate::{Prefix, Result, Snapshot};
 
 /// The page that `request` asks for, of those entries with `prefix` whose keys end in one of `places`.
-/// These are sorted, each is there once, and their number is the total.
+/// These are sorted, each is there once, and their number is the total. A record that `shows` does not let
+/// through is left out: it was found by a damaged index.
 pub(crate) fn page<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     prefix: &Prefix<R>,
     places: &[impl AsRef<[u8]>],
+    shows: &dyn Fn(&R) -> bool,
     request: &PageRequest,
 ) -> Result<Page<R>> {
     let places: Vec<&[u8]> = places.iter().map(AsRef::as_ref).collect();
@@ -30,8 +32,9 @@ pub(crate) fn page<R: Record>(
         shown.first().filter(|_| has_previous).map(cursor),
         shown.last().filter(|_| has_next).map(cursor),
     );
-    let data = records(snapshot, prefix, &shown)?;
+    let mut data = records(snapshot, prefix, &shown)?;
     let unreadable = shown.len() - data.len();
+    data.retain(shows);
     Ok(Page::new(data, ends, Total::of(places.len())).without(unreadable))
 }
 
@@ -138,7 +141,7 @@ mod tests {
             let list = List::new([all.clone()]).of_records(true, &shows);
             for request in requests {
                 let [found, expected] = read(&store, |snapshot| {
-                    let found = snapshot.page_among(&all, &places, &request)?;
+                    let found = snapshot.page_among(&all, &places, &|_| true, &request)?;
                     Ok::<_, crate::Error>([found, snapshot.page(&list, &request)?])
                 })
                 .unwrap();

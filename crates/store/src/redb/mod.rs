@@ -124,7 +124,7 @@ impl RedbStore {
     /// `path` is a link, the log is beside the file that it leads to.
     ///
     /// A file of an older format gets the present one, and older versions of this library refuse it from
-    /// then on. What it lacks is put by the first operation that needs it.
+    /// then on. What it lacks is put by the operations that need it, in parts, or by a repair.
     ///
     /// # Errors
     ///

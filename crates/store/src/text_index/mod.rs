@@ -9,8 +9,8 @@
 //! group that has lost half of its texts is taken apart: the others are added anew. It is looked at
 //! when one of its rows falls below a quarter, so that at least a twelfth of all rows is in use.
 //!
-//! Many people have the same name, and a removal looks for one of them. So a name has a tag before it,
-//! which follows from the id of the subscriber.
+//! Many people have the same name. So a tag precedes each name, which follows from the id of the
+//! subscriber: a removal finds the row of one person among those of all with the name.
 
 mod compare;
 mod rebuild;
@@ -21,6 +21,7 @@ mod tests;
 mod trigrams;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use domain::contact::Email;
 use domain::folded::{FoldedPart, fold};
@@ -186,10 +187,11 @@ pub(crate) fn remove<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -
     let part = FoldedPart::of_folded(text);
     let mut places = Vec::new();
     let wanted = (text.as_bytes(), *subscriber);
-    visit_rows(&*txn, *index, &part, &mut |at, row| {
+    _ = visit_rows(&*txn, *index, &part, &mut |at, row| {
         if row.entries().any(|entry| entry == wanted) {
             places.push((at, Row::from(row)));
         }
+        ControlFlow::Continue(())
     })?;
     let Some(head) = Head::find(&*txn, *index)? else { return Ok(()) };
     let mut falling = BTreeSet::new();
@@ -215,18 +217,22 @@ fn spread<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) ->
     Ok(())
 }
 
-/// Calls `visit` with the subscribers whose texts have `part`.
+/// Called with subscribers, until it breaks.
+pub type VisitSubscriber<'v> = dyn FnMut(InternalSubscriberId) -> ControlFlow<()> + 'v;
+
+/// Calls `visit` with the subscribers whose texts have `part`, until it breaks. Each is found once or more
+/// often.
 pub fn find(
     snapshot: &(impl Snapshot + ?Sized),
     index: TextIndex,
     part: &FoldedPart,
-    visit: &mut dyn FnMut(InternalSubscriberId),
+    visit: &mut VisitSubscriber<'_>,
 ) -> Result<()> {
     // No text has a control character. It would be found in a tag, or between two texts.
     if part.as_bytes().iter().any(u8::is_ascii_control) {
         return Ok(());
     }
-    visit_rows(snapshot, index, part, &mut |_, row| row.find(part, visit))
+    visit_rows(snapshot, index, part, &mut |_, row| row.find(part, visit)).map(drop)
 }
 
 /// Group and number of a row.

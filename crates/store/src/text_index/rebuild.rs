@@ -175,8 +175,8 @@ fn remove_group<T: Transaction + ?Sized>(
     Ok(Some(last.max(key.clone())))
 }
 
-// Removes what is in no group that is in use. Returns the last of the keys, or the last one that a row in
-// use can have: there may be more of them with each step.
+// Removes what is in no group that is in use. Returns the last of the keys. It passes all rows in use at
+// once, since `progress` may add some as fast as they are looked at.
 fn remove_others<T: Transaction + ?Sized>(
     txn: &mut T,
     index: TextIndex,

@@ -3,10 +3,14 @@
 //! A row is the number of its texts in two bytes, the lowest first; the ids of the subscribers;
 //! and the texts in the same order, each of which ends in NUL.
 
+use std::ops::ControlFlow;
+
 use domain::folded::FoldedPart;
 use domain::ids::InternalSubscriberId;
 use memchr::{memchr, memchr_iter};
 use uuid::Uuid;
+
+use super::VisitSubscriber;
 
 /// Maximum length of a row with several texts, in bytes. With its key it fills a page of the
 /// file. In tests a group has few texts.
@@ -53,8 +57,12 @@ impl<'a> View<'a> {
         texts.zip(self.ids).map(|(text, id)| (text, Uuid::from_bytes(*id).into()))
     }
 
-    /// Calls `visit` with the subscribers whose texts have `part`, which has no NUL.
-    pub(super) fn find(self, part: &FoldedPart, visit: &mut dyn FnMut(InternalSubscriberId)) {
+    /// Calls `visit` with the subscribers whose texts have `part`, which has no NUL, until it breaks.
+    pub(super) fn find(
+        self,
+        part: &FoldedPart,
+        visit: &mut VisitSubscriber<'_>,
+    ) -> ControlFlow<()> {
         let (mut ids, mut text) = (self.ids, self.text);
         while let Some((before, found)) =
             part.find_in(text).and_then(|at| text.split_at_checked(at))
@@ -63,10 +71,11 @@ impl<'a> View<'a> {
                 break;
             };
             let Some((id, rest)) = from.split_first() else { break };
-            visit(Uuid::from_bytes(*id).into());
+            visit(Uuid::from_bytes(*id).into())?;
             ids = rest;
             text = memchr(0, found).and_then(|end| found.get(end + 1..)).unwrap_or_default();
         }
+        ControlFlow::Continue(())
     }
 }
 

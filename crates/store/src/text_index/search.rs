@@ -11,17 +11,20 @@ use crate::layout::{IndexPart, TextIndex};
 use crate::record::{corrupt, misplaced};
 use crate::{Bytes, Key, Order, ReadRecords, Result, Snapshot};
 
+/// Called with rows, until it breaks.
+pub(super) type VisitRow<'v> = dyn FnMut(Place, View<'_>) -> ControlFlow<()> + 'v;
+
 /// Number of rows that are looked up together.
 const AT_A_TIME: usize = 512;
 
-/// Calls `visit` with the rows of an index that may have `part`.
+/// Calls `visit` with the rows of an index that may have `part`, until it breaks.
 pub(super) fn visit_rows(
     snapshot: &(impl Snapshot + ?Sized),
     index: TextIndex,
     part: &FoldedPart,
-    visit: &mut dyn FnMut(Place, View<'_>),
-) -> Result<()> {
-    let Some(head) = Head::find(snapshot, index)? else { return Ok(()) };
+    visit: &mut VisitRow<'_>,
+) -> Result<ControlFlow<()>> {
+    let Some(head) = Head::find(snapshot, index)? else { return Ok(ControlFlow::Continue(())) };
     let Some(candidates) = candidates(snapshot, index, part, &head)? else {
         return scan_rows(snapshot, index, None, head, visit);
     };
@@ -33,7 +36,9 @@ pub(super) fn visit_rows(
         .collect();
     // The keys of all rows would take as much memory as many texts do.
     for some in places.chunks(AT_A_TIME) {
-        look_up_rows(snapshot, index, some, visit)?;
+        if look_up_rows(snapshot, index, some, visit)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
     }
     scan_rows(snapshot, index, Some(head.group), head, visit)
 }
@@ -43,19 +48,20 @@ fn look_up_rows(
     snapshot: &(impl Snapshot + ?Sized),
     index: TextIndex,
     places: &[Place],
-    visit: &mut dyn FnMut(Place, View<'_>),
-) -> Result<()> {
+    visit: &mut VisitRow<'_>,
+) -> Result<ControlFlow<()>> {
     let keys: Vec<Key<Bytes>> = places.iter().map(|at| row_key(index, *at)).collect();
     let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
-    let (mut rest, mut is_intact) = (places.iter(), true);
+    let (mut rest, mut is_intact, mut next) = (places.iter(), true, ControlFlow::Continue(()));
     snapshot.get_many(index.field.table(), &bytes, &mut |value| match rest
         .next()
         .zip(value.and_then(View::read))
     {
-        Some((place, row)) => visit(*place, row),
+        Some((place, row)) if next.is_continue() => next = visit(*place, row),
+        Some(_) => {}
         None => is_intact = false,
     })?;
-    if is_intact { Ok(()) } else { Err(damaged_row(index)) }
+    if is_intact { Ok(next) } else { Err(damaged_row(index)) }
 }
 
 // The rows of full groups that may have `part`, as bits. Returns `None` if that may be all of them.
@@ -134,10 +140,10 @@ fn scan_rows(
     index: TextIndex,
     group: Option<u32>,
     head: Head,
-    visit: &mut dyn FnMut(Place, View<'_>),
-) -> Result<()> {
+    visit: &mut VisitRow<'_>,
+) -> Result<ControlFlow<()>> {
     let prefix = group.map_or_else(|| index.rows(), |group| index.group(group));
-    let (mut last, mut problem) = (None, None);
+    let (mut last, mut problem, mut next) = (None, None, ControlFlow::Continue(()));
     snapshot.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, bytes| {
         let place = match index.read(key) {
             Some(IndexPart::Row { group, row }) => {
@@ -148,8 +154,8 @@ fn scan_rows(
         match (place, View::read(bytes)) {
             (Some(place), Some(row)) => {
                 last = Some(place);
-                visit(place, row);
-                ControlFlow::Continue(())
+                next = visit(place, row);
+                next
             }
             (place, _) => {
                 problem =
@@ -158,6 +164,6 @@ fn scan_rows(
             }
         }
     })?;
-    let is_whole = last == Some((head.group, head.rows - 1));
-    problem.map_or_else(|| if is_whole { Ok(()) } else { Err(damaged_row(index)) }, Err)
+    let is_whole = next.is_break() || last == Some((head.group, head.rows - 1));
+    problem.map_or_else(|| if is_whole { Ok(next) } else { Err(damaged_row(index)) }, Err)
 }

@@ -74,7 +74,10 @@ impl World {
     fn found(&self, part: &str) -> Result<Vec<InternalSubscriberId>> {
         let mut found = Vec::new();
         read(&self.store, |snapshot| {
-            find(snapshot, index(self.field), &FoldedPart::new(part), &mut |id| found.push(id))
+            find(snapshot, index(self.field), &FoldedPart::new(part), &mut |id| {
+                found.push(id);
+                ControlFlow::Continue(())
+            })
         })?;
         found.sort_unstable();
         Ok(found)
@@ -211,7 +214,11 @@ fn a_removal_looks_at_few_rows_of_a_common_name() {
         let mut rows = BTreeSet::new();
         let part = FoldedPart::of_folded(text);
         read(&world.store, |snapshot| {
-            visit_rows(snapshot, index(world.field), &part, &mut |at, _| _ = rows.insert(at))
+            visit_rows(snapshot, index(world.field), &part, &mut |at, _| {
+                rows.insert(at);
+                ControlFlow::Continue(())
+            })
+            .map(drop)
         })
         .unwrap();
         // The last group has no trigrams.

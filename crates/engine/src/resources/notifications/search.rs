@@ -129,7 +129,10 @@ impl Named {
         match &self.part {
             Some(part) => {
                 let emails = TextIndex { field: SearchedField::Email, environment };
-                text_index::find(view, emails, part, visit)
+                text_index::find(view, emails, part, &mut |id| {
+                    visit(id);
+                    ControlFlow::Continue(())
+                })
             }
             None => Ok(()),
         }
