@@ -19,21 +19,21 @@ pub(crate) fn page<R: Record>(
 ) -> Result<Page<R>> {
     let places: Vec<&[u8]> = places.iter().map(AsRef::as_ref).collect();
     let Window { range, lower, upper } = Window::of(&places, request);
-    let mut shown = places.get(range).unwrap_or_default().to_vec();
+    let mut on_page = places.get(range).unwrap_or_default().to_vec();
     let (has_previous, has_next) = match request.direction {
         Direction::Ascending => (lower, upper),
         Direction::Descending => {
-            shown.reverse();
+            on_page.reverse();
             (upper, lower)
         }
     };
     let cursor = |place: &&[u8]| Cursor::at(request.list, request.order_by, place);
     let ends = (
-        shown.first().filter(|_| has_previous).map(cursor),
-        shown.last().filter(|_| has_next).map(cursor),
+        on_page.first().filter(|_| has_previous).map(cursor),
+        on_page.last().filter(|_| has_next).map(cursor),
     );
-    let mut data = records(snapshot, prefix, &shown)?;
-    let unreadable = shown.len() - data.len();
+    let mut data = records(snapshot, prefix, &on_page)?;
+    let unreadable = on_page.len() - data.len();
     data.retain(shows);
     Ok(Page::new(data, ends, Total::of(places.len())).without(unreadable))
 }
