@@ -1,6 +1,7 @@
 //! Rows that records of an older format lack.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use store::backfill::{is_pending, step};
 
@@ -9,13 +10,24 @@ use crate::{Engine, Result};
 /// Largest number of steps that an operation does on its way.
 const STEPS: usize = 16;
 
+/// What an engine knows of these rows.
+#[derive(Debug, Default)]
+pub(crate) struct Backfill {
+    /// `true` if none were missing when the engine looked. A reader looks in its own view.
+    was_done: AtomicBool,
+}
+
 /// Puts some of these rows, or all of those that are left. A store that takes no writes goes without
 /// them.
 pub(crate) fn some(engine: &Engine) -> Result<()> {
-    if engine.read(|snapshot| Ok(is_pending(snapshot)?))? {
-        let mut steps = (0..STEPS).map(|_| next(engine));
-        _ = steps.find(|next| !matches!(next, Ok(ControlFlow::Continue(()))));
+    let was_done = &engine.parts.backfill.was_done;
+    if was_done.load(Ordering::Relaxed) {
+        return Ok(());
     }
+    let is_pending = engine.read(|snapshot| Ok(is_pending(snapshot)?))?;
+    was_done.store(!is_pending, Ordering::Relaxed);
+    let mut steps = (0..STEPS).filter(|_| is_pending).map(|_| next(engine));
+    _ = steps.find(|next| !matches!(next, Ok(ControlFlow::Continue(()))));
     Ok(())
 }
 

@@ -27,6 +27,7 @@ use store::sealing::{Keyring, Sealable};
 use store::{Decoded, Fork, Store, Table, layout};
 
 use crate::Engine;
+use crate::backfill::Backfill;
 use crate::clock::{Clock, ManualClock, StoreClock};
 use crate::entropy::{Entropy, OsEntropy, SeededEntropy, Seeds};
 use crate::heal::Healing;
@@ -119,6 +120,7 @@ pub(crate) struct Parts {
     pub(crate) upkeep: Upkeep,
     pub(crate) sweeps: Sweeps,
     pub(crate) healing: Healing,
+    pub(crate) backfill: Backfill,
     /// Erasures that are under way.
     pub(crate) meanwhile: Meanwhile,
     pub(crate) observer: Dispatcher,
@@ -471,6 +473,7 @@ impl Builder {
             upkeep: Upkeep::default(),
             sweeps: Sweeps::new(retention),
             healing: Healing::default(),
+            backfill: Backfill::default(),
             meanwhile: Meanwhile::default(),
             observer,
             findings,

@@ -77,8 +77,9 @@ impl Engine {
     }
 
     /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, in an index of texts
-    /// after each 1,024 and in the activity index after each 61,440 notifications, and ends if `progress`
-    /// breaks. What is mended then stays mended, and the next call looks at everything again.
+    /// after each 1,024, among subscribers of an older format after each 500, and in the activity index
+    /// after each 61,440 notifications, and ends if `progress` breaks. What is mended then stays mended, and
+    /// the next call looks at everything again.
     ///
     /// # Errors
     ///

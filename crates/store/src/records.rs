@@ -367,9 +367,7 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.put_bytes(entry, key.as_bytes())?;
         }
-        for text in record.texts() {
-            text_index::add(self, &text)?;
-        }
+        text_index::add_all(self, &record.texts())?;
         self.changed(Change::new(ChangeKind::Inserted, &key).of(None, Some(record)));
         Ok(())
     }

@@ -60,8 +60,9 @@ impl IndexedText {
     /// The name of a subscriber.
     pub fn name(environment: EnvironmentId, name: &str, subscriber: InternalSubscriberId) -> Self {
         let index = TextIndex { field: SearchedField::Name, environment };
-        let text = tag(subscriber).into_iter().chain(fold(name).chars()).collect();
-        Self { index, text, subscriber }
+        let folded = fold(name);
+        let plain = folded.chars().filter(|letter| !letter.is_ascii_control());
+        Self { index, text: tag(subscriber).into_iter().chain(plain).collect(), subscriber }
     }
 
     /// Returns `true` if the text is in this index.
@@ -171,6 +172,21 @@ impl Tail {
         txn.put_bytes(&key, &head.bytes())?;
         txn.put_bytes(&row_key(*index, (head.group, head.rows - 1)), &row.to_bytes())
     }
+}
+
+/// Adds the texts of a subscriber.
+pub(crate) fn add_all<T: Transaction + ?Sized>(txn: &mut T, texts: &[IndexedText]) -> Result<()> {
+    if texts.len() > 1 {
+        let indexes = || texts.iter().map(|text| text.index);
+        txn.prefetch(&mut indexes().map(|index| index.part(IndexPart::Head).into_parts()))?;
+        let mut rows = Vec::with_capacity(texts.len());
+        for index in indexes() {
+            let last = Head::find(&*txn, index)?.map(|head| (head.group, head.rows - 1));
+            rows.extend(last.map(|place| row_key(index, place).into_parts()));
+        }
+        txn.prefetch(&mut rows.into_iter())?;
+    }
+    texts.iter().try_for_each(|text| add(txn, text))
 }
 
 /// Adds a text.
