@@ -81,7 +81,9 @@ impl Person {
     /// Returns the subscriber of that number.
     pub(crate) fn subscriber(&self, home: &Home, number: u64) -> Subscriber {
         let created_at = Timestamp::from_millis(1_700_000_000_000 + i64::try_from(number).unwrap());
-        let id = Uuid::from_u128(u128::from(number) << 80 | 7 << 76);
+        // As the engine makes them: times, and random bits behind them.
+        let id =
+            Uuid::from_u128(u128::from(number) << 80 | 7 << 76 | u128::from(random(number) >> 2));
         Subscriber::new(id.into(), home, self.create(number), created_at)
     }
 }

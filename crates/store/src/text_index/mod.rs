@@ -65,14 +65,25 @@ impl IndexedText {
         Self { index, text: tag(subscriber).into_iter().chain(plain).collect(), subscriber }
     }
 
+    // The part by which the row of the text is found. What people share makes a search longer.
+    fn distinctive_part(&self) -> &str {
+        match self.index.field {
+            SearchedField::Email => &self.text,
+            SearchedField::Name => self.text.get(..TAG).unwrap_or_default(),
+        }
+    }
+
     /// Returns `true` if the text is in this index.
     pub(crate) fn is_of(&self, index: TextIndex) -> bool {
         self.index == index
     }
 }
 
+/// Length of the tag of a name.
+const TAG: usize = 5;
+
 // Control characters, which no name has: five bits of the id each. The last bits of an id are random.
-fn tag(subscriber: InternalSubscriberId) -> [char; 5] {
+fn tag(subscriber: InternalSubscriberId) -> [char; TAG] {
     let id = Uuid::from(subscriber).as_u128();
     [0, 5, 10, 15, 20].map(|shift| match u8::try_from(id >> shift & 31) {
         Ok(0) | Err(_) => '\x7f',
@@ -199,8 +210,8 @@ pub(crate) fn add<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> R
 
 /// Removes a text, if it is there. A rebuild that was interrupted leaves it in two rows.
 pub(crate) fn remove<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> Result<()> {
+    let part = FoldedPart::of_folded(text.distinctive_part());
     let IndexedText { index, text, subscriber } = text;
-    let part = FoldedPart::of_folded(text);
     let mut places = Vec::new();
     let wanted = (text.as_bytes(), *subscriber);
     _ = visit_rows(&*txn, *index, &part, &mut |at, row| {

@@ -73,9 +73,12 @@ fn candidates(
 ) -> Result<Option<Vec<(u32, u64)>>> {
     // Maximum number of trigrams that are looked up.
     const MOST: usize = 32;
-    let mut asked: Vec<trigrams::Place> = places(part.as_bytes()).take(MOST).collect();
-    asked.sort_unstable();
-    asked.dedup();
+    let mut asked: Vec<trigrams::Place> = Vec::new();
+    for place in places(part.as_bytes()).take(MOST) {
+        if !asked.contains(&place) {
+            asked.push(place);
+        }
+    }
     let Some((first, others)) = asked.split_first() else { return Ok(None) };
     let mut groups = Vec::new();
     scan_words(snapshot, index, *first, &mut |group, word| groups.push((group, word)))?;
