@@ -32,13 +32,16 @@ pub(crate) fn run(options: &Options) -> String {
     texts.collect()
 }
 
-type Operation = (&'static str, fn(&dyn System, usize));
+type Operation = (&'static str, fn(&dyn System, u64));
 
 const OPERATIONS: [Operation; 4] = [
     ("first page of 10, with its total", |system, _| drop(black_box(system.page()))),
     ("first page of 10 unread, with its total", |system, _| drop(black_box(system.unread()))),
     ("counts of unseen and unread", |system, _| _ = black_box(system.counts())),
-    ("mark one, durably", |system, call| system.mark(call / 2 % UNREAD, call.is_multiple_of(2))),
+    ("mark one, durably", |system, call| {
+        let number = usize::try_from(call / 2).unwrap() % UNREAD;
+        system.mark(number, call.is_multiple_of(2));
+    }),
 ];
 
 fn measure(size: usize) -> String {
@@ -52,19 +55,7 @@ fn measure(size: usize) -> String {
         (sqlite("counters.db", Totals::Counters), sqlite("counted.db", Totals::Counted));
     let systems: [&dyn System; 3] = [&counters, &counted, &tidings];
     check(&systems);
-    let rows = OPERATIONS.map(|(name, operation)| {
-        let mut calls: Vec<_> = systems
-            .into_iter()
-            .map(|system| {
-                let mut call = 0;
-                move || {
-                    operation(system, call);
-                    call += 1;
-                }
-            })
-            .collect();
-        (name, sample::in_turns(&mut calls))
-    });
+    let rows = OPERATIONS.map(|(name, operation)| (name, sample::of_systems(&systems, operation)));
     check(&systems);
     format!("#### An inbox of {} messages\n\n{}\n\n", grouped(size as u64), report(rows))
 }

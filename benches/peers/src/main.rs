@@ -37,6 +37,7 @@ mod inbox;
 mod list;
 mod options;
 mod sample;
+mod sqlite;
 mod subscribers;
 mod table;
 mod write;

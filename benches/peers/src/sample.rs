@@ -23,6 +23,21 @@ pub(crate) fn in_turns(systems: &mut [impl FnMut()]) -> Vec<Duration> {
     times.iter_mut().map(|times| quantile(times, 0.5)).collect()
 }
 
+/// Calls `run` with the systems in turns, each with the number of the call. Returns the median time of each.
+pub(crate) fn of_systems<S: Copy>(systems: &[S], run: impl Fn(S, u64)) -> Vec<Duration> {
+    let mut calls: Vec<_> = systems
+        .iter()
+        .map(|&system| {
+            let (run, mut call) = (&run, 0);
+            move || {
+                run(system, call);
+                call += 1;
+            }
+        })
+        .collect();
+    in_turns(&mut calls)
+}
+
 fn once(mut call: impl FnMut()) -> Duration {
     let start = Instant::now();
     call();

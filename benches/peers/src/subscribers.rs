@@ -40,12 +40,11 @@ fn measure(size: u64) -> String {
     let mut rows = Vec::new();
     for (name, query) in lists() {
         check(&systems, people, query);
-        let calls =
-            |system: &'_ dyn System, call| drop(black_box(system.page(&query(people, call))));
-        rows.push((name.to_owned(), in_turns(systems, &calls)));
+        let ask = |system: &dyn System, call| drop(black_box(system.page(&query(people, call))));
+        rows.push((name.to_owned(), sample::of_systems(&systems, ask)));
     }
     for (name, change) in CHANGES {
-        rows.push((name.to_owned(), in_turns(systems, &change)));
+        rows.push((name.to_owned(), sample::of_systems(&systems, change)));
     }
     for (_, query) in lists() {
         check(&systems, people, query);
@@ -75,20 +74,6 @@ const CHANGES: [(&str, Change); 2] = [
         if call % 2 == 0 { system.create(call) } else { system.delete(call - 1) }
     }),
 ];
-
-fn in_turns(systems: [&dyn System; 2], run: &dyn Fn(&dyn System, u64)) -> Vec<std::time::Duration> {
-    let mut calls: Vec<_> = systems
-        .into_iter()
-        .map(|system| {
-            let mut call = 0;
-            move || {
-                run(system, call);
-                call += 1;
-            }
-        })
-        .collect();
-    sample::in_turns(&mut calls)
-}
 
 fn check(systems: &[&dyn System; 2], people: People, query: Ask) {
     for call in 0..20 {

@@ -19,19 +19,22 @@ pub(crate) struct Backfill {
 
 /// Puts some of these rows, or all of those that are left. A store that takes no writes goes without
 /// them.
-pub(crate) fn some(engine: &Engine) -> Result<()> {
+pub(crate) fn put_some(engine: &Engine) -> Result<()> {
     let was_done = &engine.parts.backfill.was_done;
     if was_done.load(Ordering::Relaxed) {
         return Ok(());
     }
     let is_pending = engine.read(|snapshot| Ok(is_pending(snapshot)?))?;
     was_done.store(!is_pending, Ordering::Relaxed);
-    let mut steps = (0..STEPS).filter(|_| is_pending).map(|_| next(engine));
-    _ = steps.find(|next| !matches!(next, Ok(ControlFlow::Continue(()))));
+    for _ in (0..STEPS).filter(|_| is_pending) {
+        if !matches!(put_next(engine), Ok(ControlFlow::Continue(()))) {
+            break;
+        }
+    }
     Ok(())
 }
 
 /// Puts the next of these rows. Breaks if none are left.
-pub(crate) fn next(engine: &Engine) -> Result<ControlFlow<()>> {
+pub(crate) fn put_next(engine: &Engine) -> Result<ControlFlow<()>> {
     store::write(engine.store(), |txn| Ok(step(txn)?))
 }

@@ -24,8 +24,9 @@ use crate::{Engine, Error, Result};
 #[derive(Debug, Default)]
 pub(crate) struct Healing(Mutex<HashMap<EnvironmentId, Arc<Healed>>>);
 
-/// Times at which the derived rows of an environment were made anew. Held while they are made anew, before
-/// any lock of an index: a `progress` that is told meanwhile may find damage as well.
+/// Times at which the derived rows of an environment were made anew. A thread that makes rows anew locks it
+/// first, and the activity index after it, so that two threads cannot wait for each other. The lock is
+/// reentrant, because a callback of that thread may find damage as well.
 pub(crate) type Healed = ReentrantMutex<RefCell<HashMap<Derived, Timestamp>>>;
 
 impl Healing {

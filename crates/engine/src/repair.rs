@@ -124,7 +124,7 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        while let Some(ControlFlow::Continue(())) = if_readable(backfill::next(self))? {
+        while let Some(ControlFlow::Continue(())) = if_readable(backfill::put_next(self))? {
             let table = Table::Subscribers.name();
             if progress(Progress { table, rows: report.rows }).is_break() {
                 return Ok(ControlFlow::Break(()));

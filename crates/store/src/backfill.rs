@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 
 use domain::subscriber::Subscriber;
 
-use crate::layout::{self, FORMAT, SearchedField, TextIndex};
+use crate::layout::{self, FORMAT, SUBSCRIBER_IDS, SearchedField, TextIndex};
 use crate::record::{Batches, Entries, follow_readable};
 use crate::{
-    Bytes, Key, Order, Prefix, ReadRecords, Record, Result, Snapshot, Table, Transaction,
-    WriteRecords, text_index,
+    Bytes, Key, Order, ReadRecords, Record, Result, Snapshot, Table, Transaction, WriteRecords,
+    text_index,
 };
 
 /// The format whose subscribers are not found by telephone number and by name.
@@ -41,7 +41,8 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
     let (mark, mut place) = (layout::backfill(OF_SUBSCRIBERS), None);
     transaction.get_bytes(&mark, &mut |behind| place = Some(behind.to_vec()))?;
     let Some(behind) = place else { return Ok(ControlFlow::Break(())) };
-    let rest = Prefix::<Subscriber>::of_all().range().resumed(&behind);
+    // In the order of the ids of the engine, so that the mark names nobody.
+    let rest = SUBSCRIBER_IDS.all().range().resumed(&behind);
     let mut batches =
         Batches::new(&*transaction, rest.table(), rest.bytes().clone(), Order::Ascending);
     let rows = batches.next(STEP)?.unwrap_or_default();

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, params};
 use tidings::content::MessageContent;
 use tidings::message::Message;
 
 use crate::inbox::system::{MOST, Page, System};
+use crate::sqlite;
 
 // The state is 0 for unseen, 1 for seen and 2 for read.
 const TABLES: &str = "
@@ -21,13 +22,6 @@ CREATE INDEX unread ON messages (subscriber) WHERE state < 2;
 CREATE INDEX unseen ON messages (subscriber) WHERE state = 0;
 PRAGMA wal_checkpoint(RESTART);
 ANALYZE;
-";
-const SETTINGS: &str = "
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA temp_store = MEMORY;
-PRAGMA mmap_size = 2147418112;
-PRAGMA cache_size = -262144;
 ";
 const ADA: i64 = 1;
 
@@ -55,11 +49,7 @@ impl Sqlite {
         totals: Totals,
         (size, unread, like): (usize, &[usize], &Message),
     ) -> Self {
-        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).unwrap();
-        connection.execute_batch(SETTINGS).unwrap();
-        connection.set_prepared_statement_cache_capacity(64);
-        connection.execute_batch(TABLES).unwrap();
+        let connection = sqlite::create(path, TABLES);
         let sqlite = Self { connection, totals, unread: unread.iter().copied().map(int).collect() };
         sqlite.fill(int(size), like.clone());
         sqlite.connection.execute_batch(INDEXES).unwrap();

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use domain::subscriber::Subscriber;
-use rusqlite::{Connection, OpenFlags, ToSql, params};
+use rusqlite::{Connection, ToSql, params};
 use tidings::Engine;
 
+use crate::sqlite;
 use crate::subscribers::people::{People, home};
 use crate::subscribers::system::{MOST, Page, Query, System};
 
@@ -22,13 +23,6 @@ INSERT INTO names (names) VALUES ('rebuild');
 PRAGMA wal_checkpoint(RESTART);
 ANALYZE;
 ";
-const SETTINGS: &str = "
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA temp_store = MEMORY;
-PRAGMA mmap_size = 2147418112;
-PRAGMA cache_size = -262144;
-";
 
 /// A database in a file.
 pub(crate) struct Sqlite {
@@ -39,11 +33,7 @@ pub(crate) struct Sqlite {
 
 impl Sqlite {
     pub(crate) fn create(path: &Path, people: People) -> Self {
-        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).unwrap();
-        connection.execute_batch(SETTINGS).unwrap();
-        connection.set_prepared_statement_cache_capacity(64);
-        connection.execute_batch(TABLES).unwrap();
+        let connection = sqlite::create(path, TABLES);
         let scope = Engine::in_memory().organization("acme").unwrap().development().unwrap();
         let like = People::numbered(0).subscriber(&home(&scope), 0);
         let sqlite = Self { connection, people, like };

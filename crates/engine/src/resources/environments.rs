@@ -277,21 +277,25 @@ pub(crate) fn check_there(view: &dyn View) -> Result<()> {
 /// Returns `false` if an environment is deleted. One whose record cannot be read is there.
 pub(crate) fn is_there(engine: &Engine, snapshot: &dyn Snapshot, home: &Home) -> Result<bool> {
     let key = layout::environment(&home.organization_id, home.environment_id);
-    Ok(match store::if_readable(engine.parts.environments.find(snapshot, &key))? {
-        Some(Some(found)) => !found.is_deleted(),
-        Some(None) => false,
-        None => true,
-    })
+    Ok(is_open(engine, snapshot, &key)?)
 }
 
-/// Returns `false` if the environment of an id is deleted. One whose record cannot be read is there.
+/// The same for an environment of which only the id is known. One whose entry by its id is lost is not
+/// there.
 pub(crate) fn exists(
     engine: &Engine,
     snapshot: &dyn Snapshot,
     id: EnvironmentId,
 ) -> store::Result<bool> {
-    let found = engine.parts.environments.find(snapshot, &layout::environment_id(id));
-    Ok(match store::if_readable(found)? {
+    is_open(engine, snapshot, &layout::environment_id(id))
+}
+
+fn is_open(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    key: &Key<Environment>,
+) -> store::Result<bool> {
+    Ok(match store::if_readable(engine.parts.environments.find(snapshot, key))? {
         Some(found) => found.is_some_and(|found| !found.is_deleted()),
         None => true,
     })

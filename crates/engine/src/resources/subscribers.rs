@@ -110,7 +110,7 @@ impl Subscribers<'_> {
         let search = query.search();
         self.scope.operation("subscribers.list", || {
             if search.as_ref().is_some_and(|search| search.email.is_none()) {
-                backfill::some(&self.scope.engine)?;
+                backfill::put_some(&self.scope.engine)?;
             }
             self.scope.view(|view| page(view, search.as_ref(), &request))
         })

@@ -9,7 +9,7 @@ use domain::vocabulary::Channel;
 use serde_json::{Value, json};
 
 use super::model::{Letter, Mail, Model, Person, Stage, Topic, Workflow};
-use super::op::{Flow, Text};
+use super::op::{Flow, Text, called, phone};
 use super::{at, dead_letters, listed};
 use crate::requests;
 use crate::world::World;
@@ -40,6 +40,30 @@ fn people(world: &World, model: &Model) {
             .collect();
     let held = model.people.iter().map(|(name, one)| ((*name).to_owned(), one.email.clone()));
     assert_eq!(shown, held.collect(), "subscribers");
+    let addresses: BTreeSet<&String> =
+        model.people.values().filter_map(|one| one.email.as_ref()).collect();
+    for address in addresses {
+        found(world, model, address);
+    }
+}
+
+// Checks that those who have an address are found by it, by their telephone number and by their name.
+#[track_caller]
+fn found(world: &World, model: &Model, address: &str) {
+    let wanted = model.people.iter().filter(|(_, one)| one.email.as_deref() == Some(address));
+    let wanted: BTreeSet<String> = wanted.map(|(name, _)| (*name).to_owned()).collect();
+    let queries = [
+        json!({ "email": address, "limit": 100 }),
+        json!({ "phone": phone(address), "limit": 100 }),
+        json!({ "name": called(address).to_uppercase(), "limit": 100 }),
+    ];
+    for query in queries {
+        let shown: BTreeSet<String> = listed(world, &json!(["subscribers.list", query]))
+            .iter()
+            .map(|one| text(&one["subscriberId"]))
+            .collect();
+        assert_eq!(shown, wanted, "{query}");
+    }
 }
 
 #[track_caller]

@@ -320,10 +320,22 @@ pub fn span(seconds: u8) -> std::time::Duration {
     std::time::Duration::from_secs(1 + u64::from(seconds % 8))
 }
 
+/// The telephone number of those who have an e-mail address.
+pub fn phone(email: &str) -> String {
+    format!("phone of {email}")
+}
+
+/// The name of those who have an e-mail address.
+pub fn called(email: &str) -> String {
+    format!("Reader of {email}")
+}
+
 fn subscriber(verb: Verb, name: &str, address: Option<u8>) -> Value {
     let mut profile = json!({});
-    if let Some(address) = address {
-        profile["email"] = json!(email(address));
+    if let Some(address) = address.map(email) {
+        profile["phone"] = json!(phone(&address));
+        profile["firstName"] = json!(called(&address));
+        profile["email"] = json!(address);
     }
     match verb {
         Verb::Create => {

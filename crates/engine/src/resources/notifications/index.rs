@@ -36,7 +36,7 @@ impl Notifications<'_> {
     ) -> Result<IndexCheck> {
         let (engine, environment) = (&self.scope.engine, self.scope.environment_id());
         let check = |snapshot: &dyn Snapshot| {
-            if !environments::exists(engine, snapshot, environment)? {
+            if !environments::is_there(engine, snapshot, &self.scope.home)? {
                 return Err(Error::not_found(Entity::Environment, environment));
             }
             let mut rows = 0;

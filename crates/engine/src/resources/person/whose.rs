@@ -92,7 +92,7 @@ pub(super) fn next_of(
     Ok((found?, last))
 }
 
-// Function that hears of the owner of a notification, with what decodes the whole notification.
+// Called with the owner of a notification, and with a function that decodes the whole notification.
 type VisitOwner<'v> = dyn FnMut(NotificationOwner, &dyn Fn() -> Option<Notification>) + 'v;
 
 // Calls `visit` with the owners of the next `limit` notifications behind a key that can be read. Returns the
