@@ -108,6 +108,29 @@ fn an_older_store_is_repaired() {
     }
 }
 
+/// An entry was lost when the rows of an older format were put, so that its record was passed over.
+#[test]
+fn a_record_that_was_passed_over_is_repaired() {
+    let (store, engine) = older();
+    let env = first_environment(&engine);
+    let is_entry = |(table, ..): &&Entry| *table == Table::SubscriberIds;
+    let (table, key, _) = dump(&store).iter().find(is_entry).cloned().unwrap();
+    put(&store, table, &key, None);
+    let new = |number: u32| parsed(json!({ "subscriberId": format!("new-{number}") }));
+    (0..500).for_each(|number| drop(env.subscribers().create(&new(number)).unwrap()));
+    store.fail(Point::Commit, 1);
+    env.subscribers().list(&parsed(json!({ "name": "Ada" }))).unwrap();
+    assert!(store.recover(), "there are more rows to put");
+    let has_mark = || dump(&store).iter().any(|(table, ..)| *table == Table::Backfills);
+    assert!(has_mark());
+    assert!(engine.repair().unwrap().is_finished);
+    assert!(!has_mark());
+    assert_eq!(engine.check().unwrap().findings, []);
+    for subscriber in env.subscribers().list(&parsed(json!({ "limit": 100 }))).unwrap().data {
+        check_is_found(&env, &subscriber);
+    }
+}
+
 fn older() -> (Interposed, Engine) {
     let store = Interposed::new(MemoryStore::default());
     load(&store, &[of_version(OLDEST_FORMAT), marks(OLDEST_FORMAT)].concat());

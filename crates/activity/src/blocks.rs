@@ -1,5 +1,6 @@
 //! Blocks that are read again and again. A block of a sealed segment or of a span never changes, and
-//! a rebuilt index has another generation, so that a block in memory is that of every snapshot.
+//! a rebuilt index has another generation, so that a block in memory is that of every snapshot of its
+//! era.
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub(crate) enum Holder {
 // only to read the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
+    era: u64,
     environment: EnvironmentId,
     generation: u32,
     holder: Holder,
@@ -65,8 +67,8 @@ struct Kept {
 impl Reader<'_> {
     /// The bytes of the block of `holder` that starts with `first`.
     pub(crate) fn block(&self, holder: Holder, first: Term) -> Result<Arc<[u8]>> {
-        let (environment, generation) = (self.environment, self.head.generation);
-        self.blocks.read(self.snapshot, Name { environment, generation, holder, first })
+        let (environment, Head { era, generation, .. }) = (self.environment, *self.head);
+        self.blocks.read(self.snapshot, Name { era, environment, generation, holder, first })
     }
 }
 
@@ -89,7 +91,7 @@ impl Blocks {
 
 impl Name {
     fn key(self) -> Key<Bytes> {
-        let Self { environment, generation, holder, first } = self;
+        let Self { environment, generation, holder, first, .. } = self;
         let (dimension, value) = first.parts();
         match holder {
             Holder::Segment(number) => {

@@ -22,6 +22,7 @@ use crate::times::{TimeRange, Times};
 /// The index as of some committed moment.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
+    era: u64,
     generation: u32,
     segment_size: u32,
     sealed: Arc<SealedSegments>,
@@ -85,11 +86,13 @@ impl Cache {
         let lowest = head.lowest().min(head.open());
         // The next entries to read may have been cleared away since.
         let is_behind = self.follows(head) && self.start < head.start(lowest);
-        if self.segment_size == 0 || self.generation < head.generation || is_behind {
-            let Head { generation, segment_size, .. } = *head;
+        let is_newer = (self.era, self.generation) < (head.era, head.generation);
+        if self.segment_size == 0 || is_newer || is_behind {
+            let Head { era, generation, segment_size, .. } = *head;
             let sealed = SealedSegments { lowest, ..SealedSegments::default() };
             let start = head.start(lowest);
             *self = Self {
+                era,
                 generation,
                 segment_size,
                 sealed: Arc::new(sealed),
@@ -141,7 +144,8 @@ impl Cache {
     }
 
     fn follows(&self, head: &Head) -> bool {
-        (self.generation, self.segment_size) == (head.generation, head.segment_size)
+        (self.era, self.generation, self.segment_size)
+            == (head.era, head.generation, head.segment_size)
     }
 
     // Takes note of the next segment that was sealed.

@@ -17,6 +17,8 @@ const LAST: u64 = (1 << Ordinal::BITS) - 1;
 /// The state of the activity list of an environment, as of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
+    /// The era of the store that it was read in, which is not stored.
+    pub(crate) era: u64,
     /// Rises whenever the index is rebuilt.
     pub(crate) generation: u32,
     /// Number of notifications in a segment.
@@ -34,9 +36,9 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) fn new(segment_size: u32) -> Self {
+    pub(crate) fn new(era: u64, segment_size: u32) -> Self {
         let merged = [0; LEVELS.len()];
-        Self { generation: 0, segment_size, next: 0, sealed: 0, merged, floor: 0, deleted: 0 }
+        Self { era, generation: 0, segment_size, next: 0, sealed: 0, merged, floor: 0, deleted: 0 }
     }
 
     /// The head of an environment, if it has notifications.
@@ -48,7 +50,7 @@ impl Head {
         let key = layout::activity_head(environment);
         snapshot.get_bytes(&key, &mut |bytes| {
             let damaged = || corrupt(Table::ActivityHeads, "it is not a head: rebuild the index");
-            head = Some(Self::read(bytes).ok_or_else(damaged));
+            head = Some(Self::read(snapshot.era(), bytes).ok_or_else(damaged));
         })?;
         let all = layout::notifications(environment).range();
         match head {
@@ -75,7 +77,8 @@ impl Head {
         environment: EnvironmentId,
         segment_size: u32,
     ) -> Result<Self> {
-        Ok(Self::find(snapshot, environment)?.unwrap_or_else(|| Self::new(segment_size)))
+        Ok(Self::find(snapshot, environment)?
+            .unwrap_or_else(|| Self::new(snapshot.era(), segment_size)))
     }
 
     /// Returns the head, moved behind the last notification that can be read and behind the ordinals
@@ -185,7 +188,7 @@ impl Head {
         bytes
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn read(era: u64, bytes: &[u8]) -> Option<Self> {
         let (bytes, sum) = bytes.split_last_chunk()?;
         if checksum(bytes) != u64::from_be_bytes(*sum) {
             return None;
@@ -196,6 +199,7 @@ impl Head {
         let [next, sealed, floor, deleted] = rest.as_chunks::<8>().0 else { return None };
         let merged: [[u8; 4]; LEVELS.len()] = merged.as_chunks().0.try_into().ok()?;
         let head = Self {
+            era,
             generation: u32::from_be_bytes(*generation),
             segment_size: u32::from_be_bytes(*segment_size),
             next: u64::from_be_bytes(*next),

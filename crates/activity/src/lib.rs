@@ -41,7 +41,8 @@
 //!
 //! The index is derived from the notifications, and changes in the transactions that change them.
 //! The cache in memory follows the committed state, and is never ahead of it. A reader with an
-//! older snapshot does not use the cache.
+//! older snapshot does not use the cache. What is in memory of an earlier era of the store is
+//! forgotten, and what upkeep or a rebuild has begun in it does not go on.
 
 mod append;
 mod block;

@@ -103,7 +103,7 @@ impl Merging {
     }
 
     fn fits(&self, head: &Head) -> bool {
-        let state = |head: &Head| (head.generation, head.merged, head.lowest());
+        let state = |head: &Head| (head.era, head.generation, head.merged, head.lowest());
         state(head) == state(&self.head)
     }
 

@@ -114,7 +114,7 @@ enum Part {
     Done,
     /// It is done, and was the last one.
     Last,
-    /// Another process has removed the generation.
+    /// Another process has removed the generation, or the store may have lost a part of it.
     Removed,
 }
 
@@ -138,6 +138,7 @@ impl Building {
     ) -> Result<Self> {
         let snapshot: &dyn Snapshot = &*txn;
         let mut head = Head::salvage(snapshot, environment)?.unwrap_or(known);
+        head.era = snapshot.era();
         head.next = head.next.max(known.next);
         let newest = newest_generation(snapshot, environment)?.max(head.generation).max(above);
         let too_many = || corrupt(Table::ActivityHeads, "there is no generation after this one");
@@ -237,11 +238,11 @@ impl Building {
         })
     }
 
-    // The upkeep of another process removes the mark first.
+    // The upkeep of another process removes the mark first. In another era, parts may be lost.
     fn is_marked(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-        let Head { generation, .. } = self.head;
-        let segment = self.head.lowest();
-        snapshot.contains(&layout::activity_deleted(self.environment, generation, segment))
+        let Head { era, generation, .. } = self.head;
+        let mark = layout::activity_deleted(self.environment, generation, self.head.lowest());
+        Ok(snapshot.era() == era && snapshot.contains(&mark)?)
     }
 
     fn put_tail(&self, txn: &mut dyn Transaction, range: Range<u64>) -> Result<()> {
@@ -429,7 +430,7 @@ fn head_of(
         let all = layout::notifications(environment).range();
         let first = snapshot.readable(&all, Order::Ascending, 1)?.pop();
         let floor = first.map_or(0, |first| first.id.ordinal().get());
-        Head { floor, ..Head::new(segment_size) }
+        Head { floor, ..Head::new(snapshot.era(), segment_size) }
     };
     head.behind(snapshot, environment)
 }

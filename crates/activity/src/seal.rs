@@ -110,10 +110,10 @@ impl Sealing {
         let known = self.head;
         let is_current = self.rows.step(store, |txn, is_last| {
             let head = Head::find(&*txn, environment)?;
-            let same =
-                |head: &Head| (head.generation, head.sealed) == (known.generation, known.sealed);
+            let state = |head: &Head| (head.era, head.generation, head.sealed);
             // The segment may be sealed already, or the index rebuilt.
-            let Some(mut head) = head.filter(same) else { return Ok(false) };
+            let is_same = |head: &Head| state(head) == state(&known);
+            let Some(mut head) = head.filter(is_same) else { return Ok(false) };
             if is_last {
                 head.sealed += u64::from(head.segment_size);
                 head.put(txn, environment)?;

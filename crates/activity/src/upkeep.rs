@@ -32,6 +32,8 @@ pub enum Tended {
 /// Progress of the upkeep of an environment.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
+    /// The era of the store that it goes on in.
+    era: u64,
     sealing: Option<Sealing>,
     merging: Option<Merging>,
     /// The last head for which there was nothing to clear away.
@@ -90,6 +92,7 @@ impl ActivityIndex {
             Ok::<_, store::Error>(head)
         })?;
         let Some(head) = head else { return Ok(Tended::Nothing) };
+        upkeep.enter(head.era);
         let is_more = upkeep.seal(store, environment, &known, &head)?
             || upkeep.clear(store, environment, &head)?
             || upkeep.clear_interrupted(store, environment, &head)?
@@ -121,6 +124,13 @@ impl ActivityIndex {
 }
 
 impl Upkeep {
+    // Forgets what was done in another era, which may be undone.
+    fn enter(&mut self, era: u64) {
+        if self.era != era {
+            *self = Self { era, ..Self::default() };
+        }
+    }
+
     fn is_clear(&self, head: &Head) -> bool {
         self.clear.as_ref().is_some_and(|clear| extent(clear) == extent(head))
     }
@@ -214,7 +224,10 @@ impl Upkeep {
         {
             return Err(still_there(&ranges, first));
         }
-        store::write_in(store, environment, |txn| remove(txn, &ranges, &places))?;
+        store::write_in(store, environment, |txn| {
+            // What is not needed may be needed again where commits are lost.
+            if txn.era() == head.era { remove(txn, &ranges, &places) } else { Ok(()) }
+        })?;
         self.cleared = Some((*head, last.clone()));
         Ok(true)
     }
@@ -257,7 +270,8 @@ impl Upkeep {
         store::write_in(store, environment, |txn| {
             // A rebuild of another process may have ended, and its generation is in use then.
             let current = Head::find(&*txn, environment)?;
-            if current.is_some_and(|current| current.generation != head.generation) {
+            let is_in_use = current.is_none_or(|current| current.generation == head.generation);
+            if !is_in_use || txn.era() != head.era {
                 return Ok(());
             }
             remove(txn, &ranges, &places)

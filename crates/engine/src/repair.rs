@@ -102,12 +102,18 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        for pass in Pass::all() {
-            if self.repair_in(pass, report, progress)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
+        // Passes do not look for rows that an older format lacks, as long as some of them are to come. They
+        // find those of a record that was passed over because its entry was lost.
+        if self.put_missing(report, progress)?.is_break()
+            || self.repair_tables(report, progress)?.is_break()
+        {
+            return Ok(ControlFlow::Break(()));
         }
-        if self.put_missing(report, progress)?.is_break() {
+        // Where the entries could not be gone through, they can be now.
+        if self.read(|snapshot| Ok(store::backfill::is_pending(snapshot)?))?
+            && (self.put_missing(report, progress)?.is_break()
+                || self.repair_tables(report, progress)?.is_break())
+        {
             return Ok(ControlFlow::Break(()));
         }
         for table in Waiting::TABLES {
@@ -116,6 +122,19 @@ impl Engine {
             }
         }
         self.repair_activity(report, progress)
+    }
+
+    fn repair_tables(
+        &self,
+        report: &mut RepairReport,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        for pass in Pass::all() {
+            if self.repair_in(pass, report, progress)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     // Puts the rows that records of an older format lack, unless their table cannot be gone through.

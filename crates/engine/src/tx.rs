@@ -170,6 +170,10 @@ macro_rules! snapshot_through {
                 self.$($inner).+.prefetch(keys)
             }
 
+            fn era(&self) -> u64 {
+                self.$($inner).+.era()
+            }
+
             fn codec(&self) -> Codec<'_> {
                 self.$($inner).+.codec()
             }

@@ -174,7 +174,7 @@ impl Held<'_> {
         };
         let ahead = batch.view.ahead().map(|ahead| &*ahead.changes);
         let under = iter::once(&batch.changes).chain(ahead).collect();
-        let mut transaction = Overlay::new(under, || Ok(&batch.view));
+        let mut transaction = Overlay::new(under, || Ok(&batch.view)).in_era(batch.view.era());
         let mut scoped = Scoped::new(&mut transaction, scope);
         let decision = body(&mut scoped);
         let has_left = scoped.has_left();

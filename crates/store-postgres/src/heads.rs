@@ -106,7 +106,6 @@ impl Lock {
 pub(crate) struct Era {
     /// When the server was started.
     pub(crate) start: SystemTime,
-    /// Number of the eras before it that this process has seen.
     number: u64,
 }
 
@@ -114,6 +113,11 @@ impl Era {
     /// The first era that a process sees.
     pub(crate) fn first(start: SystemTime) -> Self {
         Self { start, number: 0 }
+    }
+
+    /// Number of the eras before it that this process has seen.
+    pub(crate) fn number(self) -> u64 {
+        self.number
     }
 
     /// The era behind this one, of a server that was started then.

@@ -125,7 +125,8 @@ impl Joined<'_> {
     /// Returns `false` if the body has left its scope.
     fn run(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<bool> {
         let view = View::begin(&self.store.shared, &mut *self.host, Lock::of(scope))?;
-        let mut transaction = Overlay::new(Vec::new(), || Ok(&view));
+        let mut transaction =
+            Overlay::new(Vec::new(), || Ok(&view)).in_era(view.counts.era.number());
         let mut scoped = Scoped::new(&mut transaction, scope);
         let decision = body(&mut scoped);
         let has_left = scoped.has_left();
@@ -238,6 +239,10 @@ impl<'h> View<'h> {
 }
 
 impl Snapshot for &View<'_> {
+    fn era(&self) -> u64 {
+        self.counts.era.number()
+    }
+
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         let unknown = unknown(&self.counts, keys, |table, key| self.known(table, key).is_some());
         let columns = Columns::without_values(&self.shared.tables, &unknown);

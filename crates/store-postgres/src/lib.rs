@@ -62,8 +62,8 @@
 //! the one that takes writes. Close the stores of all processes before you put back a dump: later commits
 //! take the numbers of those that are lost, and the start of the server stays the same.
 //!
-//! An engine has a part of the index of its activity list in memory, which does not go back. Start the
-//! processes again after commits were lost: until then, lists with filters may miss notifications.
+//! The views of a store tell their [era](store::Snapshot::era), the number of such losses. An engine forgets
+//! the part of the index of its activity list that is in memory of an earlier one.
 //!
 //! # TLS
 //!

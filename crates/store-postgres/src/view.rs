@@ -324,6 +324,11 @@ impl View {
         self.counts().next(head)
     }
 
+    /// Number of the era of what it shows.
+    pub(crate) fn era(&self) -> u64 {
+        self.counts().era.number()
+    }
+
     fn counts(&self) -> Ref<'_, Counts> {
         self.counts.borrow()
     }

@@ -34,7 +34,7 @@ impl Store for Fork {
         let changes = Arc::clone(&self.changes.read());
         self.base.read(&mut |base| {
             let shown = || Ok(Shown { base, hidden: self.hidden });
-            body(&Overlay::new(vec![&changes], shown).encoded_by(base.codec()))
+            body(&Overlay::new(vec![&changes], shown).encoded_by(base.codec()).in_era(base.era()))
         })
     }
 
@@ -44,7 +44,8 @@ impl Store for Fork {
         let mut own = None;
         self.base.read(&mut |base| {
             let shown = || Ok(Shown { base, hidden: self.hidden });
-            let mut overlay = Overlay::new(vec![&changes], shown).encoded_by(base.codec());
+            let mut overlay =
+                Overlay::new(vec![&changes], shown).encoded_by(base.codec()).in_era(base.era());
             own = match body(&mut overlay)? {
                 Decision::Commit => Some(overlay.into_changes()),
                 Decision::Abort => None,
@@ -107,6 +108,10 @@ impl Snapshot for Shown<'_> {
 
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         self.base.prefetch(keys)
+    }
+
+    fn era(&self) -> u64 {
+        self.base.era()
     }
 
     fn codec(&self) -> Codec<'_> {

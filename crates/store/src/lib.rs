@@ -225,6 +225,14 @@ pub trait Snapshot {
         Ok(())
     }
 
+    /// Number of times that the store has lost commits before this view, as far as this process knows: a
+    /// replica that was behind has taken over, or a backup was put back. What is in memory of an earlier
+    /// era may be wrong. Views of one era show states of which each follows from the one before. The
+    /// default is 0; a view around another one has the era of the other.
+    fn era(&self) -> u64 {
+        0
+    }
+
     // The codec of the records in this view. A backend has the default; a view around another one
     // has that of the other.
     #[doc(hidden)]

@@ -124,6 +124,10 @@ impl<T: Snapshot> Snapshot for Scoped<'_, T> {
         self.below.prefetch(&mut keys.filter(within))
     }
 
+    fn era(&self) -> u64 {
+        self.below.era()
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }

@@ -84,6 +84,10 @@ impl Snapshot for Witness<'_> {
         self.snapshot.prefetch(keys)
     }
 
+    fn era(&self) -> u64 {
+        self.snapshot.era()
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.snapshot.codec()
     }

@@ -118,6 +118,10 @@ impl Snapshot for Counting<'_> {
         self.below.prefetch(keys)
     }
 
+    fn era(&self) -> u64 {
+        self.below.era()
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }

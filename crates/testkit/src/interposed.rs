@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Bound, ControlFlow, Deref};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
@@ -80,6 +80,8 @@ pub type Touched = BTreeSet<(Table, Vec<u8>)>;
 struct State {
     // `None` while the store is closed.
     below: Mutex<Option<Arc<dyn Store>>>,
+    // Number of times that the store has lost commits.
+    losses: AtomicU64,
     plans: Mutex<Plans>,
     repeats: AtomicBool,
     discards: AtomicBool,
@@ -229,6 +231,21 @@ impl Interposed {
         *lock(&self.0.below) = Some(open());
     }
 
+    /// Loses the commits behind an earlier state, which `earlier` has: views from now on are of another
+    /// era.
+    pub fn lose(&self, earlier: Arc<dyn Store>) {
+        self.reopen(|| earlier);
+        self.0.losses.fetch_add(1, Relaxed);
+    }
+
+    fn watched<T>(&self, losses: u64, below: T) -> Watched<'_, T> {
+        Watched { below, losses, store: self }
+    }
+
+    fn losses(&self) -> u64 {
+        self.0.losses.load(Relaxed)
+    }
+
     fn plans(&self) -> MutexGuard<'_, Plans> {
         lock(&self.0.plans)
     }
@@ -344,13 +361,13 @@ impl fmt::Debug for Pause {
 
 impl Store for Interposed {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let below = self.begin_read()?;
-        below.read(&mut |snapshot| body(&Watched { below: snapshot, store: self }))
+        let (below, losses) = (self.begin_read()?, self.losses());
+        below.read(&mut |snapshot| body(&self.watched(losses, snapshot)))
     }
 
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let below = self.begin_read()?;
-        let mut run = |snapshot: &dyn Snapshot| body(&Watched { below: snapshot, store: self });
+        let (below, losses) = (self.begin_read()?, self.losses());
+        let mut run = |snapshot: &dyn Snapshot| body(&self.watched(losses, snapshot));
         if self.0.repeats.load(Relaxed) {
             below.read_pure(&mut run)?;
         }
@@ -362,10 +379,10 @@ impl Store for Interposed {
     }
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        let below = self.begin(Call::Write)?;
+        let (below, losses) = (self.begin(Call::Write)?, self.losses());
         let mut run = |transaction: &mut dyn Transaction, commits: bool| {
             self.0.is_writing.store(true, Relaxed);
-            let decision = body(&mut Watched { below: transaction, store: self });
+            let decision = body(&mut self.watched(losses, transaction));
             self.0.is_writing.store(false, Relaxed);
             let decision = decision?;
             if decision == Decision::Commit && commits {
@@ -408,6 +425,7 @@ impl Store for Interposed {
 // A snapshot or a transaction of the store below.
 struct Watched<'s, T> {
     below: T,
+    losses: u64,
     store: &'s Interposed,
 }
 
@@ -473,6 +491,10 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
 
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         self.below.prefetch(keys)
+    }
+
+    fn era(&self) -> u64 {
+        self.below.era() + self.losses
     }
 
     fn codec(&self) -> Codec<'_> {

@@ -47,6 +47,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         3 => (0_usize..100, count).prop_map(|(at, count)| Deed::Delete(at, count)),
         1 => (-90_i64..90, limit).prop_map(|(ago, limit)| Deed::DeleteBefore { ago, limit }),
         1 => Just(Deed::Rebuild),
+        1 => Just(Deed::Keep),
+        1 => Just(Deed::Lose),
     ]
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use domain::ids::InternalSubscriberId;
 use domain::notification::{Notification, Ordinal};
 use domain::trigger::AcceptedTrigger;
+use store::memory::MemoryStore;
 use store::{Order, ReadRecords, Result, Snapshot, Store, WriteRecords, layout};
 use testkit::disk::Dice;
 use testkit::interposed::{Interposed, Point};
@@ -22,10 +23,11 @@ pub(crate) type Records = BTreeMap<u64, Notification>;
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) store: Interposed,
-    backend: Backend,
+    backend: Mutex<Backend>,
     segment: u32,
     indexes: Mutex<[Arc<ActivityIndex>; 2]>,
     model: Mutex<Model>,
+    kept: Mutex<Option<(MemoryStore, Model)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +62,10 @@ pub(crate) enum Deed {
         limit: usize,
     },
     Rebuild,
+    /// Keeps the state of a store in memory.
+    Keep,
+    /// Loses the commits behind the state that was kept, if there is one.
+    Lose,
 }
 
 impl World {
@@ -68,10 +74,11 @@ impl World {
         let model = Model { clock: 0, records: Records::new(), perhaps: None, next: 0, random: 1 };
         Self {
             store: Interposed::over(backend.open()),
-            backend,
+            backend: Mutex::new(backend),
             segment,
             indexes: Mutex::new([index(), index()]),
             model: Mutex::new(model),
+            kept: Mutex::default(),
         }
     }
 
@@ -99,6 +106,14 @@ impl World {
             Deed::Rebuild => {
                 index.rebuild(store, environment, &mut |_, _| ControlFlow::Continue(())).map(drop)
             }
+            Deed::Keep => {
+                self.keep();
+                Ok(())
+            }
+            Deed::Lose => {
+                self.lose();
+                Ok(())
+            }
         }
     }
 
@@ -109,7 +124,8 @@ impl World {
 
     /// Forgets what is in memory, and opens the store again.
     pub(crate) fn reopen(&self) {
-        self.reopen_from(self.backend.clone());
+        let backend = self.backend.lock().unwrap().clone();
+        self.reopen_from(backend);
     }
 
     /// As after a power cut.
@@ -148,6 +164,23 @@ impl World {
     /// What was acknowledged.
     pub(crate) fn records(&self) -> Records {
         self.model.lock().unwrap().records.clone()
+    }
+
+    fn keep(&self) {
+        if let Backend::Memory(store) = &*self.backend.lock().unwrap() {
+            let model = self.model.lock().unwrap().clone();
+            *self.kept.lock().unwrap() = Some((store.fork(), model));
+        }
+    }
+
+    // What is in memory of the indexes stays.
+    fn lose(&self) {
+        let Some((store, model)) = self.kept.lock().unwrap().clone() else { return };
+        let store = store.fork();
+        self.store.lose(Arc::new(store.clone()));
+        *self.backend.lock().unwrap() = Backend::Memory(store);
+        let mut present = self.model.lock().unwrap();
+        *present = Model { clock: present.clock, ..model };
     }
 
     fn append(

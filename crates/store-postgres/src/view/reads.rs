@@ -143,6 +143,10 @@ impl View {
 }
 
 impl Snapshot for &View {
+    fn era(&self) -> u64 {
+        View::era(self)
+    }
+
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         let is_known = |table, key: &[u8]| self.known(table, key).is_some();
         let unknown = unknown(&self.counts(), keys, is_known);

@@ -7,6 +7,11 @@ use std::time::Duration;
 
 use store::{Decision, HostTransaction, Snapshot, Store, Table, Transaction, WriteScope};
 use testkit::postgres::{Place, Server};
+use tidings::notification::NotificationQuery;
+use tidings::step::Step;
+use tidings::trigger::Trigger;
+use tidings::workflow::WorkflowCreate;
+use tidings::{Engine, Scope};
 use tidings_store_postgres::PostgresStore;
 use tokio::runtime::Builder;
 use tokio_postgres::NoTls;
@@ -107,6 +112,41 @@ fn a_count_that_goes_back_is_followed() {
             assert_eq!(count(store), KEPT + 1, "{way:?}");
         }
     }
+}
+
+/// The activity list of an engine that goes on, by an index that is in memory.
+#[test]
+fn the_activity_list_goes_back() {
+    let Some(mut server) = Server::start() else { return };
+    let place = server.place();
+    let engine = || Engine::builder().build(place.open());
+    let trigger = |env: &Scope, recipient: &str| {
+        env.events().trigger(&Trigger::new("greeting", recipient).unwrap()).unwrap();
+    };
+    let found = |env: &Scope, recipient: &str| {
+        let query = NotificationQuery::default().subscriber_ids([recipient]).unwrap();
+        env.notifications().list(&query.limit(50)).unwrap().data.len() as u64
+    };
+    let env = engine().organization("acme").unwrap().development().unwrap();
+    let greeting = WorkflowCreate::new("greeting", "Greeting").unwrap();
+    env.workflows().create(&greeting.step(Step::in_app("Hello!").unwrap())).unwrap();
+    (0..KEPT).for_each(|_| trigger(&env, "ada"));
+    server.crash();
+    server.keep();
+    server.run();
+    (0..LOST).for_each(|_| trigger(&env, "bob"));
+    assert_eq!(["ada", "bob"].map(|one| found(&env, one)), [KEPT, LOST]);
+    server.crash();
+    server.put_back();
+    server.run();
+    // Others get the places of those that are lost.
+    let there = engine().organization("acme").unwrap().development().unwrap();
+    (0..LOST).for_each(|_| trigger(&there, "cyd"));
+    for env in [&there, &env] {
+        assert_eq!(["ada", "bob", "cyd"].map(|one| found(env, one)), [KEPT, 0, LOST]);
+    }
+    (0..LOST).for_each(|_| trigger(&env, "bob"));
+    assert_eq!(["ada", "bob", "cyd"].map(|one| found(&there, one)), [KEPT, LOST, LOST]);
 }
 
 fn increment(store: &PostgresStore, name: &str) {

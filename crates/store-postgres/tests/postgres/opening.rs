@@ -40,7 +40,8 @@ fn a_timeout_may_be_of_any_length() {
     }
 }
 
-/// A store of the first format has no entries of telephone numbers and names.
+/// A store of the first format has no entries of telephone numbers and names. Lists go without them: to put
+/// them locks all environments.
 #[test]
 fn a_store_of_the_first_format_gets_what_it_lacks() {
     let Some(server) = Server::shared() else { return };
@@ -68,6 +69,20 @@ fn a_store_of_the_first_format_gets_what_it_lacks() {
         assert_eq!(engine.check().unwrap().findings, []);
     }
     assert_eq!(server.query(&format!("SELECT format FROM {format}")), ["2"]);
+    let lacking =
+        format!("SELECT count(*) FROM {entries}, {tables} WHERE tbl = id AND name = 'backfills'");
+    for (repairs, expected) in [(false, "1"), (true, "0")] {
+        if repairs {
+            assert!(processes[0].repair().unwrap().is_finished);
+        }
+        assert_eq!(server.query(&lacking), [expected]);
+    }
+    for engine in &processes {
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let query = SubscriberQuery::default().name("AD");
+        assert_eq!(env.subscribers().list(&query).unwrap().data.len(), 1);
+        assert_eq!(engine.check().unwrap().findings, []);
+    }
 }
 
 /// A newer version may have other entries.

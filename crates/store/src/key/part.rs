@@ -187,16 +187,23 @@ impl Part for ListPlace {
     }
 }
 
-/// A text without NUL that has no type of its own. Texts end in NUL.
+/// A text that has no type of its own. Texts end in NUL, which no text of a record contains.
 #[derive(Debug)]
 pub enum Text {}
+
+// In place of NUL in the text of a query. No text of a record has this byte, which is not of UTF-8, so that
+// the query finds nothing.
+const NO_TEXT: u8 = 0xFF;
 
 impl Part for Text {
     type Form<'f> = &'f str;
     type Read<'k> = &'k str;
 
     fn write(text: &str, key: &mut Vec<u8>) {
+        let start = key.len();
         key.extend_from_slice(text.as_bytes());
+        let written = key.get_mut(start..).into_iter().flatten();
+        written.filter(|byte| **byte == 0).for_each(|byte| *byte = NO_TEXT);
         key.push(0);
     }
 

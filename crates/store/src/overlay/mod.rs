@@ -25,6 +25,7 @@ pub struct Overlay<'s, S, T> {
     base: OnceCell<S>,
     take_snapshot: T,
     codec: Codec<'s>,
+    era: u64,
 }
 
 impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
@@ -32,12 +33,18 @@ impl<'s, S: Snapshot, T: Fn() -> Result<S>> Overlay<'s, S, T> {
     /// `take_snapshot` returns. A transaction that reads nothing takes no snapshot.
     pub fn new(under: Vec<&'s Changes>, take_snapshot: T) -> Self {
         let (own, base) = (Changes::default(), OnceCell::new());
-        Self { own, under, base, take_snapshot, codec: Codec::COMPACT }
+        Self { own, under, base, take_snapshot, codec: Codec::COMPACT, era: 0 }
     }
 
     /// The same transaction with the codec of the store below.
     pub(crate) fn encoded_by(self, codec: Codec<'s>) -> Self {
         Self { codec, ..self }
+    }
+
+    /// The same transaction over a snapshot of that [era](Snapshot::era).
+    #[must_use]
+    pub fn in_era(self, era: u64) -> Self {
+        Self { era, ..self }
     }
 
     /// The transaction's own changes.
@@ -110,6 +117,10 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
 
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         self.base()?.prefetch(keys)
+    }
+
+    fn era(&self) -> u64 {
+        self.era
     }
 
     fn codec(&self) -> Codec<'_> {

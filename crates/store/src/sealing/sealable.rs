@@ -190,6 +190,10 @@ impl<V: Deref<Target: Snapshot>> Snapshot for Sealing<'_, V> {
         self.below.prefetch(keys)
     }
 
+    fn era(&self) -> u64 {
+        self.below.era()
+    }
+
     fn codec(&self) -> Codec<'_> {
         let codec = self.seal.map_or_else(|| self.below.codec(), Codec::sealed);
         codec.noting(self.locked)
