@@ -213,7 +213,7 @@ impl Upkeep {
         }
         self.clear = None;
         let ranges = not_needed(environment, head);
-        let places = store::read(store, |snapshot| first_places(snapshot, &ranges))?;
+        let Some(places) = places_in(head.era, store, &ranges)? else { return Ok(true) };
         let (Some(first), Some(last)) = (places.first(), places.last()) else {
             self.clear = Some(*head);
             return Ok(false);
@@ -256,7 +256,7 @@ impl Upkeep {
         let [facets, segments, merged, deleted] =
             layout::activity_after(environment, head.generation, through);
         let ranges = [deleted, facets, segments, merged];
-        let mut places = store::read(store, |snapshot| first_places(snapshot, &ranges))?;
+        let Some(mut places) = places_in(head.era, store, &ranges)? else { return Ok(true) };
         if places.first().is_some_and(|(range, _)| *range == 0) {
             places.retain(|(range, _)| *range == 0);
         }
@@ -314,6 +314,13 @@ fn still_there(ranges: &[Range<Bytes>], place: &Place) -> Error {
 // The part of a head that decides what is not needed. No entry is added to that.
 fn extent(head: &Head) -> (u32, u64, [u32; LEVELS.len()], u32) {
     (head.generation, head.sealed, head.merged, head.lowest())
+}
+
+// The first entries of `ranges`, as many as one transaction removes. Returns `None` in another era.
+fn places_in(era: u64, store: &dyn Store, ranges: &[Range<Bytes>]) -> Result<Option<Vec<Place>>> {
+    store::read(store, |snapshot| {
+        (snapshot.era() == era).then(|| first_places(snapshot, ranges)).transpose()
+    })
 }
 
 // The first entries of `ranges`, as many as one transaction removes.

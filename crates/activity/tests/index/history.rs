@@ -31,6 +31,8 @@ enum Event {
     Meanwhile(Deed, usize, Vec<Deed>),
     /// They happen while somebody has a snapshot.
     Behind(Vec<Deed>),
+    /// The store loses what is committed in the middle of it, between two of its calls.
+    Lose(Deed, [usize; 2]),
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -64,7 +66,13 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (deed(), 0_usize..12, vec(deed(), 1..5))
             .prop_map(|(deed, calls, others)| Event::Meanwhile(deed, calls, others)),
         2 => vec(deed(), 1..6).prop_map(Event::Behind),
+        1 => loss(),
     ]
+}
+
+fn loss() -> impl Strategy<Value = Event> {
+    let upkeep = prop::sample::select(vec![Deed::TendAll, Deed::Rebuild]);
+    (upkeep, [0_usize..12, 0..6]).prop_map(|(deed, calls)| Event::Lose(deed, calls))
 }
 
 fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -85,6 +93,7 @@ fn replay(backend: Backend, segment: u32, history: Vec<Step>) {
             Event::Fail(deed, calls, fault) => drop(world.fails(&deed, calls, fault)),
             Event::Meanwhile(deed, calls, others) => meanwhile(&world, which, deed, calls, others),
             Event::Behind(deeds) => behind(&world, which, &deeds, &queries),
+            Event::Lose(deed, calls) => lose(&world, which, &deed, calls),
         }
         world.agrees(&queries);
     }
@@ -107,6 +116,17 @@ fn meanwhile(world: &Arc<World>, which: usize, deed: Deed, calls: usize, others:
         });
     }
     world.does(which, &deed).unwrap();
+    world.store.recover();
+}
+
+fn lose(world: &Arc<World>, which: usize, deed: &Deed, [before, between]: [usize; 2]) {
+    let shared = Arc::clone(world);
+    world.store.pause(Point::Begin, before, move || {
+        shared.does(which, &Deed::Keep).unwrap();
+        let world = Arc::clone(&shared);
+        shared.store.pause(Point::Begin, between, move || world.does(which, &Deed::Lose).unwrap());
+    });
+    world.does(which, deed).unwrap();
     world.store.recover();
 }
 
@@ -136,6 +156,25 @@ proptest! {
         history in history(30),
     ) {
         replay(Backend::Memory(MemoryStore::default()), segment, history);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(80))]
+
+    /// Upkeep and rebuilds of full segments, one behind the other.
+    #[test]
+    fn an_index_goes_on_from_an_earlier_state(
+        segment in segment(),
+        history in vec((vec(deed(), 0..3), loss(), vec(query(), 0..2)), 1..8),
+    ) {
+        let full = Deed::Append { count: 50, transaction: 1, traits: 7, later: 1 };
+        let step = |event| Step { which: 0, event, queries: Vec::new() };
+        let history = history.into_iter().flat_map(|(deeds, loss, queries)| {
+            let deeds = deeds.into_iter().chain([full.clone()]).map(Event::Deed).map(step);
+            deeds.chain([Step { queries, ..step(loss) }])
+        });
+        replay(Backend::Memory(MemoryStore::default()), segment, history.collect());
     }
 }
 
