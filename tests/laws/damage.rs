@@ -73,6 +73,7 @@ fn a_ruined_value_is_not_read_as_something_else() {
                     | Table::EnvironmentIds
                     | Table::ApiKeys
                     | Table::MessageCounters
+                    | Table::ListCounts
                     | Table::Quarantine
             );
             // Only tasks behind those that are done first read these.

@@ -281,8 +281,13 @@ const UPKEEP: [Upkeep; 5] = [
     }),
 ];
 
-const DERIVED: [Table; 4] =
-    [Table::EmailIndex, Table::NameIndex, Table::ActivityHeads, Table::NotificationOutcomes];
+const DERIVED: [Table; 5] = [
+    Table::EmailIndex,
+    Table::NameIndex,
+    Table::ActivityHeads,
+    Table::NotificationOutcomes,
+    Table::ListCounts,
+];
 
 /// Rows that are made anew meanwhile go with the environment.
 #[test]

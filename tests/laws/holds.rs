@@ -378,7 +378,7 @@ impl Deed {
 
 fn damage_counters(world: &World) {
     let entries = dump(&world.store);
-    let counters = |entry: &&Entry| entry.0.name() == "message_counters";
+    let counters = |entry: &&Entry| ["message_counters", "list_counts"].contains(&entry.0.name());
     for (table, key, _) in entries.iter().filter(counters) {
         testkit::tables::put(&world.store, *table, key, Some(b"damaged"));
     }

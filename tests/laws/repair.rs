@@ -53,7 +53,9 @@ fn of_table(world: &World, table: Table) -> Vec<Entry> {
 fn has_one_form(table: Table) -> bool {
     match table.role() {
         Role::IndexOf(_) => true,
-        Role::Derived(derived) => matches!(derived, Derived::Lanes | Derived::Outcomes),
+        Role::Derived(derived) => {
+            matches!(derived, Derived::ListCounts | Derived::Lanes | Derived::Outcomes)
+        }
         Role::Records | Role::Marks => false,
     }
 }
@@ -324,10 +326,11 @@ proptest! {
 
 /// Damages of many kinds: of an environment, of an inbox, of a segment, of an event that is told to
 /// many, and of what was answered.
-const MANY: [Table; 12] = [
+const MANY: [Table; 13] = [
     Table::Environments,
     Table::Subscribers,
     Table::MessageCounters,
+    Table::ListCounts,
     Table::ActivitySegments,
     Table::FanOuts,
     Table::Tasks,

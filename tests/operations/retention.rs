@@ -778,5 +778,6 @@ fn space_is_used_again() {
     };
     let sizes: Vec<_> = (0..5).map(|_| round()).collect();
     assert!(sizes[0] > 1_000_000, "{sizes:?}");
-    assert!(sizes[4] <= sizes[1], "{sizes:?}");
+    // The order in which pages are free varies. Without use of free pages each round adds two thirds.
+    assert!(sizes[4] <= sizes[1] + sizes[1] / 10, "{sizes:?}");
 }

@@ -76,7 +76,7 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
             })?,
             Derived::Activity => notifications::rebuild_activity(engine, environment, goes_on)?,
             // A repair makes these anew.
-            Derived::Counters | Derived::Lanes => ControlFlow::Continue(()),
+            Derived::Counters | Derived::ListCounts | Derived::Lanes => ControlFlow::Continue(()),
         };
         healed.borrow_mut().insert(rows, now);
     }
@@ -90,6 +90,6 @@ fn damaged(error: &Error) -> Option<Derived> {
     let Some(Role::Derived(rows)) = role else { return None };
     match rows {
         Derived::Activity | Derived::Outcomes | Derived::Texts(_) => Some(rows),
-        Derived::Counters | Derived::Lanes => None,
+        Derived::Counters | Derived::ListCounts | Derived::Lanes => None,
     }
 }

@@ -316,6 +316,7 @@ impl Engine {
         // Before the commit, so that the last transaction of an erasure knows of all before it.
         self.parts.meanwhile.note(&changes);
         ::store::counters::count(writer, read, &changes)?;
+        ::store::list_counts::count(writer, &changes)?;
         ::store::lanes::move_changed(writer, &changes)?;
         ::store::outcomes::mark(writer, &changes)?;
         Ok(changes)

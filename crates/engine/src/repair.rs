@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use store::check::{Fix, Pass, Step, Waiting, stalled};
-use store::{Table, counters, text_index};
+use store::layout::CountedList;
+use store::{Table, counters, list_counts, text_index};
 
 use crate::backfill;
 use crate::check::{Progress, summed};
@@ -177,6 +178,10 @@ impl Engine {
                 self.recount(key)?;
                 report.mended += 1;
             }
+            for list in step.lost_lists() {
+                self.count_list(list)?;
+                report.mended += 1;
+            }
             report.rows += step.rows;
             let next = progress(Progress { table: pass.table().name(), rows: report.rows });
             behind = step.next;
@@ -199,7 +204,7 @@ impl Engine {
                     }
                     damage::put_aside(draft, *table, unreadable)?;
                     counts.0 += 1;
-                } else if !matches!(fix, Fix::None | Fix::Recount(_)) {
+                } else if !matches!(fix, Fix::None | Fix::Recount(_) | Fix::CountList(_)) {
                     counts.1 += 1;
                 }
                 fix.apply(draft.writer)?;
@@ -220,6 +225,16 @@ impl Engine {
         let mut step = self.write(self.now(), |draft| Ok(counters::begin(draft.writer, key)?))?;
         while step.is_continue() {
             step = self.write(self.now(), |draft| Ok(counters::go_on(draft.writer, key)?))?;
+        }
+        Ok(())
+    }
+
+    // Counts the records of a list anew, some in each transaction.
+    fn count_list(&self, list: CountedList) -> Result<()> {
+        let mut step =
+            self.write(self.now(), |draft| Ok(list_counts::begin(draft.writer, list)?))?;
+        while step.is_continue() {
+            step = self.write(self.now(), |draft| Ok(list_counts::go_on(draft.writer, list)?))?;
         }
         Ok(())
     }
@@ -287,7 +302,9 @@ fn unless_deleted(rebuilt: Result<ControlFlow<()>>) -> Result<ControlFlow<()>> {
 }
 
 fn is_mendable(step: &Step) -> bool {
-    step.found.iter().any(|(_, fix)| !matches!(fix, Fix::None | Fix::Recount(_)))
+    step.found
+        .iter()
+        .any(|(_, fix)| !matches!(fix, Fix::None | Fix::Recount(_) | Fix::CountList(_)))
 }
 
 fn as_snapshot<'d>(draft: &'d Draft<'_>) -> &'d dyn store::Snapshot {

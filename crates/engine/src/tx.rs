@@ -1,11 +1,14 @@
 //! Views and transactions of operations: the records of one environment.
 
+use std::iter;
+
 use domain::environment::Home;
 use domain::ids::{EnvironmentId, InternalSubscriberId};
 use domain::limits::Limits;
 use domain::message::MessageCounters;
 use domain::time::Timestamp;
 use store::counters::ReadCounters;
+use store::layout::CountedList;
 use store::{
     Change, Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, layout,
 };
@@ -110,6 +113,12 @@ impl Tx<'_> {
     pub(crate) fn begin_counters(&mut self, subscriber: InternalSubscriberId) {
         let key = layout::message_counters(self.environment_id(), subscriber);
         self.draft.counters.begin(&key);
+    }
+
+    /// Notes that the transaction may change the length of a list, so that the number of its records is
+    /// read with the next other row.
+    pub(crate) fn expect_change(&self, list: CountedList) -> Result<()> {
+        self.prefetch(&mut iter::once(list.key().into_parts()))
     }
 
     /// Limits of the callers' input.

@@ -1,48 +1,99 @@
 //! Rows that an older format did not have.
 //!
-//! Opening a file of an older format leaves a mark for each later one: records may lack the rows that
-//! this one added. The rows are put in small transactions, each of which notes in the mark how far it
+//! Opening a file of an older format leaves a mark for each later one: records and lists may lack the rows
+//! that this one added. The rows are put in small transactions, each of which notes in the mark how far it
 //! has come. New records have them from the start.
 
 use std::ops::ControlFlow;
 
 use domain::subscriber::Subscriber;
 
-use crate::layout::{self, FORMAT, SUBSCRIBER_IDS, SearchedField, TextIndex};
+use crate::layout::{self, CountedList, FORMAT, SUBSCRIBER_IDS, SearchedField, TextIndex};
 use crate::record::{Batches, Entries, follow_readable};
 use crate::{
     Bytes, Key, Order, ReadRecords, Record, Result, Snapshot, Table, Transaction, WriteRecords,
-    text_index,
+    list_counts, text_index,
 };
 
-/// The format whose subscribers are not found by telephone number and by name.
-const OF_SUBSCRIBERS: u32 = 2;
+/// The format whose subscribers are not found by telephone number and by name, and whose lists are not
+/// counted.
+const BEFORE: u32 = 2;
 
 /// Number of subscribers that a step looks at. In tests an environment is small.
 const STEP: usize = if cfg!(test) { 3 } else { 500 };
+
+/// Number of lists that a step counts at most. Most have few records.
+const LISTS: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The marks of a store that had format `found`.
 pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
     (found..FORMAT).map(layout::backfill)
 }
 
-/// Returns `true` if subscribers may lack rows that a [`step`] puts.
+// What lacks rows, and the key behind which it does.
+enum Place {
+    Subscribers(Vec<u8>),
+    Lists(Vec<u8>),
+}
+
+impl Place {
+    const LISTS: u8 = 1;
+
+    // Subscribers come first, in the order of the ids of the engine, so that the mark names nobody.
+    fn find(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Self>> {
+        let mut place = None;
+        snapshot.get_bytes(&layout::backfill(BEFORE), &mut |mark| {
+            place = Some(match mark {
+                [Self::LISTS, behind @ ..] => Self::Lists(behind.to_vec()),
+                [_, behind @ ..] => Self::Subscribers(behind.to_vec()),
+                [] => Self::Subscribers(Vec::new()),
+            });
+        })?;
+        Ok(place)
+    }
+
+    fn put(&self, transaction: &mut dyn Transaction) -> Result<()> {
+        let (tag, behind) = match self {
+            Self::Subscribers(behind) => (0, behind),
+            Self::Lists(behind) => (Self::LISTS, behind),
+        };
+        transaction.put_bytes(&layout::backfill(BEFORE), &[&[tag], behind.as_slice()].concat())
+    }
+}
+
+/// Returns `true` if there may be rows that a [`step`] puts.
 pub fn is_pending(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-    snapshot.contains(&layout::backfill(OF_SUBSCRIBERS))
+    snapshot.contains(&layout::backfill(BEFORE))
+}
+
+/// Returns `true` if subscribers may lack rows by which they are found.
+pub fn lacks_entries(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
+    Ok(matches!(Place::find(snapshot)?, Some(Place::Subscribers(_))))
 }
 
 /// Returns `true` if the rows of the table are put by a [`step`].
 pub(crate) fn puts(table: Table) -> bool {
-    table == Table::SubscriberPhones || table == SearchedField::Name.table()
+    [Table::SubscriberPhones, SearchedField::Name.table(), Table::ListCounts].contains(&table)
 }
 
-/// Puts the rows that the next subscribers lack. Breaks if none are left.
+/// Puts the rows that the next subscribers lack, and behind the last ones those of lists. Breaks if none
+/// are left.
 pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
-    let (mark, mut place) = (layout::backfill(OF_SUBSCRIBERS), None);
-    transaction.get_bytes(&mark, &mut |behind| place = Some(behind.to_vec()))?;
-    let Some(behind) = place else { return Ok(ControlFlow::Break(())) };
-    // In the order of the ids of the engine, so that the mark names nobody.
-    let rest = SUBSCRIBER_IDS.all().range().resumed(&behind);
+    let next = match Place::find(&*transaction)? {
+        None => None,
+        Some(Place::Subscribers(behind)) => Some(fill_next(transaction, &behind)?),
+        Some(Place::Lists(behind)) => count_next(transaction, &behind)?,
+    };
+    let Some(next) = next else {
+        transaction.delete_key(&layout::backfill(BEFORE))?;
+        return Ok(ControlFlow::Break(()));
+    };
+    next.put(transaction)?;
+    Ok(ControlFlow::Continue(()))
+}
+
+fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Place> {
+    let rest = SUBSCRIBER_IDS.all().range().resumed(behind);
     let mut batches =
         Batches::new(&*transaction, rest.table(), rest.bytes().clone(), Order::Ascending);
     let rows = batches.next(STEP)?.unwrap_or_default();
@@ -50,12 +101,22 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
     for subscriber in found.iter().flatten() {
         fill(transaction, subscriber)?;
     }
-    if let Some(last) = rows.last().filter(|_| rows.len() == STEP) {
-        transaction.put_bytes(&mark, &last.key)?;
-        return Ok(ControlFlow::Continue(()));
+    let last = rows.last().filter(|_| rows.len() == STEP);
+    Ok(last.map_or(Place::Lists(Vec::new()), |row| Place::Subscribers(row.key.clone())))
+}
+
+// Counts the lists behind that of a key, until one has more records than a transaction counts.
+fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option<Place>> {
+    let mut counted = CountedList::read(behind);
+    for _ in 0..LISTS {
+        let Some(list) = list_counts::next(transaction, counted)? else { return Ok(None) };
+        if list_counts::go_on(transaction, list)?.is_continue() {
+            break;
+        }
+        counted = Some(list);
     }
-    transaction.delete_key(&mark)?;
-    Ok(ControlFlow::Break(()))
+    let behind = counted.map(|list| list.key().as_bytes().to_vec());
+    Ok(Some(Place::Lists(behind.unwrap_or_default())))
 }
 
 // Rows that are there are put once more. A name is in two rows then, which does no harm.
@@ -86,7 +147,7 @@ mod tests {
     use crate::memory::MemoryStore;
     use crate::range::EVERYTHING;
     use crate::sample::at;
-    use crate::{check, read, write};
+    use crate::{Change, ChangeKind, check, read, write};
 
     // The subscriber of that number, of one of two environments, with one of some names and numbers.
     fn subscriber(number: u8, text: u8) -> Subscriber {
@@ -104,11 +165,16 @@ mod tests {
         };
         let old = old.map(|text| subscriber(number, text));
         let new = text.map(|text| subscriber(number, text));
-        write(store, |txn| match (&old, &new) {
-            (Some(old), Some(new)) => txn.replace(old, new),
-            (Some(old), None) => txn.remove(old),
-            (None, Some(new)) => txn.insert(new),
-            (None, None) => Ok(()),
+        write(store, |txn| {
+            let kind = match (&old, &new) {
+                (Some(old), Some(new)) => txn.replace(old, new).map(|()| ChangeKind::Replaced)?,
+                (Some(old), None) => txn.remove(old).map(|()| ChangeKind::Removed)?,
+                (None, Some(new)) => txn.insert(new).map(|()| ChangeKind::Inserted)?,
+                (None, None) => return Ok(()),
+            };
+            let Some(key) = old.as_ref().or(new.as_ref()).map(Record::key) else { return Ok(()) };
+            let change = Change::new(kind, &key).of(old.as_ref(), new.as_ref());
+            list_counts::count(txn, &[change])
         })
         .unwrap();
     }
@@ -124,7 +190,7 @@ mod tests {
                 })?;
                 keys.iter().try_for_each(|key| txn.delete(table, key))?;
             }
-            marks(OF_SUBSCRIBERS).try_for_each(|mark| txn.put_bytes(&mark, b""))
+            marks(BEFORE).try_for_each(|mark| txn.put_bytes(&mark, b""))
         })
         .unwrap();
     }

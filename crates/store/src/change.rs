@@ -5,6 +5,7 @@ use domain::task::Lane;
 use domain::time::Timestamp;
 
 use crate::counters::Recount;
+use crate::list_counts::ListChange;
 use crate::outcomes::Moved;
 use crate::record::LanePlace;
 use crate::{Key, Record, Table};
@@ -20,6 +21,8 @@ pub struct Change {
     pub key: Vec<u8>,
     /// The change of what counters count.
     pub recount: Option<Recount>,
+    /// The change of a list whose records are counted.
+    pub listed: Option<ListChange>,
     /// The change of a task in its lane.
     pub lane: Option<LaneChange>,
     /// The change of the outcomes of a notification.
@@ -64,18 +67,21 @@ impl Change {
             table: key.table(),
             key: key.as_bytes().to_vec(),
             recount: None,
+            listed: None,
             lane: None,
             moved: None,
             events: Vec::new(),
         }
     }
 
-    /// The change of a record that counters may count, that a lane may hold, and that may have
-    /// outcomes, before or after it.
+    /// The change of a record that counters may count, that a counted list or a lane may hold, and that
+    /// may have outcomes, before or after it.
     pub(crate) fn of<R: Record>(self, before: Option<&R>, after: Option<&R>) -> Self {
         let recount = Recount::of(before.and_then(R::counted), after.and_then(R::counted));
+        let listed =
+            ListChange::of(before.and_then(R::counted_place), after.and_then(R::counted_place));
         let lane = LaneChange::of(before.and_then(R::lane), after.and_then(R::lane));
         let moved = Moved::of(before.and_then(R::outcomes), after.and_then(R::outcomes));
-        Self { recount, lane, moved, events: R::events(before, after), ..self }
+        Self { recount, listed, lane, moved, events: R::events(before, after), ..self }
     }
 }

@@ -17,11 +17,13 @@ use domain::environment::Environment;
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 
-use crate::layout::{Derived, Role, SearchedField, TextIndex};
+use crate::layout::{CountedList, Derived, Role, SearchedField, TextIndex};
 use crate::{
     Error, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, Transaction, backfill,
+    list_counts,
 };
 
+pub(crate) use self::derived::next_key;
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub(crate) use self::rows::{has_records, is_readable};
 pub use self::stalled::{Stalled, StalledPart, Waiting, stalled};
@@ -37,6 +39,10 @@ pub enum Pass {
     Counters,
     /// The subscribers in this table, who have a row of counters.
     Counted(Table),
+    /// The lists that have a row with the number of their records.
+    Lists,
+    /// The rows with the numbers of records in lists.
+    ListCounts,
     /// The rows of lanes.
     Lanes,
     /// The rows of outcomes.
@@ -63,7 +69,7 @@ impl Pass {
             Role::Records | Role::IndexOf(_) | Role::Derived(_) | Role::Marks => None,
         });
         let counted = [Table::MessageLists, Table::DeletedMessages].map(Self::Counted);
-        let derived = [Self::Counters, Self::Lanes, Self::Outcomes];
+        let derived = [Self::Counters, Self::Lists, Self::ListCounts, Self::Lanes, Self::Outcomes];
         let derived = derived.into_iter().chain(SearchedField::ALL.map(Self::Texts));
         records.chain(indexes).chain(keys).chain(counted).chain(derived).collect()
     }
@@ -76,6 +82,7 @@ impl Pass {
             | Self::Counted(table)
             | Self::Keys(table) => table,
             Self::Counters => Table::MessageCounters,
+            Self::Lists | Self::ListCounts => Table::ListCounts,
             Self::Lanes => Table::Lanes,
             Self::Outcomes => Table::NotificationOutcomes,
             Self::Texts(field) => field.table(),
@@ -88,6 +95,7 @@ impl Pass {
             Self::Counters | Self::Counted(_) => {
                 &[Table::Messages, Table::MessageLists, Table::DeletedMessages]
             }
+            Self::Lists | Self::ListCounts => &CountedList::TABLES,
             Self::Lanes => &[Table::Tasks, Table::Due],
             Self::Records(_) | Self::Index(_) | Self::Outcomes | Self::Texts(_) | Self::Keys(_) => {
                 &[]
@@ -103,6 +111,8 @@ impl Pass {
             Self::Keys(table) => rows::keys(snapshot, table, behind),
             Self::Counters => derived::counters(snapshot, behind),
             Self::Counted(table) => derived::counted(snapshot, table, behind),
+            Self::Lists => derived::lists(snapshot, behind),
+            Self::ListCounts => derived::list_counts(snapshot, behind),
             Self::Lanes => lanes::lanes(snapshot, behind),
             Self::Outcomes => derived::outcomes(snapshot, behind),
             Self::Texts(field) => derived::texts(snapshot, field, behind),
@@ -154,6 +164,8 @@ pub enum Fix {
     /// The messages of a subscriber are counted anew, in transactions of their own. The key is that
     /// of the counters.
     Recount(Vec<u8>),
+    /// The records of a list are counted anew, in transactions of their own.
+    CountList(CountedList),
     /// Nothing: another fix mends it, or none is known.
     None,
 }
@@ -163,10 +175,16 @@ impl Fix {
     /// own.
     pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
         match self {
-            Self::Put(table, key, value) => transaction.put(*table, key, value),
-            Self::Remove(table, key) => transaction.delete(*table, key),
+            Self::Put(table, key, value) => {
+                list_counts::forget(transaction, *table, key)?;
+                transaction.put(*table, key, value)
+            }
+            Self::Remove(table, key) => {
+                list_counts::forget(transaction, *table, key)?;
+                transaction.delete(*table, key)
+            }
             Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
-            Self::Texts(_) | Self::Recount(_) | Self::None => Ok(()),
+            Self::Texts(_) | Self::Recount(_) | Self::CountList(_) | Self::None => Ok(()),
         }
     }
 }
@@ -176,9 +194,12 @@ impl Step {
     pub fn lost_texts(&self) -> Option<TextIndex> {
         self.found.iter().find_map(|(_, fix)| match fix {
             Fix::Texts(index) => Some(*index),
-            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Recount(_) | Fix::None => {
-                None
-            }
+            Fix::Put(..)
+            | Fix::Remove(..)
+            | Fix::PutAside(..)
+            | Fix::Recount(_)
+            | Fix::CountList(_)
+            | Fix::None => None,
         })
     }
 
@@ -186,7 +207,25 @@ impl Step {
     pub fn lost_counters(&self) -> impl Iterator<Item = &[u8]> {
         self.found.iter().filter_map(|(_, fix)| match fix {
             Fix::Recount(key) => Some(key.as_slice()),
-            Fix::Put(..) | Fix::Remove(..) | Fix::PutAside(..) | Fix::Texts(_) | Fix::None => None,
+            Fix::Put(..)
+            | Fix::Remove(..)
+            | Fix::PutAside(..)
+            | Fix::Texts(_)
+            | Fix::CountList(_)
+            | Fix::None => None,
+        })
+    }
+
+    /// The lists that are to be counted anew.
+    pub fn lost_lists(&self) -> impl Iterator<Item = CountedList> {
+        self.found.iter().filter_map(|(_, fix)| match fix {
+            Fix::CountList(list) => Some(*list),
+            Fix::Put(..)
+            | Fix::Remove(..)
+            | Fix::PutAside(..)
+            | Fix::Texts(_)
+            | Fix::Recount(_)
+            | Fix::None => None,
         })
     }
 
@@ -231,11 +270,13 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
         }
         match pass {
             Pass::Records(_) => check.records += own,
-            Pass::Index(_) | Pass::Counters | Pass::Lanes => check.entries += own,
+            Pass::Index(_) | Pass::Counters | Pass::ListCounts | Pass::Lanes => {
+                check.entries += own;
+            }
             Pass::Keys(table) if table.role() != Role::Derived(Derived::Activity) => {
                 check.entries += own;
             }
-            Pass::Keys(_) | Pass::Counted(_) | Pass::Outcomes | Pass::Texts(_) => {}
+            Pass::Keys(_) | Pass::Counted(_) | Pass::Lists | Pass::Outcomes | Pass::Texts(_) => {}
         }
     }
     if !check_waiting(snapshot, &unsound, &mut check, progress)? {

@@ -208,6 +208,17 @@ impl<R, K> Prefix<R, K> {
         Prefix::new(self.table, self.bytes)
     }
 
+    /// The same prefix, whatever its entries are or lead to.
+    pub(crate) fn untyped(self) -> Prefix<Bytes> {
+        Prefix::new(self.table, self.bytes)
+    }
+
+    /// The keys of this prefix that continue with `bytes`.
+    pub(crate) fn and(mut self, bytes: &[u8]) -> Self {
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
     /// The keys from the start of this prefix up to that of `end`.
     pub fn until<L>(self, end: Prefix<R, L>) -> Range<R> {
         Range::new(self.table, (Bound::Included(self.bytes), Bound::Excluded(end.bytes)))

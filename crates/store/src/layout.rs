@@ -10,6 +10,7 @@
 
 mod activity;
 mod ages;
+mod counted;
 mod entries;
 mod keys;
 mod letters;
@@ -59,6 +60,7 @@ use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
 
 pub use activity::*;
 pub use ages::*;
+pub use counted::*;
 pub use keys::*;
 pub use letters::*;
 pub use receipts::*;
@@ -291,6 +293,10 @@ layout! {
     Bytes {
         /// Notifications by outcome, as rows of bits for consecutive ordinals.
         NOTIFICATION_OUTCOMES = NotificationOutcomes [EnvironmentId, NotificationOutcome, u32];
+    }
+    Bytes {
+        /// Numbers of records in lists: the tag of the list, and its topic if it has one.
+        LIST_COUNTS = ListCounts [EnvironmentId, u8, Any<TopicId>];
     }
     Bytes {
         /// Marks of the keys that values are sealed with, by the ids of the keys.

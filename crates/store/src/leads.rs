@@ -3,7 +3,7 @@
 use domain::quarantine::Unreadable;
 
 use crate::record::{Batches, Entries, Row};
-use crate::{Error, Key, Order, Range, Record, Result, Snapshot, Transaction};
+use crate::{Error, Key, Order, Range, Record, Result, Snapshot, Transaction, list_counts};
 
 /// An index entry, and what it leads to.
 #[derive(Debug)]
@@ -117,6 +117,7 @@ impl<R: Record> Entry<R> {
     /// Removes the entry, and the record if it cannot be read. A record that can be read and does
     /// not have the entry gets the entries that it has.
     pub fn take_out(&self, transaction: &mut dyn Transaction, index: &Range<R>) -> Result<()> {
+        list_counts::forget(transaction, index.table(), &self.key)?;
         transaction.delete(index.table(), &self.key)?;
         match &self.lead {
             Lead::Unreadable(unreadable) => transaction.delete(R::TABLE, &unreadable.key),

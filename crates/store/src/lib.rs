@@ -43,6 +43,8 @@ pub mod layout;
 mod leads;
 #[doc(hidden)]
 pub mod letters;
+#[doc(hidden)]
+pub mod list_counts;
 pub mod memory;
 #[cfg(feature = "redb")]
 mod memtable;

@@ -92,8 +92,8 @@ impl Row {
     }
 }
 
-// FNV-1a, folded to 32 bits.
-fn checksum(key: &[u8], bytes: &[u8]) -> u32 {
+/// A checksum of the value under `key`: FNV-1a, folded to 32 bits.
+pub(crate) fn checksum(key: &[u8], bytes: &[u8]) -> u32 {
     let sum = key.iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
+use crate::layout::CountedList;
 use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
-use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table};
+use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table, list_counts};
 
 pub(crate) use among::page as among;
 pub use walk::{Bounds, Selection};
@@ -20,8 +21,16 @@ pub struct List<'l, R> {
     table: Table,
     parts: Vec<Part<R>>,
     shown: Shown<'l, R>,
-    // The total of its pages, if it is known.
-    total: Option<usize>,
+    total: Known,
+}
+
+// What is known of the number of records in a list.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Nothing,
+    Total(usize),
+    // A row has the number of records, unless it is lost.
+    Counted(CountedList),
 }
 
 #[derive(Debug)]
@@ -58,13 +67,20 @@ impl<'l, R: Record> List<'l, R> {
         let part = |(prefix, len): (Prefix<R, K>, _)| Part { prefix: prefix.open(), len };
         let parts: Vec<_> = parts.into_iter().map(part).collect();
         let table = parts.first().map_or(R::TABLE, |part| part.prefix.table());
-        Self { table, parts, shown: Shown::All, total: None }
+        Self { table, parts, shown: Shown::All, total: Known::Nothing }
     }
 
     /// The list with a total that is known. Its records are not counted.
     #[must_use]
     pub fn of_total(self, total: usize) -> Self {
-        Self { total: Some(total), ..self }
+        Self { total: Known::Total(total), ..self }
+    }
+
+    /// The list with a row that has the number of its records. They are counted only if the row is not
+    /// there, or if the list shows some of them.
+    #[must_use]
+    pub fn counted_as(self, list: CountedList) -> Self {
+        Self { total: Known::Counted(list), ..self }
     }
 
     // Returns `true` if the number of entries in one of the parts is known.
@@ -145,8 +161,9 @@ pub(crate) fn page<R: Record>(
         Place::Before(_) => (goes_on, reader.goes_on_behind(end.as_ref(), forwards)?),
     };
     let total = Total::of(match (&request.place, &end) {
-        _ if let Some(total) = list.total => total,
+        _ if let Known::Total(total) = list.total => total,
         (Place::Start, _) if !goes_on => found.len(),
+        _ if let Some(total) = reader.counted()? => total,
         (Place::Start, Some(end)) if !list.is_counted() => {
             found.len() + reader.count(Some((end, forwards)))?
         }
@@ -181,6 +198,15 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         }
         found.truncate(limit);
         Ok(found)
+    }
+
+    // The number of records, if a row has it.
+    fn counted(&self) -> Result<Option<usize>> {
+        match (self.list.total, &self.list.shown) {
+            (Known::Counted(list), Shown::All) => list_counts::find(self.snapshot, list),
+            (Known::Counted(_), Shown::ByText(_) | Shown::ByRecord(_))
+            | (Known::Nothing | Known::Total(_), _) => Ok(None),
+        }
     }
 
     // Counts to one past the cap of a total: the whole list, or the part behind a place in it.

@@ -8,8 +8,10 @@ use domain::notification::Outcomes;
 use domain::observer::Event;
 use domain::task::Lane;
 use domain::time::Timestamp;
+use uuid::Uuid;
 
 use crate::key::{Bytes, Open, TableOf};
+use crate::layout::CountedList;
 use crate::outcomes::Listed;
 use crate::stored::{Readable, Stored};
 use crate::text_index::IndexedText;
@@ -42,6 +44,11 @@ pub trait Record: Stored + PartialEq {
         None
     }
 
+    /// The counted list that has the record, and its id there. Most records are in none.
+    fn counted_place(&self) -> Option<CountedPlace> {
+        None
+    }
+
     /// What an observer is told of a change of the record. Of most records it is told nothing.
     fn events(_before: Option<&Self>, _after: Option<&Self>) -> Vec<Event> {
         Vec::new()
@@ -61,6 +68,9 @@ pub trait Record: Stored + PartialEq {
 
 /// A lane, and the time at which a task is due in it. `None` for a task that an integration holds.
 pub(crate) type LanePlace = (Lane, Option<Timestamp>);
+
+/// A list whose records are counted, and the id of a record in it.
+pub(crate) type CountedPlace = (CountedList, Uuid);
 
 /// Some fields of a record, which are decoded without the others.
 pub trait Excerpt: Readable {

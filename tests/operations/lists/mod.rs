@@ -3,6 +3,7 @@
 
 mod refusing;
 mod topics;
+mod totals;
 
 use std::fmt::Debug;
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use activity::{Appender, Facets};
 use domain::convert::IntoChecked;
 use domain::event::Event;
-use domain::ids::{InternalSubscriberId, SubscriberId, TransactionId};
+use domain::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, TransactionId};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
     AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, Progress, Trigger,
     TriggerReceipt,
 };
+use store::layout::CountedList;
 use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::idempotency::StoredRefusal;
@@ -199,6 +200,8 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
         Prepared::Planned(planned) => Some(planned),
         Prepared::Settled(_) | Prepared::Repeated(_) | Prepared::Refused(_) => None,
     });
+    let counts = planned.clone().flat_map(|planned| longer(environment, planned));
+    let counts = counts.map(|list| list.key().into_parts());
     let direct = planned.clone().flat_map(|planned| &planned.direct);
     let told = planned.flat_map(|planned| match &planned.others {
         Others::Told(told) => told.as_slice(),
@@ -210,7 +213,20 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let known = direct.filter_map(|direct| direct.read.as_deref().map(|read| read.id));
     let known = known.chain(told.map(|(member, _)| member.id));
     let counters = known.map(|id| layout::message_counters(environment, id).into_parts());
-    Ok(tx.prefetch(&mut subscribers.chain(counters))?)
+    Ok(tx.prefetch(&mut subscribers.chain(counters).chain(counts))?)
+}
+
+// The lists that an event makes longer. The numbers of records in others are not read.
+fn longer(
+    environment: EnvironmentId,
+    planned: &PlannedTrigger,
+) -> impl Iterator<Item = CountedList> + use<> {
+    let is_actor_new = planned.actor.iter().any(|(_, read)| read.is_none());
+    let is_new = is_actor_new || planned.direct.iter().any(|direct| direct.read.is_none());
+    let subscribers = is_new.then_some(CountedList::Subscribers(environment));
+    let has_new_context = planned.contexts.iter().any(Option::is_none);
+    let contexts = has_new_context.then_some(CountedList::Contexts(environment));
+    subscribers.into_iter().chain(contexts)
 }
 
 // Accepts the only event of a call.

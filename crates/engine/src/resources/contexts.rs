@@ -7,6 +7,7 @@ use domain::context::{
 use domain::convert::IntoChecked;
 use domain::json::Object;
 use domain::page::{ListKind, Page};
+use store::layout::CountedList;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::tx::{Tx, View};
@@ -45,6 +46,7 @@ impl Contexts<'_> {
     pub fn create(&self, create: &ContextCreate) -> Result<Context> {
         self.scope.write("contexts.create", create, |tx| {
             Context::check_data(&create.data)?;
+            tx.expect_change(CountedList::Contexts(tx.environment_id()))?;
             if find(tx, &create.key)?.is_some() {
                 return Err(Error::conflict(Entity::Context, &create.key));
             }
@@ -81,9 +83,14 @@ impl Contexts<'_> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Contexts), ContextQuery::ORDERS)?;
         let kind = query.kind.as_ref().map(ContextPart::as_str);
-        let prefix = layout::context_list(self.scope.environment_id(), kind, request.order_by);
+        let environment = self.scope.environment_id();
+        let prefix = layout::context_list(environment, kind, request.order_by);
         let matches = |context: &Context| query.matches(context);
         let list = List::new([prefix]).of_records(query.is_filtered(), &matches);
+        let list = match kind {
+            Some(_) => list,
+            None => list.counted_as(CountedList::Contexts(environment)),
+        };
         self.scope.read("contexts.list", |view| Ok(view.page(&list, &request)?))
     }
 
@@ -120,6 +127,7 @@ impl Contexts<'_> {
 
     fn remove(&self, key: &ContextKey) -> Result<()> {
         self.scope.write("contexts.delete", key, |tx| {
+            tx.expect_change(CountedList::Contexts(tx.environment_id()))?;
             let context = get(tx, key)?;
             Ok(tx.remove(&context)?)
         })

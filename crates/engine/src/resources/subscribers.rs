@@ -12,7 +12,7 @@ use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberSearch, SubscriberUpdate,
 };
 use domain::time::Timestamp;
-use store::layout::{SearchedField, TextIndex};
+use store::layout::{CountedList, SearchedField, TextIndex};
 use store::{List, ReadRecords, WriteRecords, layout, text_index};
 use uuid::Uuid;
 
@@ -57,6 +57,7 @@ impl Subscribers<'_> {
         self.scope.write("subscribers.create", create, |tx| {
             create.profile.check()?;
             tx.limits().check_profile(&create.profile)?;
+            tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
             if tx.contains(&key)? {
                 return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
@@ -154,6 +155,7 @@ impl Subscribers<'_> {
 
     fn remove(&self, id: &SubscriberId) -> Result<()> {
         self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
+            tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let subscriber = get(tx, id)?;
             removal(tx, &subscriber, before, Damaged::Kept)
         })
@@ -272,6 +274,7 @@ pub(crate) fn upsert_known(
 
 /// Creates a subscriber, or changes the one of that id.
 pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
+    tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
     let Some(before) = find(tx, &create.subscriber_id)? else { return insert(tx, create) };
     change(tx, &before, create)
 }
@@ -324,7 +327,10 @@ fn page(
 ) -> Result<Page<Subscriber>> {
     let environment = view.environment_id();
     let all = layout::subscriber_ids(environment);
-    let Some(search) = search else { return Ok(view.page(&List::new([all]), request)?) };
+    let Some(search) = search else {
+        let list = List::new([all]).counted_as(CountedList::Subscribers(environment));
+        return Ok(view.page(&list, request)?);
+    };
     let finds = |subscriber: &Subscriber| search.finds(subscriber);
     let (list, has_others) = match search {
         SubscriberSearch { email: Some(email), phone, name } => {
@@ -332,7 +338,7 @@ fn page(
             (list, phone.is_some() || name.is_some())
         }
         // Subscribers of an older format may lack the rows of the other two.
-        _ if store::backfill::is_pending(view)? => (List::new([all]), true),
+        _ if store::backfill::lacks_entries(view)? => (List::new([all]), true),
         SubscriberSearch { phone: Some(phone), name, .. } => {
             (List::new([layout::subscriber_phones(environment, phone)]), name.is_some())
         }

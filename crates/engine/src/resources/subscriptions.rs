@@ -12,6 +12,7 @@ use domain::subscription::{
 };
 use domain::topic::{Topic, TopicCreate};
 use domain::workflow::Workflow;
+use store::layout::CountedList;
 use store::{List, Order, ReadRecords, WriteRecords, layout};
 
 use crate::damage::if_readable;
@@ -72,6 +73,7 @@ impl Topics<'_> {
         self.scope.write("topics.unsubscribe", (topic, request), |tx| {
             request.check()?;
             let topic = topics::get(tx, topic)?;
+            tx.expect_change(CountedList::Subscriptions(topic.environment_id, topic.id))?;
             let mut collected = Collected::default();
             for item in &request.subscriptions {
                 match leaving(tx, &topic, item)? {
@@ -196,7 +198,8 @@ fn listed(
 ) -> Result<List<'static, Subscription>> {
     let environment = topic.environment_id;
     let Some(subscriber) = &query.subscriber_id else {
-        return Ok(List::new([layout::subscription_ids(environment, topic.id)]));
+        let list = List::new([layout::subscription_ids(environment, topic.id)]);
+        return Ok(list.counted_as(CountedList::Subscriptions(environment, topic.id)));
     };
     let subscriber = subscribers::find(view, subscriber)?;
     let prefix =
@@ -324,6 +327,11 @@ impl Enrolment {
         tx: &mut Tx<'_>,
         item: &SubscribeItem,
     ) -> Result<Result<Subscription, SubscriptionError>> {
+        let environment = tx.environment_id();
+        tx.expect_change(match &self.found {
+            Some(topic) => CountedList::Subscriptions(environment, topic.id),
+            None => CountedList::Topics(environment),
+        })?;
         let id = &item.subscriber_id;
         let Some(subscriber) = subscribers::find(tx, id)? else {
             return Ok(Err(SubscriptionError::subscriber_not_found(id)));

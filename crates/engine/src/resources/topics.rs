@@ -4,6 +4,7 @@ use domain::convert::IntoChecked;
 use domain::ids::TopicKey;
 use domain::page::{ListKind, Page};
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
+use store::layout::CountedList;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
@@ -53,6 +54,7 @@ impl Topics<'_> {
     pub fn create(&self, create: &TopicCreate) -> Result<Topic> {
         self.scope.write("topics.create", create, |tx| {
             create.check()?;
+            tx.expect_change(CountedList::Topics(tx.environment_id()))?;
             if find(tx, &create.key)?.is_some() {
                 return Err(Error::conflict(Entity::Topic, &create.key));
             }
@@ -68,6 +70,7 @@ impl Topics<'_> {
     pub fn upsert(&self, create: &TopicCreate) -> Result<Topic> {
         self.scope.write("topics.upsert", create, |tx| {
             create.check()?;
+            tx.expect_change(CountedList::Topics(tx.environment_id()))?;
             match find(tx, &create.key)? {
                 Some(before) => replace(tx, &before, create.to_update()),
                 None => insert(tx, create.clone()),
@@ -108,7 +111,9 @@ impl Topics<'_> {
             let topic = layout::folded_topic(text);
             search.as_ref().zip(topic).is_some_and(|(search, topic)| search.finds(topic))
         };
-        let list = List::new([prefix]).of_texts(search.is_some(), &finds);
+        let list = List::new([prefix])
+            .counted_as(CountedList::Topics(self.scope.environment_id()))
+            .of_texts(search.is_some(), &finds);
         self.scope.read("topics.list", |view| Ok(view.page(&list, &request)?))
     }
 
@@ -141,7 +146,9 @@ impl Topics<'_> {
 
     fn remove(&self, key: &TopicKey) -> Result<()> {
         self.scope.write_in_steps("topics.delete", key, Removed::default(), |tx, before| {
+            tx.expect_change(CountedList::Topics(tx.environment_id()))?;
             let topic = get(tx, key)?;
+            tx.expect_change(CountedList::Subscriptions(topic.environment_id, topic.id))?;
             let mut cascade = Cascade::new(tx, before);
             let subscriptions = layout::subscriptions(topic.environment_id, topic.id);
             cascade.remove(&subscriptions)?;

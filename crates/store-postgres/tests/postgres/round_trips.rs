@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Interposed;
+use testkit::parsed;
 use testkit::postgres::{Place, Server};
 use testkit::world::World;
+use tidings::context::ContextQuery;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::notification::NotificationQuery;
 use tidings::preference::PreferencesQuery;
@@ -112,6 +114,38 @@ fn a_known_recipient_takes_no_round_trip_of_its_own() {
     let before = store.round_trips();
     trigger(&world, "last", "ada");
     assert_eq!(store.round_trips() - before, 2);
+}
+
+/// An operation, and the round trips that it takes.
+type Operation<'o> = (&'o str, u64, &'o dyn Fn(&World));
+
+/// The numbers of records in lists are read with other rows, also in a process that knows none of them.
+#[test]
+fn a_number_of_records_takes_no_round_trip_of_its_own() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let first = world_of(&place.open());
+    first.bare_subscriber("ada");
+    first.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
+    let create = |world: &World| _ = world.bare_subscriber("bob");
+    let upsert =
+        |world: &World| _ = world.env.topics().upsert(&parsed(json!({ "key": "other" }))).unwrap();
+    let delete = |world: &World| world.env.topics().delete("news").unwrap();
+    let calls: [Operation<'_>; 3] = [
+        ("a subscriber is created", 5, &create),
+        ("a topic is created", 4, &upsert),
+        ("a topic is deleted", 5, &delete),
+    ];
+    let taken = calls.map(|(name, _, call)| {
+        let store = place.open();
+        let world = world_of(&store);
+        // What the engine reads in its first call does not count.
+        world.env.contexts().list(&ContextQuery::default()).unwrap();
+        let before = store.round_trips();
+        call(&world);
+        (name, store.round_trips() - before)
+    });
+    assert_eq!(taken, calls.map(|(name, exactly, _)| (name, exactly)));
 }
 
 /// The questions for commits of other processes do not count.

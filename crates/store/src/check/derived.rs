@@ -8,8 +8,9 @@ use domain::subscriber::Subscriber;
 use uuid::Uuid;
 
 use super::{Fix, Problem, Step};
-use crate::layout::{self, SearchedField, TextIndex};
-use crate::record::if_readable;
+use crate::layout::{self, CountedList, SearchedField, TextIndex};
+use crate::list_counts::{self, Count};
+use crate::record::{Batches, Row, if_readable};
 use crate::{
     KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, counters, outcomes, text_index,
 };
@@ -18,8 +19,8 @@ use crate::{
 const ENVIRONMENT: usize = 16;
 const OWNER: usize = 32;
 
-// The first key of a table that is not below the successor of `prefix`.
-pub(super) fn next_key(
+/// The first key of a table that is not below the successor of `prefix`.
+pub(crate) fn next_key(
     snapshot: &dyn Snapshot,
     table: Table,
     prefix: Option<&[u8]>,
@@ -131,6 +132,52 @@ pub(super) fn counted(
         last = Some(owner);
     }
     step.next = last;
+    Ok(step)
+}
+
+/// Compares rows of numbers with the entries of their lists. A row that does not go to the end of its list
+/// yet is missing.
+pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+    // Counting a long list takes some time.
+    const ROWS: usize = 8;
+    let table = Table::ListCounts;
+    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
+    let mut batches = Batches::new(snapshot, table, (start, Bound::Unbounded), Order::Ascending);
+    let rows = batches.next(ROWS)?.unwrap_or_default();
+    let next = rows.last().filter(|_| rows.len() == ROWS).map(|row| row.key.clone());
+    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    for Row { key, value } in rows {
+        let Some(list) = CountedList::read(&key) else {
+            step.found(table, &key, Problem::Extra, Fix::Remove(table, key.clone()));
+            continue;
+        };
+        let problem = match Count::read(&key, &value) {
+            Some(count) if count.records > 0 && count.is_right(snapshot, list)? => {
+                count.until.map(|_| Problem::Missing)
+            }
+            Some(_) | None => Some(Problem::Miscounted),
+        };
+        if let Some(problem) = problem {
+            step.found(table, &key, problem, Fix::CountList(list));
+        }
+    }
+    Ok(step)
+}
+
+/// Looks for the row of each list that has entries.
+pub(super) fn lists(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+    const LISTS: usize = 64;
+    let mut step = Step::default();
+    let mut passed = behind.and_then(CountedList::read);
+    for _ in 0..LISTS {
+        let Some(list) = list_counts::next(snapshot, passed)? else { return Ok(step) };
+        if !snapshot.contains(&list.key())? {
+            let key = list.key();
+            step.found(key.table(), key.as_bytes(), Problem::Missing, Fix::CountList(list));
+        }
+        passed = Some(list);
+    }
+    step.next = passed.map(|list| list.key().as_bytes().to_vec());
     Ok(step)
 }
 

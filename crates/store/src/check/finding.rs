@@ -46,7 +46,8 @@ pub enum Problem {
     Missing,
     /// The index has this entry, and no record does.
     Extra,
-    /// The counters of a subscriber's messages are not those of the messages.
+    /// The counters of a subscriber's messages are not those of the messages, or the number of a list
+    /// is not that of its records.
     Miscounted,
     /// The lane does not begin with its first task.
     Misplaced,
@@ -84,7 +85,7 @@ impl fmt::Display for TableFinding {
             Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
             Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
             Problem::Miscounted => {
-                write!(f, "{table} {key}: the counters are not those of the messages")
+                write!(f, "{table} {key}: the counters are not those of the records")
             }
             Problem::Misplaced => {
                 write!(f, "{table} {key}: the lane does not begin with its first task")

@@ -34,19 +34,19 @@ use super::keys::{ChannelLists, channel_list};
 use super::letters::dead_letter_entry;
 use super::receipts::provider_message_entry;
 use super::{
-    CONNECTION_LISTS, CONTEXT_LISTS, DIGEST_EVENTS, ENDPOINT_LISTS, EXPIRING_ANSWERS, HELD,
-    SUBSCRIBER_EMAILS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS,
-    TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key,
-    canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
-    digest_bucket, endpoint, environment, environment_id, environment_key, fan_out, fan_out_state,
-    integration, integration_identifier, lane, layout, layout_id, link_key, message,
-    message_changes, message_counters, message_list, notification, preference, quarantined,
-    stored_answer, subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots,
-    topic, translation, translation_group, workflow, workflow_identifier,
+    CONNECTION_LISTS, CONTEXT_LISTS, CountedList, DIGEST_EVENTS, ENDPOINT_LISTS, EXPIRING_ANSWERS,
+    HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS,
+    TOPIC_SUBSCRIBERS, TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES,
+    api_key, canceled_trigger, connection, connection_owner, context, default_layout,
+    deleted_messages, digest_bucket, endpoint, environment, environment_id, environment_key,
+    fan_out, fan_out_state, integration, integration_identifier, lane, layout, layout_id, link_key,
+    message, message_changes, message_counters, message_list, notification, preference,
+    quarantined, stored_answer, subscriber, subscriber_id, subscription, subscription_id, task,
+    throttle_slots, topic, translation, translation_group, workflow, workflow_identifier,
 };
 use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
 use crate::outcomes::Listed;
-use crate::record::{Entries, Excerpt, LanePlace, Record};
+use crate::record::{CountedPlace, Entries, Excerpt, LanePlace, Record};
 use crate::text_index::IndexedText;
 
 impl Record for Environment {
@@ -98,6 +98,10 @@ impl Record for Subscriber {
             entries
                 .add(SUBSCRIBER_PHONES.within(self.environment_id).then(phone).then(self.id).end());
         }
+    }
+
+    fn counted_place(&self) -> Option<CountedPlace> {
+        Some((CountedList::Subscribers(self.environment_id), self.id.into()))
     }
 
     fn texts(&self) -> Vec<IndexedText> {
@@ -163,6 +167,10 @@ impl Record for Context {
                 entries.add(lists.clone().then(place).end());
             }
         }
+    }
+
+    fn counted_place(&self) -> Option<CountedPlace> {
+        Some((CountedList::Contexts(self.environment_id), self.id.into()))
     }
 }
 
@@ -243,6 +251,10 @@ impl Record for Topic {
             entries.add(list.then(&key).then(&name).end());
         }
     }
+
+    fn counted_place(&self) -> Option<CountedPlace> {
+        Some((CountedList::Topics(self.environment_id), self.id.into()))
+    }
 }
 
 impl Record for Subscription {
@@ -260,6 +272,11 @@ impl Record for Subscription {
         entries.add(by_topic.then(subscriber).then(self.id).end());
         let by_subscriber = SUBSCRIBER_SUBSCRIPTIONS.within(environment).then(subscriber);
         entries.add(by_subscriber.then(topic).then(self.id).end());
+    }
+
+    fn counted_place(&self) -> Option<CountedPlace> {
+        let list = CountedList::Subscriptions(self.environment_id, self.topic_id);
+        Some((list, self.id.into()))
     }
 }
 

@@ -38,6 +38,8 @@ pub enum Derived {
     Texts(SearchedField),
     /// Counters of messages.
     Counters,
+    /// Numbers of records in lists.
+    ListCounts,
     /// Lanes of tasks.
     Lanes,
     /// The rows of outcomes.
@@ -107,6 +109,7 @@ impl Table {
             Table::EmailIndex => Role::Derived(Derived::Texts(SearchedField::Email)),
             Table::NameIndex => Role::Derived(Derived::Texts(SearchedField::Name)),
             Table::MessageCounters => Role::Derived(Derived::Counters),
+            Table::ListCounts => Role::Derived(Derived::ListCounts),
             Table::Lanes | Table::LaneHeads | Table::HeldLanes => Role::Derived(Derived::Lanes),
             Table::NotificationOutcomes => Role::Derived(Derived::Outcomes),
             Table::ActivityHeads
@@ -150,12 +153,20 @@ pub fn prefix_of_environment(table: Table, key: &[u8]) -> Option<&[u8]> {
 pub const SHARED: [Table; 3] = [Table::ApiKeys, Table::Quarantine, Table::Lanes];
 
 /// The ranges that have all rows of an environment but for its own record, those of the delivery queue
-/// first. In a [shared](SHARED) table they have the rows of others as well.
+/// and the numbers of records in lists first. In a [shared](SHARED) table they have the rows of others as
+/// well.
 pub fn ranges_of(environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
-    let queue =
-        [Table::Lanes, Table::LaneHeads, Table::HeldLanes, Table::Due, Table::Held, Table::Tasks];
-    let others = Table::ALL.into_iter().filter(|table| !queue.contains(table));
-    let tables = queue.into_iter().chain(others);
+    let first = [
+        Table::Lanes,
+        Table::LaneHeads,
+        Table::HeldLanes,
+        Table::Due,
+        Table::Held,
+        Table::Tasks,
+        Table::ListCounts,
+    ];
+    let others = Table::ALL.into_iter().filter(|table| !first.contains(table));
+    let tables = first.into_iter().chain(others);
     tables.flat_map(|table| ranges_in(table, environment)).collect()
 }
 

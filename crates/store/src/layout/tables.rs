@@ -97,4 +97,5 @@ tables! {
     SubscriberPhones = "subscriber_phones",
     NameIndex = "names",
     Backfills = "backfills",
+    ListCounts = "list_counts",
 }
