@@ -270,11 +270,8 @@ impl Upkeep {
         store::write_in(store, environment, |txn| {
             // A rebuild of another process may have ended, and its generation is in use then.
             let current = Head::find(&*txn, environment)?;
-            let is_in_use = current.is_none_or(|current| current.generation == head.generation);
-            if !is_in_use || txn.era() != head.era {
-                return Ok(());
-            }
-            remove(txn, &ranges, &places)
+            let is_same = current.is_none_or(|current| current.generation == head.generation);
+            if is_same && txn.era() == head.era { remove(txn, &ranges, &places) } else { Ok(()) }
         })?;
         self.interrupted = Interrupted::Through(through, Some(last.clone()));
         Ok(true)

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use store::check::{Fix, Pass, Step, Waiting, stalled};
 use store::layout::CountedList;
-use store::{Table, counters, list_counts, text_index};
+use store::{Table, WriteScope, counters, list_counts, text_index};
 
 use crate::backfill;
 use crate::check::{Progress, summed};
@@ -103,19 +103,17 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        // Passes do not look for rows that an older format lacks, as long as some of them are to come. They
-        // find those of a record that was passed over because its entry was lost.
-        if self.put_missing(report, progress)?.is_break()
-            || self.repair_tables(report, progress)?.is_break()
-        {
-            return Ok(ControlFlow::Break(()));
-        }
-        // Where the entries could not be gone through, they can be now.
-        if self.read(|snapshot| Ok(store::backfill::is_pending(snapshot)?))?
-            && (self.put_missing(report, progress)?.is_break()
-                || self.repair_tables(report, progress)?.is_break())
-        {
-            return Ok(ControlFlow::Break(()));
+        // Passes do not look for rows that an older format lacks while some are to come, so these are put
+        // first. The second round puts those that need an entry which the first one has mended.
+        for _ in 0..2 {
+            if self.put_missing(report, progress)?.is_break()
+                || self.repair_tables(report, progress)?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+            if !self.read(|snapshot| Ok(store::backfill::is_pending(snapshot)?))? {
+                break;
+            }
         }
         for table in Waiting::TABLES {
             if self.resume_stalled(table, report, progress)?.is_break() {
@@ -231,10 +229,12 @@ impl Engine {
 
     // Counts the records of a list anew, some in each transaction.
     fn count_list(&self, list: CountedList) -> Result<()> {
-        let mut step =
-            self.write(self.now(), |draft| Ok(list_counts::begin(draft.writer, list)?))?;
+        let scope = WriteScope::Environment(list.environment());
+        let begin = |draft: &mut Draft<'_>| Ok(list_counts::begin(draft.writer, list)?);
+        let mut step = self.write_within(scope, self.now(), begin)?;
         while step.is_continue() {
-            step = self.write(self.now(), |draft| Ok(list_counts::go_on(draft.writer, list)?))?;
+            let go_on = |draft: &mut Draft<'_>| Ok(list_counts::go_on(draft.writer, list)?);
+            step = self.write_within(scope, self.now(), go_on)?;
         }
         Ok(())
     }

@@ -116,6 +116,10 @@ impl View {
             return Err(Failure::closed());
         };
         let known = self.shared.cache.counts();
+        if known.era != self.counts().era {
+            // A body may have asked for the era before.
+            return Err(Failure::lost_commits());
+        }
         let (mode, mut wanted) = (self.mode, self.take_noted());
         if let Mode::Write(lock) = mode {
             wanted.extend(self.shared.cache.wanted(lock));

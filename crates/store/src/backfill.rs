@@ -17,13 +17,13 @@ use crate::{
 
 /// The format whose subscribers are not found by telephone number and by name, and whose lists are not
 /// counted.
-const BEFORE: u32 = 2;
+const LACKING: u32 = 2;
 
 /// Number of subscribers that a step looks at. In tests an environment is small.
 const STEP: usize = if cfg!(test) { 3 } else { 500 };
 
-/// Number of lists that a step counts at most. Most have few records.
-const LISTS: usize = if cfg!(test) { 2 } else { 64 };
+/// Number of lists that a step counts at most, each up to 1,024 records.
+const LISTS: usize = if cfg!(test) { 2 } else { 8 };
 
 /// The marks of a store that had format `found`.
 pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
@@ -31,44 +31,46 @@ pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
 }
 
 // What lacks rows, and the key behind which it does.
-enum Place {
+enum Mark {
     Subscribers(Vec<u8>),
     Lists(Vec<u8>),
 }
 
-impl Place {
+impl Mark {
+    const SUBSCRIBERS: u8 = 0;
     const LISTS: u8 = 1;
 
     // Subscribers come first, in the order of the ids of the engine, so that the mark names nobody.
     fn find(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Self>> {
-        let mut place = None;
-        snapshot.get_bytes(&layout::backfill(BEFORE), &mut |mark| {
-            place = Some(match mark {
+        let mut found = None;
+        snapshot.get_bytes(&layout::backfill(LACKING), &mut |mark| {
+            found = Some(match mark {
+                [Self::SUBSCRIBERS, behind @ ..] => Self::Subscribers(behind.to_vec()),
                 [Self::LISTS, behind @ ..] => Self::Lists(behind.to_vec()),
-                [_, behind @ ..] => Self::Subscribers(behind.to_vec()),
-                [] => Self::Subscribers(Vec::new()),
+                // A new mark has no place. A damaged one begins anew, which does no harm.
+                _ => Self::Subscribers(Vec::new()),
             });
         })?;
-        Ok(place)
+        Ok(found)
     }
 
     fn put(&self, transaction: &mut dyn Transaction) -> Result<()> {
         let (tag, behind) = match self {
-            Self::Subscribers(behind) => (0, behind),
+            Self::Subscribers(behind) => (Self::SUBSCRIBERS, behind),
             Self::Lists(behind) => (Self::LISTS, behind),
         };
-        transaction.put_bytes(&layout::backfill(BEFORE), &[&[tag], behind.as_slice()].concat())
+        transaction.put_bytes(&layout::backfill(LACKING), &[&[tag], behind.as_slice()].concat())
     }
 }
 
 /// Returns `true` if there may be rows that a [`step`] puts.
 pub fn is_pending(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-    snapshot.contains(&layout::backfill(BEFORE))
+    snapshot.contains(&layout::backfill(LACKING))
 }
 
 /// Returns `true` if subscribers may lack rows by which they are found.
 pub fn lacks_entries(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-    Ok(matches!(Place::find(snapshot)?, Some(Place::Subscribers(_))))
+    Ok(matches!(Mark::find(snapshot)?, Some(Mark::Subscribers(_))))
 }
 
 /// Returns `true` if the rows of the table are put by a [`step`].
@@ -79,20 +81,20 @@ pub(crate) fn puts(table: Table) -> bool {
 /// Puts the rows that the next subscribers lack, and behind the last ones those of lists. Breaks if none
 /// are left.
 pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
-    let next = match Place::find(&*transaction)? {
+    let next = match Mark::find(&*transaction)? {
         None => None,
-        Some(Place::Subscribers(behind)) => Some(fill_next(transaction, &behind)?),
-        Some(Place::Lists(behind)) => count_next(transaction, &behind)?,
+        Some(Mark::Subscribers(behind)) => Some(fill_next(transaction, &behind)?),
+        Some(Mark::Lists(behind)) => count_next(transaction, &behind)?,
     };
     let Some(next) = next else {
-        transaction.delete_key(&layout::backfill(BEFORE))?;
+        transaction.delete_key(&layout::backfill(LACKING))?;
         return Ok(ControlFlow::Break(()));
     };
     next.put(transaction)?;
     Ok(ControlFlow::Continue(()))
 }
 
-fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Place> {
+fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Mark> {
     let rest = SUBSCRIBER_IDS.all().range().resumed(behind);
     let mut batches =
         Batches::new(&*transaction, rest.table(), rest.bytes().clone(), Order::Ascending);
@@ -102,11 +104,11 @@ fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Place> 
         fill(transaction, subscriber)?;
     }
     let last = rows.last().filter(|_| rows.len() == STEP);
-    Ok(last.map_or(Place::Lists(Vec::new()), |row| Place::Subscribers(row.key.clone())))
+    Ok(last.map_or(Mark::Lists(Vec::new()), |row| Mark::Subscribers(row.key.clone())))
 }
 
 // Counts the lists behind that of a key, until one has more records than a transaction counts.
-fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option<Place>> {
+fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option<Mark>> {
     let mut counted = CountedList::read(behind);
     for _ in 0..LISTS {
         let Some(list) = list_counts::next(transaction, counted)? else { return Ok(None) };
@@ -116,7 +118,7 @@ fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option
         counted = Some(list);
     }
     let behind = counted.map(|list| list.key().as_bytes().to_vec());
-    Ok(Some(Place::Lists(behind.unwrap_or_default())))
+    Ok(Some(Mark::Lists(behind.unwrap_or_default())))
 }
 
 // Rows that are there are put once more. A name is in two rows then, which does no harm.
@@ -190,7 +192,7 @@ mod tests {
                 })?;
                 keys.iter().try_for_each(|key| txn.delete(table, key))?;
             }
-            marks(BEFORE).try_for_each(|mark| txn.put_bytes(&mark, b""))
+            marks(LACKING).try_for_each(|mark| txn.put_bytes(&mark, b""))
         })
         .unwrap();
     }

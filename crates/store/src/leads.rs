@@ -124,6 +124,7 @@ impl<R: Record> Entry<R> {
             Lead::Record(record) | Lead::Other(record) => {
                 let key = record.key();
                 Entries::of(record).iter().try_for_each(|entry| {
+                    list_counts::forget(transaction, entry.table(), entry.as_bytes())?;
                     transaction.put(entry.table(), entry.as_bytes(), key.as_bytes())
                 })
             }

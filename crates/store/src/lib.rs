@@ -227,10 +227,10 @@ pub trait Snapshot {
         Ok(())
     }
 
-    /// Number of times that the store has lost commits before this view, as far as this process knows: a
-    /// replica that was behind has taken over, or a backup was put back. What is in memory of an earlier
-    /// era may be wrong. Views of one era show states of which each follows from the one before. The
-    /// default is 0; a view around another one has the era of the other.
+    /// Number of losses of commits before this view that this process knows of. A failover to a replica that
+    /// was behind loses commits, and so does a backup that is put back. In one era, a later view has all
+    /// commits of an earlier one. The number stays the same during a view. The default is 0. A view around
+    /// another one has its era.
     fn era(&self) -> u64 {
         0
     }

@@ -2,10 +2,9 @@
 //!
 //! The rows follow from the changes of a transaction, so that the total of a page costs one look-up,
 //! however long the list is. A list without a row that can be read is counted from its start, in
-//! steps. The row says up to which record it goes: a change of one of these changes the number, and a
-//! change of a later one does not, since a later step counts it. Each transaction that changes the
-//! list does a step. Until all records are counted, or more than a total tells, a page counts them
-//! itself.
+//! steps. The row has the id of the last record that is counted. A change up to that id changes the
+//! number, and a later step counts the records behind it. A transaction that changes lists does a step for
+//! some of them. Until all records are counted, or more than a total tells, a page counts the entries.
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +25,9 @@ use crate::{
 
 /// Number of records that a step counts. In tests a list is small.
 const STEP: usize = if cfg!(test) { 3 } else { 1_024 };
+
+/// Number of lists that a transaction counts on at most. A later change of the others does.
+const LISTS: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Change of a list whose records are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +77,8 @@ pub(crate) fn find(
     Ok(known.map(|(_, records)| records))
 }
 
-/// Counts the changes of a transaction, and writes each row once. A list without a row is counted from
-/// its start, some records at a time.
+/// Counts the changes of a transaction, and writes each row once. Lists that are not counted to their end
+/// are counted on, some of them in a transaction.
 pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()> {
     let mut lists: BTreeMap<CountedList, Vec<ListChange>> = BTreeMap::new();
     for change in changes.iter().filter_map(|change| change.listed) {
@@ -85,14 +87,23 @@ pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()
     if lists.len() > 1 {
         transaction.prefetch(&mut lists.keys().map(|list| list.key().into_parts()))?;
     }
+    let mut steps = 0;
     for (list, changes) in lists {
         let before = look_up(&*transaction, list)?;
         let after = before.and_then(|count| count.changed(&changes));
-        match after {
-            Some(Count { until: None, .. }) if after == before => {}
-            Some(count) => _ = count.step(transaction, list)?,
-            None => _ = begin(transaction, list)?,
+        let is_whole = matches!(after, Some(Count { until: None, .. }));
+        if is_whole && after == before {
+            continue;
         }
+        _ = if is_whole || steps == LISTS {
+            Count::put(after, transaction, list)?
+        } else {
+            steps += 1;
+            match after {
+                Some(count) => count.step(transaction, list)?,
+                None => begin(transaction, list)?,
+            }
+        };
     }
     Ok(())
 }
@@ -100,7 +111,7 @@ pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()
 /// Begins to count the records of a list anew. Breaks if that was all.
 pub fn begin(transaction: &mut dyn Transaction, list: CountedList) -> Result<ControlFlow<()>> {
     let counted = Count::NONE.and(&*transaction, list, list.entries().range());
-    Count::put(counted, transaction, list)
+    Count::put(if_readable(counted)?, transaction, list)
 }
 
 /// Goes on with that. Breaks if all records are counted.
@@ -111,8 +122,8 @@ pub fn go_on(transaction: &mut dyn Transaction, list: CountedList) -> Result<Con
     }
 }
 
-/// Removes the number of the records that an entry of an index leads to, before the entry is put or
-/// removed without its record. The next change of the list counts them anew.
+/// Removes the row of the list that an entry of an index belongs to, before the entry is put or removed in
+/// another way than with its record. The next change of the list counts it anew.
 pub(crate) fn forget(transaction: &mut dyn Transaction, index: Table, key: &[u8]) -> Result<()> {
     match CountedList::of_entry(index, key) {
         Some(list) => transaction.delete_key(&list.key()),
@@ -195,17 +206,17 @@ impl Count {
             Some(until) => self.and(&*transaction, list, list.entries_behind(until)),
             None => Ok(self),
         };
-        Self::put(counted, transaction, list)
+        Self::put(if_readable(counted)?, transaction, list)
     }
 
     // Writes what was counted. A list that cannot be gone through, or that has no records, has no row.
     fn put(
-        counted: Result<Self>,
+        counted: Option<Self>,
         transaction: &mut dyn Transaction,
         list: CountedList,
     ) -> Result<ControlFlow<()>> {
         let key = list.key();
-        match if_readable(counted)? {
+        match counted {
             None | Some(Self::NONE) => {
                 transaction.delete_key(&key)?;
                 Ok(ControlFlow::Break(()))

@@ -3,6 +3,7 @@
 mod among;
 mod walk;
 
+use std::iter;
 use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
@@ -83,6 +84,15 @@ impl<'l, R: Record> List<'l, R> {
         Self { total: Known::Counted(list), ..self }
     }
 
+    // The list whose row has the number of records that are shown.
+    fn counted(&self) -> Option<CountedList> {
+        match (self.total, &self.shown) {
+            (Known::Counted(list), Shown::All) => Some(list),
+            (Known::Counted(_), Shown::ByText(_) | Shown::ByRecord(_))
+            | (Known::Nothing | Known::Total(_), _) => None,
+        }
+    }
+
     // Returns `true` if the number of entries in one of the parts is known.
     fn is_counted(&self) -> bool {
         self.parts.iter().any(|part| self.known_len(part).is_some())
@@ -143,6 +153,9 @@ pub(crate) fn page<R: Record>(
     let forwards = Order::from(request.direction);
     let backwards = Order::from(request.direction.reversed());
     let one_more = request.limit + 1;
+    if let Some(counted) = list.counted() {
+        snapshot.prefetch(&mut iter::once(counted.key().into_parts()))?;
+    }
     let mut found = match &request.place {
         Place::Start => reader.read(None, forwards, one_more)?,
         Place::After(bound) => reader.read(Some(bound), forwards, one_more)?,
@@ -163,7 +176,7 @@ pub(crate) fn page<R: Record>(
     let total = Total::of(match (&request.place, &end) {
         _ if let Known::Total(total) = list.total => total,
         (Place::Start, _) if !goes_on => found.len(),
-        _ if let Some(total) = reader.counted()? => total,
+        _ if let Some(total) = reader.known_total()? => total,
         (Place::Start, Some(end)) if !list.is_counted() => {
             found.len() + reader.count(Some((end, forwards)))?
         }
@@ -201,12 +214,9 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     }
 
     // The number of records, if a row has it.
-    fn counted(&self) -> Result<Option<usize>> {
-        match (self.list.total, &self.list.shown) {
-            (Known::Counted(list), Shown::All) => list_counts::find(self.snapshot, list),
-            (Known::Counted(_), Shown::ByText(_) | Shown::ByRecord(_))
-            | (Known::Nothing | Known::Total(_), _) => Ok(None),
-        }
+    fn known_total(&self) -> Result<Option<usize>> {
+        let counted = self.list.counted();
+        counted.map_or(Ok(None), |list| list_counts::find(self.snapshot, list))
     }
 
     // Counts to one past the cap of a total: the whole list, or the part behind a place in it.

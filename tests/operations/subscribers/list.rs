@@ -61,7 +61,6 @@ fn every_condition_of_a_list_must_hold() {
     });
 }
 
-/// So many have a name that they are not counted.
 /// No record has such a text. The id behind a text in a key may begin as the text goes on.
 #[test]
 fn a_text_with_nul_finds_nothing() {
@@ -82,6 +81,7 @@ fn a_text_with_nul_finds_nothing() {
     }
 }
 
+/// So many have a name that they are not counted.
 #[test]
 fn a_common_name_has_a_capped_total() {
     let env = Engine::in_memory().organization("acme").unwrap().development().unwrap();

@@ -149,6 +149,41 @@ fn the_activity_list_goes_back() {
     assert_eq!(["ada", "bob", "cyd"].map(|one| found(&there, one)), [KEPT, LOST, LOST]);
 }
 
+/// A body has asked for the era before it reads, when another reader finds out that commits are lost.
+#[test]
+fn a_body_is_of_the_era_of_what_it_reads() {
+    let Some(mut server) = Server::start() else { return };
+    let place = server.place();
+    let store = place.open();
+    (0..KEPT).for_each(|_| increment(&store, "count"));
+    server.crash();
+    server.keep();
+    server.run();
+    (0..KEPT).for_each(|_| increment(&store, "count"));
+    let (mut runs, mut eras) = (0, [0; 2]);
+    let written = store.write_within(scope(), &mut |tx| {
+        let before = tx.era();
+        if runs == 0 {
+            server.crash();
+            server.put_back();
+            server.run();
+            assert_eq!(count(&store), KEPT);
+        }
+        runs += 1;
+        add(tx, "count")?;
+        eras = [before, tx.era()];
+        Ok(Decision::Commit)
+    });
+    written.unwrap();
+    let mut now = 0;
+    let read = store.read(&mut |view| {
+        now = view.era();
+        Ok(())
+    });
+    read.unwrap();
+    assert_eq!((runs, eras, count(&store)), (2, [now; 2], KEPT + 1));
+}
+
 fn increment(store: &PostgresStore, name: &str) {
     store.write_within(scope(), &mut |tx| add(tx, name)).unwrap();
 }

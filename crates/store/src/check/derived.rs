@@ -151,10 +151,14 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
             step.found(table, &key, Problem::Extra, Fix::Remove(table, key.clone()));
             continue;
         };
+        let is_right = |count: &Count| {
+            let is_right = if_readable(count.is_right(snapshot, list))?;
+            // A list without records has no row.
+            let may_be = count.records > 0 || count.until.is_some();
+            Ok::<_, crate::Error>(may_be && is_right == Some(true))
+        };
         let problem = match Count::read(&key, &value) {
-            Some(count) if count.records > 0 && count.is_right(snapshot, list)? => {
-                count.until.map(|_| Problem::Missing)
-            }
+            Some(count) if is_right(&count)? => count.until.map(|_| Problem::Missing),
             Some(_) | None => Some(Problem::Miscounted),
         };
         if let Some(problem) = problem {

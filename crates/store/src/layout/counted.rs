@@ -32,6 +32,16 @@ impl CountedList {
     pub(crate) const TABLES: [Table; 4] =
         [Table::SubscriberIds, Table::TopicLists, Table::ContextLists, Table::SubscriptionIds];
 
+    /// The environment of the records.
+    pub fn environment(self) -> EnvironmentId {
+        match self {
+            Self::Subscribers(environment)
+            | Self::Topics(environment)
+            | Self::Contexts(environment)
+            | Self::Subscriptions(environment, _) => environment,
+        }
+    }
+
     /// The key of the number of records.
     pub fn key(self) -> Key<Bytes> {
         let (environment, tag, topic) = match self {

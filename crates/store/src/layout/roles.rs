@@ -153,8 +153,8 @@ pub fn prefix_of_environment(table: Table, key: &[u8]) -> Option<&[u8]> {
 pub const SHARED: [Table; 3] = [Table::ApiKeys, Table::Quarantine, Table::Lanes];
 
 /// The ranges that have all rows of an environment but for its own record, those of the delivery queue
-/// and the numbers of records in lists first. In a [shared](SHARED) table they have the rows of others as
-/// well.
+/// first, and the numbers of records before the records, so that none is wrong meanwhile. In a
+/// [shared](SHARED) table they have the rows of others as well.
 pub fn ranges_of(environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
     let first = [
         Table::Lanes,
