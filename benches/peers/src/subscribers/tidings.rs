@@ -35,6 +35,8 @@ impl Tidings {
             })
             .unwrap();
         }
+        // Counts what was written past the facade.
+        engine.repair().unwrap();
         store.checkpoint().unwrap();
         Self { scope, people }
     }
