@@ -778,7 +778,7 @@ fn space_is_used_again() {
     };
     let sizes: Vec<_> = (0..9).map(|_| round()).collect();
     assert!(sizes[0] > 1_000_000, "{sizes:?}");
-    // A round may need another order of free pages than the one before, and no more of them.
+    // Rounds differ in the pages that are free, so that single files differ in size.
     let largest = |rounds: &[u64]| rounds.iter().max().copied();
     assert!(largest(&sizes[5..]) <= largest(&sizes[1..5]), "{sizes:?}");
 }
