@@ -63,12 +63,16 @@ fn set_up(world: &World) {
     }));
     world.env.integrations().pause(twilio.id).unwrap();
     world.env.workflows().pause("paused").unwrap();
+    let sent = world.notify("push", "ada");
+    world.run_due();
     // The push goes to two devices, one of which is busy, and the text is held.
     for name in ["push", "held"] {
         world.notify(name, "ada");
     }
     world.outbox.refuse_next(SendError::retryable("busy"));
     world.run_due();
+    // Both devices have it, and get it again.
+    world.env.notifications().resend(sent, "0").unwrap();
     for name in ["delayed", "delayed-twice", "digest", "digest", "mail", "call", "paused", "inbox"]
     {
         world.notify(name, "ada");

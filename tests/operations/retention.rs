@@ -6,6 +6,7 @@ use std::{fs, slice};
 use serde_json::json;
 use store::Table;
 use testkit::tables::{dump, put};
+use tidings::ids::NotificationId;
 use tidings::message::InboxCounts;
 use tidings::notification::NotificationQuery;
 use tidings::retention::Retention;
@@ -136,6 +137,47 @@ fn open_windows_pin_their_events() {
                 assert_eq!(texts, [Some(expected.to_owned())]);
                 days(&world, 40);
                 assert_eq!(count(&world), 0);
+                is_sound(&world);
+            },
+        );
+    }
+}
+
+/// What a digest has collected stays until the jobs behind it have ended, whichever event they belong to.
+/// One row per fate of the event that has opened the window.
+#[test]
+fn a_digest_pins_its_events_without_their_opener() {
+    let of = |kind: &str, amount: u32, unit: &str| json!({ "type": kind, "metadata": { "type": "regular", "amount": amount, "unit": unit } });
+    let steps = [of("digest", 1, "hours"), of("delay", 60, "days"), in_app()];
+    let fates: [fn(&World, NotificationId); 3] = [
+        |_, _| {},
+        |world, _| drop(world.env.events().cancel("0").unwrap()),
+        |world, first| world.env.notifications().delete(first).unwrap(),
+    ];
+    for (fate, events) in fates.into_iter().zip([4, 3, 3]) {
+        on_both_with(
+            |builder| builder.retention(Retention::default().activity(30)),
+            |world| {
+                world.workflow_of("news", &steps);
+                let ids: Vec<_> = (0..4)
+                    .map(|n| {
+                        let event = json!({
+                            "name": "news", "to": "ada", "transactionId": n.to_string(),
+                        });
+                        only(world.trigger(event).notifications).notification_id
+                    })
+                    .collect();
+                fate(&world, ids[0]);
+                world.pass(Duration::from_secs(3_600));
+                world.engine.delivery().run_due(usize::MAX).unwrap();
+                days(&world, 50);
+                let carrier = ids[4 - events];
+                let page = world.env.notifications().digest_events(carrier, None).unwrap();
+                assert_eq!(page.data.len(), events);
+                assert!(ids[2..].iter().all(|id| world.env.notifications().get(*id).is_ok()));
+
+                days(&world, 50);
+                assert_eq!((count(&world), world.inbox("ada").len()), (0, 1));
                 is_sound(&world);
             },
         );

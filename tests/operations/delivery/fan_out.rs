@@ -333,6 +333,49 @@ fn a_resent_message_goes_to_each_device_again() {
     });
 }
 
+/// What was sent to several devices is sent again to the one that is left. One row per time of the
+/// cancellation: while the provider has the message, and before.
+#[test]
+fn a_message_that_is_sent_again_to_one_device_is_canceled() {
+    for meanwhile in [true, false] {
+        on_both(|world| {
+            let id = pushing(&world);
+            world.run_due();
+            let integrations = world.env.integrations().list().unwrap();
+            let apns = integrations.iter().find(|one| one.provider_id == "apns").unwrap().id;
+            let left = json!({ "subscriberId": "ada", "channels": [{
+                "providerId": "apns", "_integrationId": apns,
+                "credentials": { "deviceTokens": ["watch"] },
+            }] });
+            world.env.subscribers().upsert(&parsed(left)).unwrap();
+            world.env.notifications().resend(id, "0").unwrap();
+            let event = world.notification(id).transaction_id;
+            let (env, canceled) = (world.env.clone(), event.clone());
+            let engine = world.engine_with(|builder| {
+                builder.default_provider(Told(move |_: &Delivery| {
+                    let answer = env.events().cancel(&canceled).unwrap();
+                    assert_eq!((answer.canceled, answer.running), (0, 1));
+                    Ok(ProviderReceipt::default())
+                }))
+            });
+
+            let (status, last) = if meanwhile {
+                engine.delivery().run_due(100).unwrap();
+                ("completed", "message_sent")
+            } else {
+                let answer = world.env.events().cancel(&event).unwrap();
+                assert_eq!((answer.canceled, answer.running), (1, 0));
+                ("canceled", "canceled")
+            };
+
+            assert_eq!(statuses(&world, id), [status]);
+            assert_eq!(log(&world.notification(id), 0).last().unwrap(), last);
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
 /// The endpoints behind the last one are left out.
 #[test]
 fn a_message_goes_to_so_many_endpoints_at_most() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Point;
+use tidings::ids::NotificationId;
 use tidings::integration::{IntegrationUpdate, OnUnknown};
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
@@ -368,6 +369,48 @@ fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
             world.run_due();
 
             assert_eq!(statuses(&world, id), ended);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+        });
+    }
+}
+
+/// One row per fate of the event that has opened the window: the others end as it would have.
+#[test]
+fn a_digest_that_kills_its_process_is_not_tried_for_ever() {
+    let digest = json!({ "type": "digest", "metadata":
+        { "type": "regular", "amount": 1, "unit": "minutes" } });
+    let fates: [fn(&World, NotificationId); 3] = [
+        |_, _| {},
+        |world, _| drop(world.env.events().cancel("first").unwrap()),
+        |world, first| world.env.notifications().delete(first).unwrap(),
+    ];
+    for (fate, end_of) in fates.into_iter().zip([0, 1, 1]) {
+        on_both(|mut world| {
+            let retry = RetryPolicy::new(2, Duration::from_secs(1));
+            world.restart_with(|builder| builder.retry(retry));
+            world.workflow_of("news", &[digest.clone(), in_app()]);
+            let ids = ["first", "second", "third"].map(|id| {
+                let event = json!({ "name": "news", "to": "ada", "transactionId": id });
+                only(world.trigger(event).notifications).notification_id
+            });
+            fate(&world, ids[0]);
+            world.pass(Duration::from_secs(60));
+            for _ in 0..2 {
+                // The claim is stored, and its result is not.
+                let died = world.interrupted(1, || world.engine.delivery().run_due(1));
+                assert!(died.is_err(), "{died:?}");
+                world.restart_with(|builder| builder.retry(retry));
+                world.pass(LEASE);
+            }
+
+            assert_eq!(world.engine.delivery().run_due(1).unwrap().failures.len(), 1);
+            world.run_due();
+
+            assert_eq!(statuses(&world, ids[end_of]), ["failed", "canceled"]);
+            let log = log(&world.notification(ids[end_of]), 0);
+            assert_eq!(log.last().unwrap(), "lease_expired");
+            assert_eq!(statuses(&world, ids[2]), ["merged", "merged"]);
             assert_eq!(world.engine.check().unwrap().findings, []);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
         });

@@ -238,6 +238,30 @@ fn a_cursor_that_is_too_old_is_reset() {
     });
 }
 
+/// The last 100 deletions are known, also those by a query. More of them in one transaction are not.
+#[test]
+fn deletions_by_a_query_are_told() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let inbox = world.env.inbox("ada").unwrap();
+        for (count, is_known) in [(250, false), (20, true), (40, true), (60, true), (20, true)] {
+            let all: Vec<_> = vec![parsed(json!({ "name": "hi", "to": "ada" })); count];
+            all.chunks(100).for_each(|some| drop(world.env.events().trigger_bulk(some).unwrap()));
+            let before = inbox.cursor().unwrap();
+            assert_eq!(inbox.delete_matching(&MessageQuery::default()).unwrap(), count);
+
+            let changes = inbox.changes_since(&before).unwrap();
+            assert_eq!(matches!(changes, Changes::Since(_)), is_known, "{count}");
+            let of_deletions = |(table, ..): &Entry| *table == Table::DeletedMessages;
+            let kept = dump(&world.store).into_iter().filter(of_deletions).count();
+            assert!(kept <= 100, "{kept}");
+        }
+        check_indexes(&world.store);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// An e-mail is in no inbox: nobody is woken for it, and a later message is behind it.
 #[test]
 fn a_message_outside_the_inbox_is_no_change() {

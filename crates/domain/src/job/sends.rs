@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
 use crate::ids::{EndpointIdentifier, IntegrationId, JobId, MessageId, v7};
-use crate::job::JobStatus;
+use crate::job::{Job, JobStatus};
 use crate::vocabulary::wire_enum;
 
 /// Message of a job on its way to one destination.
@@ -128,6 +128,15 @@ impl JobSend {
         let millis = u64::try_from(job >> 80).unwrap_or_default();
         let id = v7(millis, tail & ((1 << 74) - 1)).into();
         Self { id, target, status: SendStatus::Queued, message_id: None, dead_letter: None }
+    }
+}
+
+impl Job {
+    /// Returns `true` if a send has not ended. A job that is resent keeps the sends of its earlier
+    /// run until it fans out again, and these have ended.
+    #[doc(hidden)]
+    pub fn waits_for_sends(&self) -> bool {
+        self.sends.iter().any(|send| send.status == SendStatus::Queued)
     }
 }
 

@@ -75,7 +75,7 @@ impl Job {
     // The tasks of the message of a job, or of its call.
     fn attempts(&self) -> impl Iterator<Item = Awaited> {
         let sends = self.sends.iter().filter(|send| send.status == SendStatus::Queued);
-        let own = self.sends.is_empty().then_some(self.id);
+        let own = (!self.waits_for_sends()).then_some(self.id);
         own.into_iter()
             .chain(sends.map(|send| send.id))
             .map(|id| Awaited::Task(Uuid::from(id).into()))

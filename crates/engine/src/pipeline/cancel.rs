@@ -185,7 +185,7 @@ impl Course<'_, '_> {
         if look.has_others(self.tx, &self.notification, job)? {
             return Ok(Canceled::Stays);
         }
-        if !waiting.sends.is_empty() {
+        if waiting.waits_for_sends() {
             return self.cancel_sends(job);
         }
         let is_queued = matches!(waiting.status, JobStatus::Queued { .. });

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use domain::digest::WindowEvent;
-use domain::ids::StepId;
+use domain::ids::{DigestWindowId, NotificationId, StepId};
 use domain::job::JobDigest;
 use domain::notification::Notification;
 use domain::time::Timestamp;
@@ -71,6 +71,24 @@ impl Look {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the notification of the first event in a window of that step that is left. Returns `None`
+    /// if there is none among those that it looks at.
+    pub(crate) fn first(
+        &self,
+        view: &dyn View,
+        window: DigestWindowId,
+        step: StepId,
+    ) -> Result<Option<NotificationId>> {
+        let events = layout::digest_events(view.environment_id(), window).range();
+        let first = Cell::new(None);
+        self.is_any(view, &events, |event| {
+            let is_left = self.is_left(view, event, (step, usize::MAX))?;
+            first.set(Some(event.notification_id).filter(|_| is_left));
+            Ok(is_left)
+        })?;
+        Ok(first.get())
     }
 
     // Returns `true` if `is_it` of an event. The first two are nearly always enough: the one is that of

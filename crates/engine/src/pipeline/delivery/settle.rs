@@ -11,7 +11,7 @@ mod woken;
 
 use std::sync::Arc;
 
-use domain::ids::JobId;
+use domain::ids::{JobId, NotificationId};
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
@@ -27,6 +27,7 @@ use super::{DeliveryFailure, DeliveryReport, FailureReason, ahead, quarantine};
 use crate::damage::if_readable;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
+use crate::pipeline::left::Look;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
@@ -216,6 +217,7 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
     let (notification_id, read) = match done {
         // Another notification goes on if the one that opened the window is gone.
         Done::Turned(turn) => (Some(turn.notification_id), turn.read.as_ref()),
+        Done::GaveUp => (given_up(tx, &task.work)?, None),
         _ => (task.work.notification_id(), None),
     };
     let before = match notification_id {
@@ -239,6 +241,18 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
     let after = course.notification;
     tx.replace(&*before, &after)?;
     Ok(settled)
+}
+
+// The notification whose job fails if a task is given up. Behind a window it is that of the first event that
+// is left, whose jobs would go on.
+fn given_up(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
+    let first = match work {
+        Work::Close { window_id, step_id, .. } => {
+            Look::at_some(tx.now()).first(tx, *window_id, *step_id)?
+        }
+        _ => None,
+    };
+    Ok(first.or_else(|| work.notification_id()))
 }
 
 // Puts a task into quarantine. Its job fails, if the notification can be read.
@@ -265,6 +279,7 @@ impl Course<'_, '_> {
         }
         if matches!(done, Done::GaveUp) {
             self.end_delay(task);
+            self.take_over_window(task);
         }
         let Some(job) = task.work.job_in(&self.notification) else { return self.drop_task(task) };
         if done.is_attempt() {
@@ -371,6 +386,16 @@ impl Course<'_, '_> {
         let mut jobs = self.notification.jobs.iter();
         if let Some(job) = jobs.position(|job| matches!(job.status, JobStatus::Delayed { .. })) {
             self.complete(job, Detail::DelayFinished, None);
+        }
+    }
+
+    // Takes over the jobs behind a window from a notification whose event is not left.
+    fn take_over_window(&mut self, task: &Task) {
+        let Work::Close { step_id, .. } = task.work else { return };
+        let mut jobs = self.notification.jobs.iter();
+        let digest = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
+        if let Some(digest) = digest {
+            self.notification.take_over(step_id, digest, self.tx.now());
         }
     }
 

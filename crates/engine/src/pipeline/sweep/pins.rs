@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use domain::digest::WindowEvent;
 use domain::ids::{DigestWindowId, TransactionId};
 use domain::notification::Notification;
 use domain::time::Timestamp;
@@ -27,11 +28,46 @@ pub(super) fn is_over(
         if !is_old || is_collected(view, &part)? {
             return Ok(false);
         }
-        let Some(digesting) = part.digested_notification_id else { return Ok(true) };
-        let Some(digesting) = notifications::find(view, digesting)? else { return Ok(true) };
+        let Some(digesting) = digesting(view, &part)? else { return Ok(true) };
         part = Cow::Owned(digesting);
     }
     Ok(true)
+}
+
+// The notification whose jobs go on with the event of another one behind a digest: that which has opened
+// the window, or another one if that was canceled, has expired or is gone. Returns `None` if there is
+// none.
+fn digesting(view: &Reading<'_>, part: &Notification) -> Result<Option<Notification>> {
+    let Some(opener) = part.digested_notification_id else { return Ok(None) };
+    let goes_on_with = |other: &Notification| {
+        let mut closed = other.jobs.iter().filter_map(|job| job.digest.as_ref()?.closed_window());
+        closed.any(|closed| part.windows().any(|window| window == closed))
+    };
+    let opener = notifications::find(view, opener)?;
+    if opener.as_ref().is_some_and(goes_on_with) {
+        return Ok(opener);
+    }
+    for window in part.windows() {
+        let mut found = Ok(None);
+        let events = layout::digest_events(view.environment_id(), window).range();
+        // If the event is one of the digest, the first one that is goes on with it.
+        view.each::<WindowEvent>(&events, Order::Ascending, |event| {
+            if event.notification_id == part.id {
+                return ControlFlow::Break(());
+            }
+            found = notifications::find(view, event.notification_id)
+                .map(|other| other.filter(goes_on_with));
+            if matches!(found, Ok(None)) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        if let Some(found) = found? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 // Returns `true` if an open window has the event of a notification, which has opened or joined it. Its opener

@@ -237,18 +237,19 @@ impl Run {
         subscriber: &Subscriber,
         mut found: VecDeque<MessageId>,
     ) -> Result<Step<Self, usize>> {
-        let (mut seen, mut size) = (0, 0);
-        while seen < AT_A_TIME && size < CONTENT && !found.is_empty() {
-            let ids: Vec<_> = found.drain(..found.len().min(FEW)).collect();
-            seen += ids.len();
-            let mut messages = Vec::with_capacity(ids.len());
-            for id in ids {
-                let message = if_readable(messages::find(&*tx, subscriber, id))?.flatten();
-                messages.extend(message.filter(|message| self.is_about(message)));
+        let (mut messages, mut seen, mut size) = (Vec::new(), 0, 0);
+        while seen < AT_A_TIME
+            && size < CONTENT
+            && let Some(id) = found.pop_front()
+        {
+            seen += 1;
+            let message = if_readable(messages::find(&*tx, subscriber, id))?.flatten();
+            if let Some(message) = message.filter(|message| self.is_about(message)) {
+                size += message.size();
+                messages.push(message);
             }
-            size += messages.iter().map(Message::size).sum::<usize>();
-            self.change(tx, subscriber, messages)?;
         }
+        self.change(tx, subscriber, messages)?;
         if found.is_empty() && self.shelves.is_empty() {
             return Ok(Step::Done(self.changed));
         }
@@ -271,8 +272,11 @@ impl Run {
             self.through.map_or_else(|| newest(tx, &self.shelves, list), |at| Ok(Some(at)));
         let Some(through) = newest? else { return Ok(Step::Done(self.changed)) };
         self.through = Some(through);
-        let (mut seen, mut size) = (0, 0);
-        while let Some(shelf) = self.shelves.first() {
+        let (mut found, mut seen, mut size) = (Vec::new(), 0, 0);
+        while seen < AT_A_TIME
+            && size < CONTENT
+            && let Some(shelf) = self.shelves.first()
+        {
             let most = FEW.min(AT_A_TIME - seen);
             let range = layout::messages_through(&list(*shelf), through).resumed(&self.behind);
             let entries = store::dependents(&*tx, &range, most)?;
@@ -281,19 +285,19 @@ impl Run {
             if let Some(last) = entries.last() {
                 self.behind.clone_from(&last.key);
             }
-            let found: Vec<_> = entries.into_iter().filter_map(Entry::record).collect();
-            size += found.iter().map(Message::size).sum::<usize>();
-            self.change(tx, subscriber, found)?;
+            let messages: Vec<_> = entries.into_iter().filter_map(Entry::record).collect();
+            size += messages.iter().map(Message::size).sum::<usize>();
+            found.extend(messages);
             if is_end {
                 self.shelves.remove(0);
                 self.behind.clear();
-            } else if seen == AT_A_TIME || size >= CONTENT {
-                return Ok(Step::More(self));
             }
         }
-        Ok(Step::Done(self.changed))
+        self.change(tx, subscriber, found)?;
+        Ok(if self.shelves.is_empty() { Step::Done(self.changed) } else { Step::More(self) })
     }
 
+    // Changes the messages of a transaction, all at once: the feed tells all of their deletions, or none.
     fn change(
         &mut self,
         tx: &mut Tx<'_>,
