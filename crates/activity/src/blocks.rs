@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
+use foldhash::HashMap;
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
 use store::layout::{self, MergedPart, SegmentPart};
 use store::{Bytes, Key, Once, ReadRecords, Result, Snapshot};
 
@@ -60,7 +60,7 @@ struct Name {
 #[derive(Debug, Default)]
 struct Kept {
     // Callers do not choose the values of names.
-    blocks: FxHashMap<Name, Arc<[u8]>>,
+    blocks: HashMap<Name, Arc<[u8]>>,
     size: usize,
 }
 

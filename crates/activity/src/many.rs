@@ -3,7 +3,7 @@
 use std::fmt;
 
 use domain::ids::InternalSubscriberId;
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 use store::Result;
 
 use crate::block::{Block, Directory};
@@ -63,7 +63,7 @@ pub(crate) fn in_sealed(
     subscribers: &EachSubscriber<'_>,
 ) -> Result<Set> {
     let blocks = || directory.from(0).filter(|first| first.is_subscriber());
-    let mut others = FxHashSet::default();
+    let mut others = HashSet::default();
     for first in blocks() {
         read(first, &mut |block| others.extend(block.iter().map(|(value, _)| value)))?;
     }

@@ -1,6 +1,6 @@
 //! A segment that is not sealed: it is in memory, and made of the facets on disk.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::facets::{Facets, Term};
 use crate::set::{Set, View};
@@ -14,7 +14,7 @@ pub(crate) struct OpenSegment {
     /// The ranges of the times.
     pub(crate) ranges: Times,
     // Values are ids and digests, so that a caller cannot choose colliding ones.
-    sets: FxHashMap<Term, Set>,
+    sets: HashMap<Term, Set>,
 }
 
 impl OpenSegment {

@@ -384,8 +384,10 @@ impl<'t> Audience<'t> {
     // The last recipient with a profile counts among several for one subscriber.
     fn add(&mut self, recipient: &'t SubscriberRecipient) {
         let id = recipient.subscriber_id();
-        self.passed_over.insert(id);
-        let known = self.subscribers.iter_mut().find(|known| known.subscriber_id() == id);
+        let is_new = self.passed_over.insert(id);
+        let mut subscribers = self.subscribers.iter_mut();
+        let known =
+            if is_new { None } else { subscribers.find(|known| known.subscriber_id() == id) };
         match (known, recipient) {
             (None, _) => self.subscribers.push(recipient),
             (Some(known), SubscriberRecipient::Inline(_)) => *known = recipient,

@@ -1,11 +1,11 @@
 //! Changes in a transaction of the host.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use store::overlay::{Changes, Overlay};
 use store::{
     Decision, HostTransaction, KeyRange, Order, Result, Scoped, Snapshot, Table, Visit, VisitValue,
@@ -267,7 +267,7 @@ impl Snapshot for &View<'_> {
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
         let known: Vec<Option<Value>> = keys.iter().map(|key| self.known(table, key)).collect();
         let is_known = known.iter().all(Option::is_some);
-        let found = if is_known { HashMap::new() } else { self.fetch(table, keys)? };
+        let found = if is_known { HashMap::default() } else { self.fetch(table, keys)? };
         for (key, known) in keys.iter().zip(known) {
             visit(known.unwrap_or_else(|| found.get(*key).cloned()).as_deref());
         }

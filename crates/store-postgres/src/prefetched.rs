@@ -1,9 +1,9 @@
 //! Values that a transaction has read ahead.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use store::Table;
 use tokio_postgres::{Error, Row};
 

@@ -1,9 +1,9 @@
 //! Scans of entries, a page at a time.
 
-use std::collections::HashMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use store::{KeyRange, Order, Result, Visit};
 use tokio_postgres::{Error, Row};
 

@@ -1,7 +1,6 @@
 //! The numbers of the tables.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use store::Table;
 
 /// The numbers of the tables, as the schema has them.

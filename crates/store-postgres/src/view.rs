@@ -3,10 +3,11 @@
 mod reads;
 
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::{fmt, mem};
 
+use foldhash::{HashMap, HashSet};
 use futures_util::future::{try_join, try_join3};
 use store::overlay::Changes;
 use store::{Result, Table};

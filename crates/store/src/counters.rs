@@ -56,6 +56,12 @@ struct Counting {
     until: Option<Vec<u8>>,
 }
 
+impl Counting {
+    fn of(Known { counters, until }: Known) -> Self {
+        Self { tally: Tally::new(counters), until }
+    }
+}
+
 /// Change of what counters count: a message before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recount {
@@ -265,16 +271,17 @@ pub fn count(
     for Recount { key, before, after } in
         changes.iter().filter_map(|change| change.recount.as_ref())
     {
-        if !rows.contains_key(key.as_bytes()) {
-            let known = match read.0.remove(key.as_bytes()) {
-                Some(known) => Some(known),
-                None => Known::readable(&*transaction, key.as_bytes())?,
-            };
-            let counting = known
-                .map(|Known { counters, until }| Counting { tally: Tally::new(counters), until });
-            rows.insert(key.as_bytes(), counting);
-        }
-        if let Some(Some(Counting { tally, until })) = rows.get_mut(key.as_bytes()) {
+        let row = match rows.entry(key.as_bytes()) {
+            Entry::Occupied(row) => row.into_mut(),
+            Entry::Vacant(free) => {
+                let known = match read.0.remove(key.as_bytes()) {
+                    Some(known) => Some(known),
+                    None => Known::readable(&*transaction, key.as_bytes())?,
+                };
+                free.insert(known.map(Counting::of))
+            }
+        };
+        if let Some(Counting { tally, until }) = row {
             let counts =
                 |message: &CountedMessage| is_counted(key.as_bytes(), until.as_deref(), message);
             tally.change_among(&counts, (before.as_ref(), after.as_ref()));

@@ -1,20 +1,19 @@
 //! Preparations in their transaction: whether what they were made from is still as it was read. If another
 //! call has changed it since, the event is prepared again, from what the transaction sees.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use domain::context::ContextKey;
 use domain::ids::SubscriberId;
-use domain::subscriber::Subscriber;
 use domain::trigger::{Trigger, TriggerStatus};
-use store::{Kept, ReadKept, layout};
+use foldhash::HashSet;
+use store::{Kept, Key, ReadKept, Record, layout};
 
 use super::planned::{Others, PlannedTrigger, Prepared};
 use super::prepare::{Preparation, Prepare};
 use super::trigger::find_receipt;
 use crate::Result;
-use crate::resources::{contexts, subscribers};
+use crate::resources::subscribers;
 use crate::tx::{Reading, Tx, View};
 
 /// Records that the events of a transaction name so far. What is read of them in the transaction is not what
@@ -81,13 +80,14 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &Named) -> Result<bo
     let actor = planned.actor.iter().map(|(actor, read)| (actor, read));
     for (recipient, read) in direct.chain(actor) {
         let id = recipient.subscriber_id();
-        if !named.has(id) && !is_as_read(tx, id, read.as_deref())? {
+        let key = layout::subscriber(tx.environment_id(), id);
+        if !named.has(id) && !is_as_read(tx, &key, read.as_deref())? {
             return Ok(false);
         }
     }
     for (context, read) in planned.named.iter().zip(&planned.contexts) {
-        let key = &context.key;
-        if !named.contexts.contains(key) && contexts::find(tx, key)? != *read {
+        let key = layout::context(tx.environment_id(), &context.key);
+        if !named.contexts.contains(&context.key) && !is_as_read(tx, &key, read.as_deref())? {
             return Ok(false);
         }
     }
@@ -104,8 +104,8 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &Named) -> Result<bo
     Ok(true)
 }
 
-fn is_as_read(tx: &Tx<'_>, id: &SubscriberId, read: Option<&Kept<Subscriber>>) -> Result<bool> {
-    let found = tx.find_again(&layout::subscriber(tx.environment_id(), id), read)?;
+fn is_as_read<R: Record>(tx: &Tx<'_>, key: &Key<R>, read: Option<&Kept<R>>) -> Result<bool> {
+    let found = tx.find_again(key, read)?;
     Ok(match (found, read) {
         (Some(found), Some(read)) => Arc::ptr_eq(&found, read.record()),
         (None, None) => true,

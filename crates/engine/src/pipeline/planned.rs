@@ -36,7 +36,7 @@ pub(crate) struct PlannedTrigger {
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) named: Vec<NamedContext>,
     /// The named contexts as they were read.
-    pub(crate) contexts: Vec<Option<Context>>,
+    pub(crate) contexts: Vec<Option<Arc<Kept<Context>>>>,
     pub(crate) context_keys: ContextSet,
     /// Subscribers that the trigger names.
     pub(crate) direct: Vec<PlannedRecipient>,

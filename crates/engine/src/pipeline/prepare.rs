@@ -1,7 +1,6 @@
 //! Preparation of triggers: their recipients and plans, decided on a snapshot before the
 //! transaction.
 
-use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use domain::trigger::{
     Audience, Crowd, SubscriberRecipient, TopicCounts, Trigger, TriggerReceipt, TriggerStatus,
 };
 use domain::workflow::Workflow;
+use foldhash::{HashMap, HashSet};
 use store::{Kept, ReadKept, Snapshot, layout};
 
 use crate::entropy::Made;
@@ -72,7 +72,7 @@ struct Reached {
 // A context as it was read, if there was one, and as the trigger leaves it.
 #[derive(Clone)]
 struct KnownContext {
-    read: Option<Context>,
+    read: Option<Arc<Kept<Context>>>,
     after: Context,
 }
 
@@ -80,11 +80,13 @@ struct KnownContext {
 struct Found {
     named: Vec<NamedContext>,
     context_keys: ContextSet,
-    contexts_read: Vec<Option<Context>>,
+    contexts_read: Vec<Option<Arc<Kept<Context>>>>,
     contexts: Vec<Context>,
     actor: Option<Reached>,
     recipients: Vec<Reached>,
 }
+
+type Contexts = (Vec<Option<Arc<Kept<Context>>>>, Vec<Context>);
 
 type Before = (Option<Arc<Kept<Subscriber>>>, Option<Arc<Subscriber>>);
 
@@ -103,7 +105,7 @@ impl Scope {
 impl<'r> Preparation<'r> {
     pub(crate) fn new(view: &'r Reading<'r>, made: &'r Made<'r>, now: Timestamp) -> Self {
         let (before, own) = (Changed::default(), Changed::default());
-        Self { view, made, now, before, own, taken: HashSet::new(), content: 0 }
+        Self { view, made, now, before, own, taken: HashSet::default(), content: 0 }
     }
 
     /// Prepares a trigger. `id` is its transaction id if it comes without one.
@@ -354,7 +356,7 @@ impl<'r> Preparation<'r> {
     }
 
     // Returns the contexts that the trigger names, as they were read, and as it leaves them.
-    fn contexts(&mut self, named: &[NamedContext]) -> Result<(Vec<Option<Context>>, Vec<Context>)> {
+    fn contexts(&mut self, named: &[NamedContext]) -> Result<Contexts> {
         let contexts = named.iter().map(|context| self.context(context));
         let contexts = contexts.collect::<Result<Vec<_>>>()?;
         Ok(contexts.into_iter().map(|KnownContext { read, after }| (read, after)).unzip())
@@ -366,8 +368,10 @@ impl<'r> Preparation<'r> {
         let (read, before) = if let Some(known) = changed {
             (known.read.clone(), Some(known.after.clone()))
         } else {
-            let read = contexts::find(self.view, &named.key)?;
-            (read.clone(), read)
+            let key = layout::context(self.view.environment_id(), &named.key);
+            let read = self.view.find_kept(key)?.map(Arc::new);
+            let before = read.as_ref().map(|read| Context::clone(read));
+            (read, before)
         };
         let data = named.data.clone();
         let after = match (before, data) {

@@ -23,8 +23,7 @@ use crate::pipeline::fan_out::Source;
 use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::pipeline::prepare::{BROADCAST, Prepare, TRIGGER};
 use crate::pipeline::{bulk, chunk};
-use crate::resources::contexts::{self, NamedData};
-use crate::resources::subscribers;
+use crate::resources::{contexts, subscribers};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -295,7 +294,10 @@ fn notify_all(
     planned: &PlannedTrigger,
     named: &Named,
 ) -> Result<TriggerReceipt> {
-    let contexts = contexts::ensure(tx, &planned.named, NamedData::Replaces)?;
+    let named_contexts = planned.named.iter().zip(&planned.contexts);
+    let contexts = named_contexts
+        .map(|(context, read)| contexts::ensure_known(tx, context, read.as_deref()))
+        .collect::<Result<Vec<_>>>()?;
     let actor = planned.actor.as_ref();
     let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
     let actor = actor.transpose()?;

@@ -9,8 +9,7 @@ use domain::ids::ConnectionIdentifier;
 use domain::page::{ListKind, Page};
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::contexts::{self, NamedData};
-use crate::resources::{channels, integrations, subscribers};
+use crate::resources::{channels, contexts, integrations, subscribers};
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
@@ -65,7 +64,7 @@ impl ChannelConnections<'_> {
             let connection =
                 ChannelConnection::new(ids, home, create.clone(), &integration, keys, now);
             check_is_free(tx, &connection)?;
-            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            contexts::ensure(tx, &named)?;
             tx.insert(&connection)?;
             channels::shown(tx, connection)
         })

@@ -8,7 +8,7 @@ use domain::convert::IntoChecked;
 use domain::json::Object;
 use domain::page::{ListKind, Page};
 use store::layout::CountedList;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
 
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -134,15 +134,6 @@ impl Contexts<'_> {
     }
 }
 
-/// Treatment of data that a call hands in for an existing context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NamedData {
-    /// Its data is replaced.
-    Replaces,
-    /// It stays as it is.
-    IsIgnored,
-}
-
 /// The contexts that `payload` names, if it names any.
 pub(crate) fn named(payload: Option<&ContextPayload>) -> Result<Vec<NamedContext>> {
     Ok(payload.map(ContextPayload::check).transpose()?.unwrap_or_default())
@@ -159,22 +150,30 @@ pub(crate) fn known(view: &dyn View, set: &ContextSet) -> Result<Vec<Context>> {
     Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The contexts that a call names. Those that are not there are created.
-pub(crate) fn ensure(
-    tx: &mut Tx<'_>,
-    named: &[NamedContext],
-    data: NamedData,
-) -> Result<Vec<Context>> {
-    named.iter().map(|context| ensure_one(tx, context, data)).collect()
+/// Creates the contexts that a call names and that are not there. The others stay as they are.
+pub(crate) fn ensure(tx: &mut Tx<'_>, named: &[NamedContext]) -> Result<()> {
+    for context in named {
+        if !tx.contains(&layout::context(tx.environment_id(), &context.key))? {
+            insert(tx, &context.key, context.data.clone().unwrap_or_default())?;
+        }
+    }
+    Ok(())
 }
 
-fn ensure_one(tx: &mut Tx<'_>, named: &NamedContext, named_data: NamedData) -> Result<Context> {
-    let Some(before) = find(tx, &named.key)? else {
+/// Stores a context that a trigger names, with its data if the trigger has some. `read` is the context as
+/// it was read before the transaction.
+pub(crate) fn ensure_known(
+    tx: &mut Tx<'_>,
+    named: &NamedContext,
+    read: Option<&Kept<Context>>,
+) -> Result<Context> {
+    let key = layout::context(tx.environment_id(), &named.key);
+    let Some(before) = tx.find_again(&key, read)? else {
         return insert(tx, &named.key, named.data.clone().unwrap_or_default());
     };
-    match (named_data, &named.data) {
-        (NamedData::Replaces, Some(data)) => replace(tx, &before, data.clone()),
-        (NamedData::Replaces, None) | (NamedData::IsIgnored, _) => Ok(before),
+    match &named.data {
+        Some(data) => replace(tx, &before, data.clone()),
+        None => Ok(Context::clone(&before)),
     }
 }
 

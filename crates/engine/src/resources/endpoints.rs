@@ -11,8 +11,7 @@ use domain::integration::Integration;
 use domain::page::{ListKind, Page};
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::contexts::{self, NamedData};
-use crate::resources::{channels, integrations, subscribers};
+use crate::resources::{channels, contexts, integrations, subscribers};
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
@@ -63,7 +62,7 @@ impl ChannelEndpoints<'_> {
                 return Err(Error::conflict(Entity::ChannelEndpoint, identifier));
             }
             check_connection(tx, create, &integration)?;
-            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            contexts::ensure(tx, &named)?;
             let (ids, keys) = ((tx.id(), identifier), contexts::keys(&named));
             let (home, now) = (tx.home(), tx.now());
             let endpoint = ChannelEndpoint::new(ids, home, create.clone(), &integration, keys, now);

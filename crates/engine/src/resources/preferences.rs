@@ -16,8 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{ReadRecords, WriteRecords, layout};
 
-use crate::resources::contexts::{self, NamedData};
-use crate::resources::{subscribers, workflows};
+use crate::resources::{contexts, subscribers, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
 
@@ -88,7 +87,7 @@ impl SubscriberPreferences<'_> {
             let named = contexts::named(update.context.as_ref())?;
             let subscriber = subscribers::get(tx, &self.subscriber)?.id;
             let changes = named_workflows(tx, update)?;
-            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            contexts::ensure(tx, &named)?;
             let place = Place { subscriber, contexts: contexts::keys(&named) };
             let global = place.find(tx, None)?.map(|global| global.preference);
             let mut updated = Vec::with_capacity(changes.len());
@@ -118,7 +117,7 @@ impl SubscriberPreferences<'_> {
             update.check()?;
             let named = contexts::named(update.context.as_ref())?;
             let subscriber = subscribers::get(tx, &self.subscriber)?.id;
-            contexts::ensure(tx, &named, NamedData::IsIgnored)?;
+            contexts::ensure(tx, &named)?;
             let place = Place { subscriber, contexts: contexts::keys(&named) };
             let scope = PreferenceScope::Global { schedule: None };
             let now = tx.now();

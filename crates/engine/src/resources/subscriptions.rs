@@ -16,8 +16,7 @@ use store::layout::CountedList;
 use store::{List, Order, ReadRecords, WriteRecords, layout};
 
 use crate::damage::if_readable;
-use crate::resources::contexts::{self, NamedData};
-use crate::resources::{subscribers, topics, workflows};
+use crate::resources::{contexts, subscribers, topics, workflows};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Topics};
 
@@ -362,7 +361,7 @@ impl Enrolment {
 
     // The topic. It and the contexts are created with the first subscription that works.
     fn open(&mut self, tx: &mut Tx<'_>) -> Result<Topic> {
-        contexts::ensure(tx, &self.named, NamedData::IsIgnored)?;
+        contexts::ensure(tx, &self.named)?;
         self.named.clear();
         if let Some(topic) = &self.found {
             return Ok(topic.clone());

@@ -1,8 +1,9 @@
 //! What the cache knows, and how it follows commits.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use store::Table;
 use store::overlay::Changes;
 
@@ -95,13 +96,13 @@ impl State {
     pub(super) fn at(counts: Counts) -> Self {
         Self {
             counts,
-            entries: HashMap::new(),
-            gaps: HashMap::new(),
-            own: HashMap::new(),
-            under_way: HashMap::new(),
-            recent: HashMap::new(),
-            wanted: HashMap::new(),
-            stale: HashMap::new(),
+            entries: HashMap::default(),
+            gaps: HashMap::default(),
+            own: HashMap::default(),
+            under_way: HashMap::default(),
+            recent: HashMap::default(),
+            wanted: HashMap::default(),
+            stale: HashMap::default(),
             size: 0,
         }
     }

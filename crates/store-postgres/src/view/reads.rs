@@ -1,9 +1,9 @@
 //! Reads of a view: from memory, or else from the server.
 
-use std::collections::HashMap;
 use std::iter;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
 use tokio_postgres::{Error, Row};
 
@@ -172,7 +172,7 @@ impl Snapshot for &View {
         let unknown = keys.iter().zip(&known).filter(|(_, known)| known.is_none());
         let unknown: Vec<&[u8]> = unknown.map(|(key, _)| *key).collect();
         let found =
-            if unknown.is_empty() { HashMap::new() } else { self.fetch_many(table, unknown)? };
+            if unknown.is_empty() { HashMap::default() } else { self.fetch_many(table, unknown)? };
         for (key, known) in keys.iter().zip(known) {
             let value = known.unwrap_or_else(|| {
                 let value = found.get(*key).cloned();

@@ -14,8 +14,8 @@ struct Words {
     list: Vec<&'static str>,
     /// Length of the longest word, in bytes.
     longest: usize,
-    /// A word and its number in the place of its hash, or in the next one that was free.
-    table: Vec<Option<(&'static str, u16)>>,
+    /// The number of a word in the place of its hash, or in the next one that was free.
+    numbers: [Option<u16>; PLACES],
 }
 
 /// The number of `text`, if it is a word.
@@ -32,17 +32,17 @@ impl Words {
     fn of(lines: &'static str) -> Self {
         let list: Vec<_> = lines.lines().collect();
         let longest = list.iter().map(|word| word.len()).max().unwrap_or_default();
-        let mut table = vec![None; PLACES];
+        let mut numbers = [None; PLACES];
         for (number, word) in (0..).zip(&list) {
             let mut place = hash(word.as_bytes());
-            while let Some(Some(_)) = table.get(place % PLACES) {
+            while let Some(Some(_)) = numbers.get(place % PLACES) {
                 place += 1;
             }
-            if let Some(free) = table.get_mut(place % PLACES) {
-                *free = Some((*word, number));
+            if let Some(free) = numbers.get_mut(place % PLACES) {
+                *free = Some(number);
             }
         }
-        Self { list, longest, table }
+        Self { list, longest, numbers }
     }
 
     fn number(&self, text: &str) -> Option<u16> {
@@ -51,8 +51,8 @@ impl Words {
         }
         let mut place = hash(text.as_bytes());
         // Most places are free, so that the next free one is near.
-        while let Some((word, number)) = *self.table.get(place % PLACES)? {
-            if word == text {
+        while let Some(number) = *self.numbers.get(place % PLACES)? {
+            if self.list.get(usize::from(number)) == Some(&text) {
                 return Some(number);
             }
             place += 1;
