@@ -362,15 +362,60 @@ fn a_deletion_keeps_what_it_cannot_read() {
 /// An erasure keeps nothing, also not of what it cannot read.
 #[test]
 fn an_erasure_keeps_no_damaged_record() {
-    let world = copy();
-    let (key, _) = entries_of(Table::Preferences).next().unwrap();
-    put(&world.store, Table::Preferences, key, Some(b"damaged"));
-    let quarantined = |world: &World| world.engine.delivery().quarantined(100).unwrap().len();
-    let before = quarantined(&world);
+    let whole = copy();
+    whole.env.subscribers().erase("ada").unwrap();
+    let kept = dump(&whole.store);
+    for table in [Table::Preferences, Table::Messages, Table::DigestEvents] {
+        let is_kept = |key: &[u8]| kept.iter().any(|(other, at, _)| *other == table && at == key);
+        let own: Vec<_> = entries_of(table).filter(|(key, _)| !is_kept(key)).collect();
+        assert!(!own.is_empty(), "{table:?}");
+        for (key, _) in own {
+            let world = copy();
+            put(&world.store, table, key, Some(b"damaged"));
+            let quarantined = |world: &World| world.engine.delivery().quarantined(100).unwrap();
+            let before = quarantined(&world).len();
+            world.env.subscribers().erase("ada").unwrap();
+            assert!(quarantined(&world).len() <= before);
+            let left = dump(&world.store);
+            assert!(!left.iter().any(|(other, at, _)| *other == table && at == key), "{table:?}");
+        }
+    }
+}
+
+#[test]
+fn an_erasure_removes_a_task_that_cannot_be_read() {
+    let world = World::in_memory();
+    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    world.workflow_of("late", &[json!({ "type": "delay", "metadata": hour }), in_app()]);
+    world.workflow_of("soon", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
+    world.notify("late", "ada");
+    world.notify("soon", "ada");
+    let tasks =
+        |world: &World| dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::Tasks);
+    assert_eq!(tasks(&world).count(), 2);
+    for (table, key, _) in tasks(&world) {
+        put(&world.store, table, &key, Some(b"damaged"));
+    }
+
     world.env.subscribers().erase("ada").unwrap();
-    assert!(quarantined(&world) <= before);
-    let left = dump(&world.store);
-    assert!(!left.iter().any(|(table, at, _)| *table == Table::Preferences && at == key));
+
+    // The turn of a delay has an id that its notification does not know.
+    assert_eq!(tasks(&world).count(), 1);
+    world.pass(Duration::from_secs(3_600));
+    // A claim takes it out of the queue, and the entry of the other one.
+    assert_eq!(world.engine.delivery().run_due(100).unwrap().quarantined, 2);
+    assert_eq!(tasks(&world).count(), 0);
+}
+
+/// The receipt of an event of the person cannot be read.
+#[test]
+fn an_erasure_passes_over_own_receipts_that_cannot_be_read() {
+    for (key, _) in entries_of(Table::Triggers) {
+        let world = copy();
+        put(&world.store, Table::Triggers, key, Some(b"damaged"));
+        world.env.subscribers().erase("ada").unwrap();
+        assert!(world.env.subscribers().find("ada").unwrap().is_none());
+    }
 }
 
 /// A feed counts what it leaves out, and its cursor goes on behind it.

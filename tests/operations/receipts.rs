@@ -293,6 +293,15 @@ fn reports_that_were_interrupted_are_recorded_by_the_next_call() {
         let expected = ["repeated", "recorded", "recorded"];
         assert_eq!(outcomes.iter().map(outcome).collect::<Vec<_>>(), expected);
         assert_eq!(world.unchanged(|| ingest(&once).unwrap()), outcomes);
+        // The answer is that of the first call, whatever has become of the key since.
+        let off = parsed(json!({ "configurations": { "inboundWebhookSigningKey": "other" } }));
+        world.env.integrations().update(ses.id, &off).unwrap();
+        assert_eq!(world.unchanged(|| ingest(&once).unwrap()), outcomes);
+        let refused = world.env.idempotent("other").unwrap();
+        ingest(&refused).unwrap_err();
+        let on = parsed(json!({ "configurations": ses.configurations }));
+        world.env.integrations().update(ses.id, &on).unwrap();
+        ingest(&refused).unwrap_err();
         let again = ingest(&world.env).unwrap();
         assert_eq!(again.iter().map(outcome).collect::<Vec<_>>(), ["repeated"; 3]);
     });

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidings::circuit::{Circuit, CircuitPolicy};
 use tidings::{Builder, Delivery, SendError};
 
+use super::refusing::push;
 use super::retryable;
 use crate::world::{Counts, World, email, names, on_both_with, parsed, sms, with};
 
@@ -133,20 +134,35 @@ fn refusals_of_messages_open_no_circuit() {
     });
 }
 
-/// A webhook of one subscriber that is down says nothing of those of the others, which have the same
-/// integration.
+/// A server of one subscriber that is down says nothing of those of the others, which have the same
+/// integration: a webhook, and the push service of a browser.
 #[test]
-fn webhooks_of_recipients_that_are_down_open_no_circuit() {
+fn servers_of_recipients_that_are_down_open_no_circuit() {
+    let browser = json!({ "endpoint": "https://push.example/ada", "keys": {} }).to_string();
+    let chat = with(sms(), json!({ "type": "chat" }));
+    for (channel, provider, credentials, step) in [
+        ("chat", "slack", json!({ "webhookUrl": "https://chat.example/ada" }), chat),
+        ("push", "push-webhook", json!({ "deviceTokens": [browser] }), push()),
+    ] {
+        servers_that_are_down_open_no_circuit((channel, provider), &credentials, &step);
+    }
+}
+
+fn servers_that_are_down_open_no_circuit(
+    (channel, provider): (&str, &str),
+    credentials: &Value,
+    step: &Value,
+) {
     on_both_with(policy, |world| {
-        let chat = world.integration(json!({
-            "providerId": "slack", "channel": "chat", "identifier": "ses", "active": true,
+        let integration = world.integration(json!({
+            "providerId": provider, "channel": channel, "identifier": "ses", "active": true,
         }));
         world.subscriber(json!({ "subscriberId": "ada", "channels": [{
-            "providerId": "slack",
-            "_integrationId": chat.id,
-            "credentials": { "webhookUrl": "https://chat.example/ada" },
+            "providerId": provider,
+            "_integrationId": integration.id,
+            "credentials": credentials,
         }] }));
-        world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+        world.workflow_of("chat", std::slice::from_ref(step));
         fail(&world, 3);
         for _ in 0..3 {
             world.outbox.refuse_next(SendError::unknown("no answer"));

@@ -41,11 +41,13 @@ impl<'a> RunStep<'a> {
         channel: Channel,
         named: Option<&str>,
     ) -> Result<Targets<'a>, Refusal> {
-        let mut all = self.all_targets(channel, named);
+        let found = self.found_targets(channel, named);
         if let Some(wanted) = &self.run.target {
-            let found = all.into_iter().find(|found| found.place == *wanted);
+            let found = found.flatten().find(|found| found.place == *wanted);
             return self.answered(found.ok_or(skip(Detail::RecipientRemoved))?);
         }
+        let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
+        let mut all: Vec<_> = found.take(StepDefinition::MAX_DESTINATIONS).collect();
         self.note(|| {
             let chosen: Vec<_> = all.iter().map(|found| found.integration.id).collect();
             self.candidates(channel, named, (&chosen, &[]))
@@ -68,14 +70,17 @@ impl<'a> RunStep<'a> {
         Ok(Targets::One(Chosen { integration, address, others: Vec::new(), target }))
     }
 
-    fn all_targets(&self, channel: Channel, named: Option<&str>) -> Vec<Target<'a>> {
+    // The destinations at each integration that has some.
+    fn found_targets(
+        &self,
+        channel: Channel,
+        named: Option<&str>,
+    ) -> impl Iterator<Item = Vec<Target<'a>>> {
         let all = self.facts.integrations.iter().map(|one| &**one);
         let facts = self.filter_facts();
         let sending =
-            all.filter(|one| integration::objection(one, channel, named, &facts).is_none());
-        let found = sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty());
-        let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
-        found.take(StepDefinition::MAX_DESTINATIONS).collect()
+            all.filter(move |one| integration::objection(one, channel, named, &facts).is_none());
+        sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty())
     }
 
     fn targets_at(&self, integration: &'a Integration) -> Vec<Target<'a>> {

@@ -6,6 +6,7 @@ use crate::contact::Email;
 use crate::content::MessageContent;
 use crate::filter;
 use crate::integration::Standing;
+use crate::job::Destination;
 use crate::layout::Framed;
 use crate::sample;
 use crate::step::StepDefinition;
@@ -213,10 +214,16 @@ fn a_message_goes_to_so_many_destinations_at_most() {
                 (0..devices).map(|device| format!("{number}-{device}")).collect();
             world.profile().channels.push(settings);
         }
-        let run = Run::of(&world.notification);
-        let attempt = attempt(&run, run.jobs[0], world.facts(), Content::New).unwrap();
-        let Attempt::FanOut(targets) = attempt else { panic!("sent to one") };
+        let mut run = Run::of(&world.notification);
+        let of = |run: &Run<'_>| attempt(run, run.jobs[0], world.facts(), Content::New);
+        let Attempt::FanOut(targets) = of(&run).unwrap() else { panic!("sent to one") };
         assert_eq!(targets.len(), expected);
+        // A task may have the last one, and others may have come before it since.
+        let token = format!("{}-{}", integrations - 1, devices - 1);
+        let id = sample::id(1_000 + integrations as u128 - 1);
+        run.target = Some(SendTarget::new(id, Destination::Device { token: token.clone() }));
+        let Attempt::Send(dispatch) = of(&run).unwrap() else { panic!("sent to several") };
+        assert_eq!(dispatch.address, Address::Device(token));
     }
 }
 

@@ -217,9 +217,12 @@ impl DigestMetadata {
     pub fn forgets(&self, last_event: Timestamp, now: Timestamp) -> bool {
         match self.quiet_time() {
             Ok(Some(quiet)) => {
-                // Days of other time zones end less than a day later.
-                let day = Duration::from_secs(24 * 60 * 60);
-                quiet.after(last_event, TimeZone::UTC).is_ok_and(|end| end.after(day) <= now)
+                // In another time zone it is another day, less than a day away. Months may end in another
+                // month then, which is up to three days shorter.
+                let days = if quiet.unit == TimeUnit::Months { 4 } else { 1 };
+                let difference = Duration::from_secs(days * 24 * 60 * 60);
+                let end = quiet.after(last_event, TimeZone::UTC);
+                end.is_ok_and(|end| end.after(difference) <= now)
             }
             Ok(None) | Err(_) => true,
         }

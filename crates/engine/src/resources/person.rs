@@ -14,7 +14,7 @@ use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
 use domain::trigger::{AcceptedTrigger, TriggerRecipients};
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, layout};
+use store::{Order, ReadRecords, if_readable, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
@@ -135,11 +135,13 @@ pub(super) fn erase(
     })
 }
 
-// The trigger of a notification, or the run of it to which the notification belongs.
+// The trigger of a notification, or the run of it to which the notification belongs. Returns `None` if it
+// cannot be read.
 fn run_of(view: &dyn View, notification: &Notification) -> Result<Option<AcceptedTrigger>> {
     let (id, ordinal) = (&notification.transaction_id, notification.id.ordinal());
     let range = layout::runs_until(view.environment_id(), id, ordinal);
-    Ok(view.first::<AcceptedTrigger>(&range, Order::Descending, 1)?.pop())
+    let runs = if_readable(view.first::<AcceptedTrigger>(&range, Order::Descending, 1))?;
+    Ok(runs.and_then(|mut runs| runs.pop()))
 }
 
 // The suppressions of the addresses of a subscriber.

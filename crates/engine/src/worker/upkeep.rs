@@ -83,10 +83,20 @@ impl Engine {
             self.parts.bell.ring();
         }
         // A trigger helps a worker that cannot keep up.
-        if !has_worker || self.activity().is_behind(environment) {
-            while self.tend(environment).is_ok_and(|more| more)
-                && self.activity().is_behind(environment)
-            {}
+        if has_worker && !self.activity().is_behind(environment) {
+            return;
+        }
+        let tended = loop {
+            let tended = self.tend(environment);
+            if !matches!(tended, Ok(true)) || !self.activity().is_behind(environment) {
+                break tended;
+            }
+        };
+        // A worker that has met this thread takes the environment for done.
+        match tended {
+            Ok(true) if has_worker => self.parts.upkeep.add(environment),
+            Err(_) if has_worker => self.parts.upkeep.put_off(environment),
+            Ok(_) | Err(_) => {}
         }
     }
 

@@ -40,8 +40,18 @@ pub(crate) fn compare(
         groups.entry(group).or_default().insert(number, Row::from(row));
         ControlFlow::Continue(())
     })?;
-    for (group, rows) in groups {
-        compare_group(snapshot, index, (group, &rows), visit)?;
+    let head = match Head::find(snapshot, index) {
+        Ok(head) => head,
+        Err(error) => {
+            visit(index.part(IndexPart::Head).as_bytes(), unreadable(error));
+            return Ok(missing);
+        }
+    };
+    for (group, rows) in &groups {
+        compare_group(snapshot, index, (head.as_ref(), *group, rows), visit)?;
+    }
+    if let Some(head) = head.filter(|head| head.rows > 0 && !groups.contains_key(&head.group)) {
+        visit(row_key(index, (head.group, 0)).as_bytes(), Problem::Missing);
     }
     Ok(missing)
 }
@@ -54,24 +64,18 @@ fn unreadable(error: crate::Error) -> Problem {
 fn compare_group(
     snapshot: &dyn Snapshot,
     index: TextIndex,
-    (group, rows): (u32, &BTreeMap<u32, Row>),
+    (head, group, rows): (Option<&Head>, u32, &BTreeMap<u32, Row>),
     visit: &mut dyn FnMut(&[u8], Problem),
 ) -> Result<()> {
-    match Head::find(snapshot, index) {
-        Ok(Some(head)) if group < head.group => {
-            compare_trigrams(snapshot, index, group, rows, visit)?;
-        }
-        Ok(Some(head)) if group == head.group && rows.len() == usize::from(head.rows) => {}
-        Ok(_) => {
+    match head {
+        Some(head) if group < head.group => compare_trigrams(snapshot, index, group, rows, visit),
+        Some(head) if group == head.group && rows.len() == usize::from(head.rows) => Ok(()),
+        Some(_) | None => {
             let key = row_key(index, (group, 0));
             visit(key.as_bytes(), Problem::Extra);
-        }
-        Err(error) => {
-            let key = index.part(IndexPart::Head);
-            visit(key.as_bytes(), unreadable(error));
+            Ok(())
         }
     }
-    Ok(())
 }
 
 // Calls `visit` with the pages of a group that miss a trigram of its rows.

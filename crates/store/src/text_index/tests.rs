@@ -207,6 +207,21 @@ fn a_missing_row_is_corrupt() {
     }
 }
 
+/// The head of an index tells that a row is missing, also if no other one is there.
+#[test]
+fn a_missing_row_is_found_where_all_are_gone() {
+    for field in SearchedField::ALL {
+        let mut world = World::of(field, &users(0..1));
+        world.apply(&[(0, None)]);
+        assert_eq!((world.rows(), world.findings()), (1, Vec::new()));
+        write(&world.store, |txn| txn.delete_key(&row_key(index(field), (0, 0)))).unwrap();
+        assert!(matches!(world.found("user-1"), Err(Error::Corrupt { .. })));
+        assert_eq!(world.findings().len(), 1);
+        world.rebuild();
+        assert_eq!((world.found("user-1").unwrap(), world.findings()), (Vec::new(), Vec::new()));
+    }
+}
+
 /// A person with a common name is removed without a look at the others of that name.
 #[test]
 fn a_removal_looks_at_few_rows_of_a_common_name() {

@@ -325,3 +325,29 @@ fn settings_that_were_never_checked_have_no_end() {
     let arrival = quiet.arrival(DigestState::default(), Timestamp::MIN, TimeZone::UTC);
     assert_eq!(arrival, Err(NoEnd::missing("metadata.backoffAmount")));
 }
+
+/// A bucket is kept for as long as an event depends on the one before, in whatever time zone.
+#[test]
+fn nothing_is_forgotten_that_an_event_depends_on() {
+    let names = ["UTC", "Asia/Tokyo", "Europe/Berlin", "America/Los_Angeles", "Pacific/Kiritimati"];
+    let instant = Duration::from_millis(1);
+    for (amount, unit) in [(1, "months"), (7, "months"), (3, "weeks"), (1, "days"), (5, "hours")] {
+        let digest = digest(json!({
+            "type": "backoff", "amount": 1, "unit": "minutes",
+            "backoffAmount": amount, "backoffUnit": unit,
+        }));
+        let quiet = digest.quiet_time().unwrap().unwrap();
+        for name in names {
+            // Two years from a January on, one of which is a leap year.
+            for hours in (0..2 * 366 * 24).step_by(5) {
+                let last = at("2027-01-01T00:00:00Z").after(Duration::from_secs(hours * 3_600));
+                let end = quiet.after(last, zone(name)).unwrap();
+                assert!(
+                    !digest.forgets(last, end.before(instant)),
+                    "{amount} {unit}, {name}, {last}"
+                );
+                assert!(digest.forgets(last, end.after(Duration::from_secs(9 * 86_400))));
+            }
+        }
+    }
+}

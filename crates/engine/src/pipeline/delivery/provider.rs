@@ -19,6 +19,7 @@ use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
 use domain::task::{Failure, Outcome, Tries};
 use domain::vocabulary::Channel;
+use serde_json::Value;
 use thiserror::Error;
 
 use super::inbound::Inbound;
@@ -339,15 +340,15 @@ impl SendResult {
     }
 
     /// Returns what the answer tells of the integration. Returns `None` if there was no call, or if the
-    /// URL of the recipient, to which no other message goes, has no answer.
-    pub(super) const fn verdict(&self, address: &Address) -> Option<Verdict> {
+    /// server that the recipient has named has no answer: messages to others do not go there.
+    pub(super) fn verdict(&self, address: &Address) -> Option<Verdict> {
         match self {
             SendResult::Sent(_)
             | SendResult::Refused(SendError::Permanent { .. } | SendError::RecipientGone { .. }) => {
                 Some(Verdict::Works)
             }
             SendResult::Refused(SendError::Retryable { .. } | SendError::Unknown { .. })
-                if matches!(address, Address::Webhook { .. }) =>
+                if names_server(address) =>
             {
                 None
             }
@@ -397,6 +398,18 @@ impl SendResult {
                 shortened(&format!("no provider is registered for `{provider}`"))
             }
         })
+    }
+}
+
+// Returns `true` if an address has a server of the recipient's choice.
+fn names_server(address: &Address) -> bool {
+    match address {
+        Address::Webhook { .. } => true,
+        // The token of a browser is a JSON object with the URL of its push service.
+        Address::Device(token) => {
+            serde_json::from_str::<Value>(token).is_ok_and(|token| token.get("endpoint").is_some())
+        }
+        Address::Email(_) | Address::Phone(_) | Address::Workspace { .. } => false,
     }
 }
 

@@ -9,7 +9,7 @@ use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use super::{get, get_named};
-use crate::idempotency::Step;
+use crate::idempotency::{Step, StoredRefusal};
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::inbound;
 use crate::pipeline::facts::workflow_of;
@@ -84,23 +84,38 @@ impl Integrations<'_> {
     }
 
     fn ingest_all(&self, name: &str, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
-        let integration = self.get(name)?;
-        let receipts = inbound::receipts(&self.scope.engine, &integration, report)?;
+        let receipts = match self.receipts_in(name, report) {
+            Ok(receipts) => Ok(receipts),
+            // An equal call may have been accepted before.
+            Err(error) => Err(StoredRefusal::of(&error).ok_or(error)?),
+        };
         let request = (name, report);
         self.scope.write_in_steps(
             "integrations.ingest_inbound",
             request,
             Vec::new(),
             |tx, before| {
+                let (integration, receipts) = receipts.as_ref().map_err(Clone::clone)?;
                 let mut outcomes: Vec<ReceiptOutcome> = before.clone();
                 if let Some(receipt) = receipts.get(outcomes.len()) {
-                    get(tx, integration.id)?;
-                    outcomes.push(record(tx, integration.id, receipt)?);
+                    get(tx, *integration)?;
+                    outcomes.push(record(tx, *integration, receipt)?);
                 }
                 let is_done = outcomes.len() >= receipts.len();
                 Ok(if is_done { Step::Done(outcomes) } else { Step::More(outcomes) })
             },
         )
+    }
+
+    // The reports in a request, and the integration whose they are.
+    fn receipts_in(
+        &self,
+        name: &str,
+        report: &InboundReport,
+    ) -> Result<(IntegrationId, Vec<Receipt>)> {
+        let integration = self.get(name)?;
+        let receipts = inbound::receipts(&self.scope.engine, &integration, report)?;
+        Ok((integration.id, receipts))
     }
 }
 

@@ -206,15 +206,31 @@ impl Eraser<'_, '_> {
         let Some(own) = self.subscriber.as_ref().map(|own| own.id) else { return Ok(None) };
         let limit = AT_A_TIME / OF_NOTIFICATION;
         let all = layout::message_lists(self.tx.environment_id(), own).range();
-        let found: Vec<Message> = self.tx.readable(&all, Order::Ascending, limit)?;
-        self.left = self.left.saturating_sub(found.len() * OF_NOTIFICATION);
-        let is_last = found.len() < limit;
-        for message in found {
-            messages::remove(self.tx, &message)?;
-            erased.messages += 1;
-            self.suppressions(addresses_of_message(message), erased)?;
+        let found = self.remove_messages(&all, limit, erased)?;
+        self.left = self.left.saturating_sub(found * OF_NOTIFICATION);
+        Ok((found == limit).then(Vec::new))
+    }
+
+    // Removes messages, also those that cannot be read, and the addresses of the suppressions that they
+    // have. Returns the number of the entries that were found.
+    fn remove_messages(
+        &mut self,
+        range: &Range<Message>,
+        limit: usize,
+        erased: &mut Erasure,
+    ) -> Result<usize> {
+        let found = store::dependents(&*self.tx, range, limit)?;
+        let count = found.len();
+        for entry in found {
+            if let Lead::Record(message) = &entry.lead {
+                messages::remove(self.tx, message)?;
+            } else {
+                entry.take_out(self.tx, range)?;
+            }
+            erased.messages += u64::from(!matches!(entry.lead, Lead::Nowhere));
+            self.suppressions(entry.record().into_iter().flat_map(addresses_of_message), erased)?;
         }
-        Ok((!is_last).then(Vec::new))
+        Ok(count)
     }
 
     // Removes the person from triggers whose notification is gone. A trigger that names nobody any more is
@@ -289,10 +305,13 @@ impl Eraser<'_, '_> {
     // Removes the next events of a window, behind a key. Returns their number.
     fn window(&mut self, id: DigestWindowId, after: &mut Vec<u8>, limit: usize) -> Result<usize> {
         let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
-        let found = self.tx.first::<WindowEvent>(&events, Order::Ascending, limit)?;
-        for event in &found {
-            self.tx.remove(event)?;
-            *after = event.key().as_bytes().to_vec();
+        let found = store::dependents(&*self.tx, &events, limit)?;
+        for entry in &found {
+            match &entry.lead {
+                Lead::Record(event) => self.tx.remove(event)?,
+                _ => entry.take_out(self.tx, &events)?,
+            }
+            after.clone_from(&entry.key);
         }
         Ok(found.len())
     }
@@ -365,8 +384,10 @@ impl Eraser<'_, '_> {
 
     fn task(&mut self, id: TaskId) -> Result<()> {
         let key = layout::task(self.tx.environment_id(), id);
-        if let Some(task) = self.tx.find::<Task>(&key)? {
-            self.tx.remove(&task)?;
+        match if_readable(self.tx.find::<Task>(&key))? {
+            Some(Some(task)) => self.tx.remove(&task)?,
+            Some(None) => {}
+            None => self.tx.delete_key(&key)?,
         }
         Ok(())
     }
@@ -375,12 +396,7 @@ impl Eraser<'_, '_> {
     fn messages(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
         let of = ordinal.get()..ordinal.get().saturating_add(1);
         let all = layout::messages_of(self.tx.environment_id(), of);
-        for message in self.tx.first(&all, Order::Ascending, usize::MAX)? {
-            messages::remove(self.tx, &message)?;
-            erased.messages += 1;
-            self.suppressions(addresses_of_message(message), erased)?;
-        }
-        Ok(())
+        self.remove_messages(&all, usize::MAX, erased).map(drop)
     }
 
     // Removes these addresses from their suppressions.
