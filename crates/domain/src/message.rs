@@ -8,6 +8,7 @@ mod feed;
 mod place;
 mod query;
 mod shelf;
+mod signature;
 mod stage;
 
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,8 @@ pub use place::MessagePlace;
 pub use query::MessageQuery;
 #[doc(hidden)]
 pub use shelf::{Folder, Progress, Shelf};
+#[doc(hidden)]
+pub use signature::{Signature, SignatureFilter};
 #[doc(hidden)]
 pub use stage::Edit;
 pub use stage::Stage;
