@@ -3,7 +3,7 @@
 use serde_json::json;
 use store::Table;
 use store::check::Pass;
-use store::layout::{Derived, Role};
+use store::layout::{Derived, Role, Target};
 use testkit::tables::{Entry, dump, is_activity, of_plain_worlds, put};
 use testkit::world::{World, in_app};
 use tidings::check::{Finding, Problem, TableFinding};
@@ -58,8 +58,9 @@ fn a_record_that_cannot_be_read_is_found() {
         let ((first, at, problem), others) = found.split_first().unwrap();
         assert_eq!((*first, at), (table.name(), key));
         assert!(matches!(problem, Problem::Unreadable { .. }), "{problem:?}");
-        let entries =
-            entries().iter().filter(|(index, _, target)| is_index(*index) && target == key);
+        let entries = entries()
+            .iter()
+            .filter(|(index, _, value)| is_index(*index) && Target::read(*index, value).key == key);
         let expected: Vec<_> =
             entries.map(|(index, key, _)| (index.name(), key.clone(), Problem::Extra)).collect();
         assert_eq!(others, expected);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
 use store::Table;
-use store::layout::{Derived, Role};
+use store::layout::{Derived, Role, Target};
 use testkit::interposed::Point;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
@@ -242,8 +242,9 @@ fn of_entries(table: Table) -> impl Iterator<Item = &'static Entry> {
 fn is_missed(table: Table, key: &[u8]) -> bool {
     match table.role() {
         Role::Records => {
-            let leads = |(index, _, target): &Entry| {
-                matches!(index.role(), Role::IndexOf(of) if of == table) && target == key
+            let leads = |(index, _, value): &Entry| {
+                let is_index = matches!(index.role(), Role::IndexOf(of) if of == table);
+                is_index && Target::read(*index, value).key == key
             };
             entries().iter().any(leads) || table == Table::DeletedMessages
         }

@@ -124,8 +124,8 @@ fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option
 // Rows that are there are put once more. A name is in two rows then, which does no harm.
 fn fill(transaction: &mut dyn Transaction, subscriber: &Subscriber) -> Result<()> {
     let key = subscriber.key();
-    for entry in Entries::of(subscriber).iter().filter(|entry| puts(entry.table())) {
-        transaction.put_bytes(entry, key.as_bytes())?;
+    for entry in Entries::of(subscriber).iter().filter(|entry| puts(entry.key.table())) {
+        transaction.put_bytes(&entry.key, &entry.value(&key))?;
     }
     let names = TextIndex { field: SearchedField::Name, environment: subscriber.environment_id };
     for text in subscriber.texts().iter().filter(|text| text.is_of(names)) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use crate::layout::Target;
 use crate::once::Once;
 use crate::record::{Entries, dangling, if_readable};
 use crate::{Change, ChangeKind, Codec, Key, Order, Prefix, Record, Result, Snapshot};
@@ -100,7 +101,7 @@ impl<R: Record> Decoded<R> {
             return self.get(snapshot, key.as_bytes());
         }
         let mut place = None;
-        let visit = &mut |value: &[u8]| place = Some(value.to_vec());
+        let visit = &mut |value: &[u8]| place = Some(Target::read(key.table(), value).key.to_vec());
         snapshot.get(key.table(), key.as_bytes(), visit)?;
         let Some(place) = place else { return Ok(None) };
         let record = self.get(snapshot, &place)?;

@@ -18,6 +18,7 @@ mod receipts;
 mod roles;
 mod suppressions;
 mod tables;
+mod targets;
 mod text_index;
 
 use domain::api_key::EnvironmentKey;
@@ -67,6 +68,7 @@ pub use receipts::*;
 pub use roles::*;
 pub use suppressions::*;
 pub use tables::Table;
+pub use targets::*;
 pub use text_index::*;
 
 /// The version of this layout. A file has the version that it was written with.
@@ -250,7 +252,7 @@ layout! {
     Message {
         /// Messages.
         MESSAGES = Messages [EnvironmentId, MessagePlace];
-        /// Messages of a subscriber, by shelf.
+        /// Messages of a subscriber, by shelf, each with a signature behind the key in the value.
         MESSAGE_LISTS = MessageLists [EnvironmentId, InternalSubscriberId, Shelf, ListPlace];
         /// Messages in the inbox of a subscriber, by the number of their last change.
         MESSAGE_CHANGES = MessageChanges [EnvironmentId, InternalSubscriberId, u64, MessagePlace];

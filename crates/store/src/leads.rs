@@ -56,7 +56,10 @@ pub fn dependents<R: Record>(
     limit: usize,
 ) -> Result<Vec<Entry<R>>> {
     let is_record = range.table() == R::TABLE;
-    let target = |row: &Row| Some(if is_record { row.key.clone() } else { row.value.clone() });
+    let target = |row: &Row| {
+        let key = if is_record { row.key.as_slice() } else { row.target(range.table()).key };
+        Some(key.to_vec())
+    };
     followed(snapshot, range, limit, target)
 }
 
@@ -124,8 +127,9 @@ impl<R: Record> Entry<R> {
             Lead::Record(record) | Lead::Other(record) => {
                 let key = record.key();
                 Entries::of(record).iter().try_for_each(|entry| {
-                    list_counts::forget(transaction, entry.table(), entry.as_bytes())?;
-                    transaction.put(entry.table(), entry.as_bytes(), key.as_bytes())
+                    let (index, place) = (entry.key.table(), entry.key.as_bytes());
+                    list_counts::forget(transaction, index, place)?;
+                    transaction.put(index, place, &entry.value(&key))
                 })
             }
             Lead::Nowhere => Ok(()),

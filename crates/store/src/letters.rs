@@ -77,7 +77,7 @@ fn put(
     for notification in &found {
         let key = notification.key();
         for entry in Entries::of(notification).iter() {
-            transaction.put(entry.table(), entry.as_bytes(), key.as_bytes())?;
+            transaction.put(entry.key.table(), entry.key.as_bytes(), &entry.value(&key))?;
         }
     }
     let last = found.last().filter(|_| found.len() == AT_A_TIME);

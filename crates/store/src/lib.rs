@@ -87,7 +87,7 @@ pub use self::{
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
     leads::{Entry, Lead, dependents, leads},
     once::Once,
-    pages::{Bounds, List, Selection},
+    pages::{Bounds, List, Reach, Selection},
     record::{Entries, Excerpt, Record, excerpts, if_readable},
     records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,

@@ -1,6 +1,7 @@
 //! Pages: pieces in which a long list of records is read.
 
 mod among;
+mod merged;
 mod walk;
 
 use std::iter;
@@ -13,7 +14,7 @@ use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table, list_counts};
 
 pub(crate) use among::page as among;
-pub use walk::{Bounds, Selection};
+pub use walk::{Bounds, Reach, Selection};
 pub(crate) use walk::{page as selected, total};
 
 /// A list of records: its parts, and the condition for the records that it shows.

@@ -1,9 +1,10 @@
 //! Records as bytes, and the index entries that lead to them.
 
+use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
-use domain::message::Counted;
+use domain::message::{Counted, Signature};
 use domain::notification::Outcomes;
 use domain::observer::Event;
 use domain::task::Lane;
@@ -11,7 +12,7 @@ use domain::time::Timestamp;
 use uuid::Uuid;
 
 use crate::key::{Bytes, Open, TableOf};
-use crate::layout::CountedList;
+use crate::layout::{CountedList, Target};
 use crate::outcomes::Listed;
 use crate::stored::{Readable, Stored};
 use crate::text_index::IndexedText;
@@ -95,7 +96,23 @@ impl<R: Record> Prefix<R> {
 
 /// The index entries that lead to one record.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Entries<R>(Vec<Key<R>>);
+pub struct Entries<R>(Vec<IndexEntry<R>>);
+
+/// An index entry that leads to a record.
+#[derive(Debug, PartialEq, Eq)]
+pub struct IndexEntry<R> {
+    /// Key of the entry.
+    pub key: Key<R>,
+    /// Signature in the value of the entry. Only those of lists of messages have one.
+    pub signature: Option<Signature>,
+}
+
+impl<R> IndexEntry<R> {
+    /// The value of the entry, if it leads to the record under `target`.
+    pub fn value<'k>(&self, target: &'k Key<R>) -> Cow<'k, [u8]> {
+        Target { key: target.as_bytes(), signature: self.signature }.to_bytes()
+    }
+}
 
 impl<R: Record> Entries<R> {
     /// The entries of `record`.
@@ -107,21 +124,26 @@ impl<R: Record> Entries<R> {
 
     /// Adds an entry.
     pub fn add(&mut self, key: Key<R>) {
-        self.0.push(key);
+        self.0.push(IndexEntry { key, signature: None });
     }
 
-    /// The keys of the entries.
-    pub fn iter(&self) -> impl Iterator<Item = &Key<R>> {
+    /// Adds an entry with a signature.
+    pub(crate) fn add_signed(&mut self, key: Key<R>, signature: Signature) {
+        self.0.push(IndexEntry { key, signature: Some(signature) });
+    }
+
+    /// The entries.
+    pub fn iter(&self) -> impl Iterator<Item = &IndexEntry<R>> {
         self.0.iter()
     }
 
     /// Returns `true` if one of the entries has this key.
     pub(crate) fn contains(&self, key: &Key<R>) -> bool {
-        self.0.contains(key)
+        self.iter().any(|entry| entry.key == *key)
     }
 
     pub(crate) fn has(&self, index: Table, key: &[u8]) -> bool {
-        self.iter().any(|entry| entry.table() == index && entry.as_bytes() == key)
+        self.iter().any(|entry| entry.key.table() == index && entry.key.as_bytes() == key)
     }
 }
 
@@ -218,7 +240,7 @@ fn follow_each<R: Record>(
         let codec = snapshot.codec();
         return Ok(rows.iter().map(|row| codec.decode(&row.key, &row.value)).collect());
     }
-    let keys: Vec<&[u8]> = rows.iter().map(|row| row.value.as_slice()).collect();
+    let keys: Vec<&[u8]> = rows.iter().map(|row| row.target(table).key).collect();
     let records = find_each(snapshot, &keys)?.into_iter().zip(rows);
     // A record that does not have this entry may belong to another environment.
     let has = |record: &R, row: &Row| Entries::of(record).has(table, &row.key);
@@ -237,14 +259,14 @@ pub(crate) fn follow_excerpts<'r, E: Excerpt>(
     visit: &mut dyn FnMut(Result<E>, &[u8]),
 ) -> Result<()> {
     let codec = snapshot.codec();
-    let keys: Vec<&[u8]> = rows.clone().map(|row| row.value.as_slice()).collect();
+    let keys: Vec<&[u8]> = rows.clone().map(|row| row.target(table).key).collect();
     // A record that does not have this entry may belong to another environment.
     let has = |excerpt: &E, row: &Row| {
         let entry = excerpt.entry(environment);
         entry.table() == table && entry.as_bytes() == row.key
     };
     let lead = |row: &Row, value: &[u8]| {
-        let excerpt = codec.decode_excerpt(environment, &row.value, value)?;
+        let excerpt = codec.decode_excerpt(environment, row.target(table).key, value)?;
         if has(&excerpt, row) { Ok(excerpt) } else { Err(dangling(table)) }
     };
     let mut rest = rows;
@@ -283,6 +305,11 @@ impl Row {
     pub(crate) fn new(key: &[u8], value: &[u8]) -> Self {
         Self { key: key.to_vec(), value: value.to_vec() }
     }
+
+    /// What the value says, if the row is an entry of `index`.
+    pub(crate) fn target(&self, index: Table) -> Target<'_> {
+        Target::read(index, &self.value)
+    }
 }
 
 /// A scan that fetches a batch of entries at a time.
@@ -303,34 +330,48 @@ impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
     ///
     /// # Errors
     ///
+    /// As [`visit`](Self::visit).
+    pub(crate) fn next(&mut self, size: usize) -> Result<Option<Vec<Row>>> {
+        let mut rows = Vec::new();
+        self.visit(size, &mut |key, value| rows.push(Row::new(key, value)))?;
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    /// Calls `visit` with the key and the value of the next `size` entries, or of all that are left.
+    ///
+    /// # Errors
+    ///
     /// [`Error::Corrupt`] if the scan shows an entry outside its range, or out of order. Otherwise
     /// batches of such entries would have no end.
-    pub(crate) fn next(&mut self, size: usize) -> Result<Option<Vec<Row>>> {
-        let Some(range) = self.rest.take() else { return Ok(None) };
-        let Some(span) = range::borrow(&range) else { return Ok(None) };
-        let mut rows: Vec<Row> = Vec::new();
+    pub(crate) fn visit(&mut self, size: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+        let Some(range) = self.rest.take() else { return Ok(()) };
+        let Some(span) = range::borrow(&range) else { return Ok(()) };
+        let (mut count, mut last) = (0, Vec::new());
         let mut is_in_place = true;
         self.snapshot.scan(self.table, &range, self.order, Some(size), &mut |key, value| {
-            let before = rows.last().map(|row| row.key.as_slice());
+            let before = (count > 0).then_some(last.as_slice());
             is_in_place = self.order.admits(span, before, key);
             if !is_in_place {
                 return ControlFlow::Break(());
             }
-            rows.push(Row::new(key, value));
+            count += 1;
+            last.clear();
+            last.extend_from_slice(key);
+            visit(key, value);
             ControlFlow::Continue(())
         })?;
         if !is_in_place {
             return Err(misplaced(self.table));
         }
-        if let Some(last) = rows.last().filter(|_| rows.len() >= size) {
-            let behind = Bound::Excluded(last.key.clone());
+        if count > 0 && count >= size {
+            let behind = Bound::Excluded(last);
             let (start, end) = range;
             self.rest = Some(match self.order {
                 Order::Ascending => (behind, end),
                 Order::Descending => (start, behind),
             });
         }
-        Ok((!rows.is_empty()).then_some(rows))
+        Ok(())
     }
 }
 

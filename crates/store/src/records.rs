@@ -6,6 +6,7 @@ use std::slice;
 use domain::ids::EnvironmentId;
 use domain::page::{Page, PageRequest, Total};
 
+use crate::layout::Target;
 use crate::pages::{self, List, Selection};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
 use crate::{
@@ -116,7 +117,9 @@ pub trait ReadRecords: Snapshot {
         let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
         let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
         let mut targets = Vec::with_capacity(keys.len());
-        self.get_many(table, &bytes, &mut |value| targets.push(value.map(<[u8]>::to_vec)))?;
+        self.get_many(table, &bytes, &mut |value| {
+            targets.push(value.map(|value| Target::read(table, value).key.to_vec()));
+        })?;
         Ok(targets)
     }
 
@@ -153,7 +156,9 @@ pub trait ReadRecords: Snapshot {
             return record::find_excerpts(self, environment, &bytes);
         }
         let mut places = Vec::with_capacity(keys.len());
-        self.get_many(table, &bytes, &mut |place| places.push(place.map(<[u8]>::to_vec)))?;
+        self.get_many(table, &bytes, &mut |value| {
+            places.push(value.map(|value| Target::read(table, value).key.to_vec()));
+        })?;
         let there: Vec<&[u8]> = places.iter().flatten().map(Vec::as_slice).collect();
         let mut found = record::find_excerpts::<E>(self, environment, &there)?.into_iter();
         let lead = keys.iter().zip(&places).map(|(key, place)| {
@@ -365,7 +370,7 @@ pub trait WriteRecords: Transaction {
         let (key, value) = self.codec().encode(record)?;
         self.put_bytes(&key, &value)?;
         for entry in Entries::of(record).iter() {
-            self.put_bytes(entry, key.as_bytes())?;
+            self.put_bytes(&entry.key, &entry.value(&key))?;
         }
         text_index::add_all(self, &record.texts())?;
         self.changed(Change::new(ChangeKind::Inserted, &key).of(None, Some(record)));
@@ -387,11 +392,11 @@ pub trait WriteRecords: Transaction {
         }
         self.put_bytes(&key, &value)?;
         let (before, after) = (Entries::of(old), Entries::of(new));
-        for entry in before.iter().filter(|entry| !after.contains(entry)) {
-            self.delete_key(entry)?;
+        for entry in before.iter().filter(|entry| !after.contains(&entry.key)) {
+            self.delete_key(&entry.key)?;
         }
-        for entry in after.iter().filter(|entry| !before.contains(entry)) {
-            self.put_bytes(entry, key.as_bytes())?;
+        for entry in after.iter().filter(|entry| before.iter().all(|before| before != *entry)) {
+            self.put_bytes(&entry.key, &entry.value(&key))?;
         }
         let (before, after) = (old.texts(), new.texts());
         for text in before.iter().filter(|text| !after.contains(text)) {
@@ -407,7 +412,7 @@ pub trait WriteRecords: Transaction {
     /// Removes a record and its index entries.
     fn remove<R: Record>(&mut self, record: &R) -> Result<()> {
         for entry in Entries::of(record).iter() {
-            self.delete_key(entry)?;
+            self.delete_key(&entry.key)?;
         }
         for text in record.texts() {
             text_index::remove(self, &text)?;

@@ -217,7 +217,7 @@ fn answer_by_time(parts: &Parts) -> Option<Vec<u8>> {
 fn entry<R: Record>(record: &R, index: Table, range: &store::KeyRange) -> Option<Vec<u8>> {
     use std::ops::RangeBounds;
     let entries = Entries::of(record);
-    let keys = entries.iter().filter(|key| key.table() == index);
+    let keys = entries.iter().map(|entry| &entry.key).filter(|key| key.table() == index);
     keys.map(|key| key.as_bytes().to_vec()).find(|key| range.contains(key))
 }
 

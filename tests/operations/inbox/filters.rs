@@ -1,8 +1,12 @@
 //! Queries of an inbox by what messages are about: tags, severity, contexts and workflows.
 
 use serde_json::json;
+use store::layout::Target;
+use store::{Table, layout};
+use testkit::tables::{dump, load};
 use tidings::ids::MessageId;
-use tidings::message::{InboxCounts, MarkAs, MessageQuery};
+use tidings::message::{InboxCounts, ListPlace, MarkAs, MessagePlace, MessageQuery, Signature};
+use tidings::notification::Ordinal;
 use tidings::page::{PageQuery, Total};
 use tidings::vocabulary::Severity;
 
@@ -112,7 +116,8 @@ fn what_waits_is_counted_by_tag_and_by_severity() {
     });
 }
 
-/// A page looks at 2,000 messages, and the next one goes on behind them.
+/// A page reads 2,000 messages, and the next one goes on behind them. Without signatures it reads each
+/// message of the list, and with them those that may match.
 #[test]
 fn a_page_of_few_among_many_has_an_end() {
     const HUNDREDS: usize = MessageQuery::MAX_SCANNED / 100 + 1;
@@ -126,6 +131,10 @@ fn a_page_of_few_among_many_has_an_end() {
         }
         let inbox = world.env.inbox("ada").unwrap();
         let rare: MessageQuery = parsed(json!({ "templates": ["rare"] }));
+        let only = inbox.list(&rare).unwrap();
+        assert_eq!((only.data.len(), only.next, only.total), (1, None, Total::Exactly(1)));
+        assert_eq!(inbox.count(&rare).unwrap(), Total::Exactly(1));
+        unsign(&world);
         let first = inbox.list(&rare).unwrap();
         assert_eq!((first.data.len(), first.total), (0, Total::AtLeast(0)));
         let second = inbox.list(&rare.clone().after(first.next.unwrap())).unwrap();
@@ -148,5 +157,54 @@ fn a_page_of_few_among_many_has_an_end() {
         let none = MessageQuery::default().unread().tags(["nothing"]);
         let page = inbox.list(&none).unwrap();
         assert_eq!((page.next, page.total), (None, Total::Exactly(0)));
+    });
+}
+
+// Takes the signatures out of the entries of all lists.
+fn unsign(world: &World) {
+    let lists = dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::MessageLists);
+    let bare = lists.map(|(table, key, value)| {
+        let value = Target::read(table, &value).key.to_vec();
+        (table, key, value)
+    });
+    load(&world.store, &bare.collect::<Vec<_>>());
+}
+
+/// A page looks at 20,000 entries, and the next one goes on behind them.
+#[test]
+fn a_page_passes_so_many_entries_at_most() {
+    on_both(|world| {
+        world.in_app_workflow("rare");
+        world.in_app_workflow("hi");
+        world.notify("rare", "ada");
+        world.tick();
+        world.notify("hi", "ada");
+        let [newest, oldest] = &world.inbox("ada")[..] else { panic!("two messages") };
+        // Entries between the two, which lead to the one that is not asked for.
+        let list =
+            layout::message_list(newest.environment_id, newest.subscriber_id, newest.shelf());
+        let target = layout::message(newest.environment_id, newest.id.place());
+        let signature = Some(Signature::of(newest));
+        let value = Target { key: target.as_bytes(), signature }.to_bytes();
+        let at = oldest.list_place().at;
+        let others = |count: usize| {
+            let entries = (1_000..).take(count).map(|ordinal| {
+                let place = MessagePlace::new(Ordinal::new(ordinal), 0);
+                let key = list.clone().then(ListPlace { at, place }).end();
+                (key.table(), key.as_bytes().to_vec(), value.to_vec())
+            });
+            load(&world.store, &entries.collect::<Vec<_>>());
+        };
+        let inbox = world.env.inbox("ada").unwrap();
+        let rare: MessageQuery = parsed(json!({ "templates": ["rare"] }));
+        others(MessageQuery::MAX_ENTRIES - 2);
+        let page = inbox.list(&rare).unwrap();
+        assert_eq!((page.data.len(), page.next.is_some()), (1, true));
+        others(MessageQuery::MAX_ENTRIES - 1);
+        let page = inbox.list(&rare).unwrap();
+        assert_eq!((page.data.len(), page.total), (0, Total::AtLeast(0)));
+        assert_eq!(inbox.count(&rare).unwrap(), Total::AtLeast(0));
+        let page = inbox.list(&rare.clone().after(page.next.unwrap())).unwrap();
+        assert_eq!((page.data.len(), page.next, page.total), (1, None, Total::AtLeast(1)));
     });
 }

@@ -77,6 +77,11 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         &["MessageQuery::MAX_SCANNED"],
     ),
     (
+        "tests/operations/inbox/filters.rs",
+        "a_page_passes_so_many_entries_at_most",
+        &["MessageQuery::MAX_ENTRIES"],
+    ),
+    (
         "tests/operations/dead_letters.rs",
         "a_page_looks_at_ten_thousand_dead_letters",
         &["DeadLetterQuery::MAX_SCANNED"],

@@ -19,9 +19,10 @@ use crate::vocabulary::{Channel, Severity};
 /// messages are of the channel `in_app`, so a query for another channel matches none.
 ///
 /// Conditions on the channel, on `read`, `seen`, `archived` and `snoozed` cost nothing. The other
-/// ones are checked message by message: a page looks at 2,000 messages at most. It may therefore
-/// have fewer messages than its limit, or none, and yet a cursor behind it. For its total, it looks at
-/// the first 1,000 of the list as well.
+/// ones are checked message by message. A page looks at 20,000 entries of the list at most, each of which
+/// excludes most conditions that its message does not meet, and reads 2,000 messages at most. It may
+/// therefore have fewer messages than its limit, or none, and yet a cursor behind it. For its total, it
+/// looks at the first 10,000 entries as well, and reads 1,000 of their messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -75,8 +76,10 @@ impl MessageQuery {
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
     /// Maximum number of values in each list of a query.
     pub const MAX_VALUES: usize = 100;
-    /// Maximum number of messages that a page looks at.
+    /// Maximum number of messages that a page reads.
     pub const MAX_SCANNED: usize = 2_000;
+    /// Maximum number of entries of the list that a page looks at, to find the messages that it reads.
+    pub const MAX_ENTRIES: usize = 20_000;
 
     /// Checks the lists of the query.
     #[doc(hidden)]

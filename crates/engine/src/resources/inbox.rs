@@ -94,7 +94,7 @@ impl Inbox<'_> {
 
     /// Returns the number of messages that match `query`, on all pages. It is exact if counters tell it:
     /// for queries of `read`, `seen`, `archived` and `snoozed`, and for unread messages also by one tag
-    /// or one severity. For other queries, at most 2,000 messages are looked at.
+    /// or one severity. For other queries, at most 20,000 entries are looked at, and 2,000 messages read.
     ///
     /// # Errors
     ///

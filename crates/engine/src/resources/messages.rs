@@ -7,13 +7,14 @@ use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId, TaskId};
 use domain::message::{
     DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageExcerpt, MessageQuery, Shelf,
+    Signature, SignatureFilter,
 };
 use domain::page::{ListId, ListKind, Page, PageQuery, Total};
 use domain::subscriber::Subscriber;
 use domain::task::Task;
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
-use store::{Bounds, List, Order, ReadRecords, Selection, WriteRecords, counters, layout};
+use store::{Bounds, List, Order, Reach, ReadRecords, Selection, WriteRecords, counters, layout};
 
 use crate::damage::if_readable;
 use crate::resources::{subscribers, workflows};
@@ -187,8 +188,8 @@ pub(crate) fn page(
     if !selected.rest.is_filtered() {
         return Ok(view.page(&selected.list, &request)?);
     }
-    let shows = |message: &MessageExcerpt| selected.rest.matches(message);
-    Ok(view.selected_page(&selected.among(view, &shows), &request)?)
+    let (shows, may_show) = selected.conditions();
+    Ok(view.selected_page(&selected.among(view, &shows, &may_show), &request)?)
 }
 
 /// The number of messages of a subscriber that match a query.
@@ -201,8 +202,8 @@ pub(crate) fn count(
     asked.query.check()?;
     let request = PageQuery::default().check(list, MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, asked)?;
-    let shows = |message: &MessageExcerpt| selected.rest.matches(message);
-    Ok(view.total(&selected.among(view, &shows), &request)?)
+    let (shows, may_show) = selected.conditions();
+    Ok(view.total(&selected.among(view, &shows, &may_show), &request)?)
 }
 
 /// A query of messages, with the shelves that it is about.
@@ -227,8 +228,10 @@ impl<'q> Asked<'q> {
     }
 }
 
-// Number of messages that a page looks at for its total.
-const BEYOND: usize = 1_000;
+// How far a page looks for its messages, and beyond them for its total.
+const PAGE: Reach =
+    Reach { entries: MessageQuery::MAX_ENTRIES, records: MessageQuery::MAX_SCANNED };
+const BEYOND: Reach = Reach { entries: PAGE.entries / 2, records: PAGE.records / 2 };
 
 // Messages that a query selects.
 struct Selected<'q> {
@@ -244,7 +247,7 @@ impl<'q> Selected<'q> {
         let counters = counters::find(view, &layout::message_counters(environment, owner))?;
         let Asked { shelves, rest, .. } = asked;
         let bounds = Bounds {
-            scanned: MessageQuery::MAX_SCANNED,
+            page: PAGE,
             beyond: BEYOND,
             total: counters.exactly(shelves, rest),
             at_most: counters.at_most(shelves, rest),
@@ -256,13 +259,23 @@ impl<'q> Selected<'q> {
         Ok(Self { list, rest, bounds })
     }
 
+    // The conditions of the query, on messages and on their signatures.
+    fn conditions(&self) -> (impl Fn(&MessageExcerpt) -> bool, impl Fn(Signature) -> bool) {
+        let filter = SignatureFilter::of(self.rest);
+        (
+            |message: &MessageExcerpt| self.rest.matches(message),
+            move |signature| filter.allows(signature),
+        )
+    }
+
     fn among<'s>(
         &'s self,
         view: &dyn View,
         shows: &'s dyn Fn(&MessageExcerpt) -> bool,
+        may_show: &'s dyn Fn(Signature) -> bool,
     ) -> Selection<'s, MessageExcerpt> {
         let environment = view.environment_id();
-        Selection { list: &self.list, environment, shows, bounds: self.bounds }
+        Selection { list: &self.list, environment, shows, may_show, bounds: self.bounds }
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Problem {
     Outdated,
     /// Two records have this entry.
     Contested,
+    /// The entry of a message has another signature than its message, and hides it from queries.
+    WrongSignature,
     /// The record waits for a task of the delivery queue, and there is none: a delay never ends, or a
     /// message is never sent.
     Stalled,
@@ -92,6 +94,9 @@ impl fmt::Display for TableFinding {
             }
             Problem::Outdated => {
                 write!(f, "{table} {key}: the row is not that of the notifications")
+            }
+            Problem::WrongSignature => {
+                write!(f, "{table} {key}: the signature is not that of the message")
             }
             Problem::Contested => write!(f, "{table} {key}: two records have the entry"),
             Problem::Stalled => write!(f, "{table} {key}: the task that it waits for is missing"),

@@ -13,7 +13,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::EnvironmentId;
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{DeletedMessage, Message};
+use domain::message::{DeletedMessage, Message, Signature};
 use domain::notification::Notification;
 use domain::preference::SubscriberPreference;
 use domain::quarantine::{Quarantined, Unreadable};
@@ -28,14 +28,14 @@ use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
 use super::{Fix, Problem, Step};
-use crate::layout::{self, Derived, Role};
-use crate::record::{Row, misplaced};
+use crate::layout::{self, Derived, Role, Target};
+use crate::record::{IndexEntry, Row, misplaced};
 use crate::{
     Codec, Entries, Error, KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, range,
 };
 
-// The index entries of a record: each index and the key in it.
-type IndexEntries = Vec<(Table, Vec<u8>)>;
+// The index entries of a record: each index, the key in it, and the signature in its value.
+type IndexEntries = Vec<(Table, Vec<u8>, Option<Signature>)>;
 
 // A kind of record, and the function for each entry of its table.
 struct Kind {
@@ -79,7 +79,10 @@ impl Kind {
     const fn of<R: Record>() -> Self {
         let entries = |codec: Codec<'_>, key: &[u8], value: &[u8]| {
             let entries = Entries::of(&codec.decode::<R>(key, value)?);
-            Ok(entries.iter().map(|key| (key.table(), key.as_bytes().to_vec())).collect())
+            let entries = entries.iter().map(|IndexEntry { key, signature }| {
+                (key.table(), key.as_bytes().to_vec(), *signature)
+            });
+            Ok(entries.collect())
         };
         Self { table: R::TABLE, entries }
     }
@@ -175,16 +178,25 @@ pub(super) fn records(
 fn look_up(
     snapshot: &dyn Snapshot,
     (table, key, value): (Table, &[u8], &[u8]),
-    (index, entry): (Table, Vec<u8>),
+    (index, entry, signature): (Table, Vec<u8>, Option<Signature>),
     step: &mut Step,
 ) -> Result<()> {
     let mut there = None;
-    snapshot.get(index, &entry, &mut |target| there = Some(target.to_vec()))?;
-    if there.as_deref() == Some(key) {
+    snapshot.get(index, &entry, &mut |value| there = Some(value.to_vec()))?;
+    let there = there.as_deref().map(|value| Target::read(index, value));
+    let put = || {
+        let value = Target { key, signature }.to_bytes().into_owned();
+        Fix::Put(index, entry.clone(), value)
+    };
+    if let Some(there) = there.filter(|there| there.key == key) {
+        // An entry without a signature leads to its message as well.
+        if there.signature.is_some() && there.signature != signature {
+            step.found(index, &entry, Problem::WrongSignature, put());
+        }
         return Ok(());
     }
-    let is_contested = match &there {
-        Some(other) => has_entry(snapshot, table, other, (index, &entry))?,
+    let is_contested = match there {
+        Some(other) => has_entry(snapshot, table, other.key, (index, &entry))?,
         None => false,
     };
     if is_contested {
@@ -193,8 +205,7 @@ fn look_up(
         let unreadable = Unreadable { table: name, key, value, reason };
         step.found(index, &entry, Problem::Contested, Fix::PutAside(table, unreadable));
     } else {
-        let fix = Fix::Put(index, entry.clone(), key.to_vec());
-        step.found(index, &entry, Problem::Missing, fix);
+        step.found(index, &entry, Problem::Missing, put());
     }
     Ok(())
 }
@@ -210,7 +221,7 @@ fn has_entry(
     let mut entries = None;
     snapshot.get(table, key, &mut |value| entries = entries_of(codec, table, key, value))?;
     Ok(match entries {
-        Some(Ok(entries)) => entries.iter().any(|(of, key)| *of == index && key == entry),
+        Some(Ok(entries)) => entries.iter().any(|(of, key, _)| *of == index && key == entry),
         Some(Err(Error::Corrupt { .. })) | None => false,
         Some(Err(other)) => return Err(other),
     })
@@ -221,10 +232,10 @@ pub(super) fn index(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>
     let (rows, next) = some_rows(snapshot, table, behind)?;
     let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
     let Role::IndexOf(of) = table.role() else { return Ok(step) };
-    for Row { key, value: target } in rows {
-        if !has_entry(snapshot, of, &target, (table, &key))? {
-            let fix = Fix::Remove(table, key.clone());
-            step.found(table, &key, Problem::Extra, fix);
+    for row in rows {
+        if !has_entry(snapshot, of, row.target(table).key, (table, &row.key))? {
+            let fix = Fix::Remove(table, row.key.clone());
+            step.found(table, &row.key, Problem::Extra, fix);
         }
     }
     Ok(step)

@@ -13,7 +13,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, IntegrationId, SubscriberId, TransactionId};
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt};
+use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt, Signature};
 use domain::notification::{
     Notification, NotificationOwner, NotificationSubscriber, Ordinal, Outcomes,
 };
@@ -514,7 +514,7 @@ impl Record for Message {
 
     fn index(&self, entries: &mut Entries<Self>) {
         let list = message_list(self.environment_id, self.subscriber_id, self.shelf());
-        entries.add(list.then(self.list_place()).end());
+        entries.add_signed(list.then(self.list_place()).end(), Signature::of(self));
         if let Some(change) = self.last_change {
             let changes = message_changes(self.environment_id, self.subscriber_id);
             entries.add(changes.then(change).then(self.id.place()).end());

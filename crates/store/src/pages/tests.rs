@@ -1,24 +1,34 @@
 use domain::ids::MessageId;
-use domain::message::{Edit, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf};
+use domain::message::{
+    Edit, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf, Signature, SignatureFilter,
+};
 use domain::page::{Direction, ListId, ListKind, PageQuery};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use super::*;
+use crate::layout::Target;
 use crate::memory::MemoryStore;
 use crate::sample::{self, at, own};
-use crate::{ReadRecords, WriteRecords, layout, read, write};
+use crate::{Entries, ReadRecords, WriteRecords, layout, read, write};
 
-// What a message is about, whether it was seen, and whether it can be read.
-type About = (u8, bool, bool);
+/// A message.
+#[derive(Clone, Debug)]
+struct About {
+    tag: u8,
+    is_seen: bool,
+    is_readable: bool,
+    // Whether its entry has a signature.
+    is_signed: bool,
+}
 
 fn tag(of: u8) -> String {
     format!("tag {of}")
 }
 
-fn message(number: u64, (of, is_seen, _): About) -> Message {
-    let unseen = sample::message(number, &tag(of));
-    if is_seen { unseen.edited(Edit::Mark(MarkAs::Seen), at(number)) } else { unseen }
+fn message(number: u64, about: &About) -> Message {
+    let unseen = sample::message(number, &tag(about.tag));
+    if about.is_seen { unseen.edited(Edit::Mark(MarkAs::Seen), at(number)) } else { unseen }
 }
 
 /// An inbox, and the pages that are asked of it.
@@ -27,8 +37,8 @@ struct Case {
     all: Vec<About>,
     tags: Vec<u8>,
     limit: u32,
-    scanned: usize,
-    beyond: usize,
+    page: Reach,
+    beyond: Reach,
     is_ascending: bool,
     // What is known of the messages that are shown: their number, and a number that they do not exceed.
     is_counted: bool,
@@ -43,6 +53,34 @@ struct Inbox<'c> {
     query: MessageQuery,
 }
 
+/// A message of an inbox, and whether a walk reads it.
+struct Listed<'i> {
+    message: &'i Message,
+    is_readable: bool,
+    is_read: bool,
+    is_shown: bool,
+}
+
+// What a walk from the start of a list looks at.
+fn within<'l, 'i>(reach: Reach, listed: &'l [Listed<'i>]) -> impl Iterator<Item = &'l Listed<'i>> {
+    let mut left = reach.records;
+    listed.iter().take(reach.entries).take_while(move |one| {
+        let goes_on = left > 0;
+        left -= usize::from(one.is_read && goes_on);
+        goes_on
+    })
+}
+
+// Takes the signature out of the entry of a message.
+fn unsign(txn: &mut dyn crate::Transaction, message: &Message) -> Result<()> {
+    let key = message.key();
+    for entry in Entries::of(message).iter().filter(|entry| entry.signature.is_some()) {
+        let bare = Target { key: key.as_bytes(), signature: None };
+        txn.put_bytes(&entry.key, &bare.to_bytes())?;
+    }
+    Ok(())
+}
+
 /// What was shown: readable messages, and the number of those that cannot be read.
 type Shown = (Vec<MessageId>, usize);
 
@@ -50,12 +88,15 @@ impl<'c> Inbox<'c> {
     // Stores the messages, and damages those that cannot be read.
     fn of(case: &'c Case) -> Self {
         let numbered = (0..).zip(&case.all);
-        let messages: Vec<_> = numbered.map(|(number, about)| message(number, *about)).collect();
+        let messages: Vec<_> = numbered.map(|(number, about)| message(number, about)).collect();
         let store = MemoryStore::default();
         write(&store, |txn| -> Result<()> {
-            for (message, (_, _, is_readable)) in messages.iter().zip(&case.all) {
+            for (message, about) in messages.iter().zip(&case.all) {
                 txn.insert(message)?;
-                if !is_readable {
+                if !about.is_signed {
+                    unsign(txn, message)?;
+                }
+                if !about.is_readable {
                     txn.put(Message::TABLE, message.key().as_bytes(), b"damaged")?;
                 }
             }
@@ -66,13 +107,17 @@ impl<'c> Inbox<'c> {
         Self { case, store, messages, query }
     }
 
-    // The messages in the order of the pages, each with whether it can be read, and is shown.
-    fn listed(&self) -> Vec<(&Message, bool, bool)> {
+    // The messages in the order of the pages.
+    fn listed(&self) -> Vec<Listed<'_>> {
+        let filter = SignatureFilter::of(&self.query);
         let each = self.messages.iter().zip(&self.case.all);
         let mut listed: Vec<_> = each
             .map(|(message, about)| {
-                let is_readable = about.2;
-                (message, is_readable, !is_readable || self.query.matches(message))
+                let is_readable = about.is_readable;
+                let is_read = !about.is_signed || filter.allows(Signature::of(message));
+                let is_shown =
+                    is_read && !is_readable || self.query.matches(message) && is_readable;
+                Listed { message, is_readable, is_read, is_shown }
             })
             .collect();
         if !self.case.is_ascending {
@@ -82,8 +127,9 @@ impl<'c> Inbox<'c> {
     }
 
     fn expected(&self) -> Shown {
-        let shown: Vec<_> = self.listed().into_iter().filter(|one| one.2).collect();
-        let readable = shown.iter().filter(|one| one.1).map(|one| one.0.id).collect::<Vec<_>>();
+        let shown: Vec<_> = self.listed().into_iter().filter(|one| one.is_shown).collect();
+        let readable = shown.iter().filter(|one| one.is_readable).map(|one| one.message.id);
+        let readable: Vec<_> = readable.collect();
         let damaged = shown.len() - readable.len();
         (readable, damaged)
     }
@@ -95,7 +141,7 @@ impl<'c> Inbox<'c> {
     }
 
     fn page(&self, asked: &PageQuery) -> Page<Message> {
-        let Case { scanned, beyond, is_counted, knows_most, .. } = *self.case;
+        let Case { page, beyond, is_counted, knows_most, .. } = *self.case;
         let ((environment, subscriber), (readable, damaged)) = (own(), self.expected());
         let list = List::of_parts(Shelf::ALL.map(|shelf| {
             let len = self.messages.iter().filter(|message| message.shelf() == shelf).count();
@@ -103,9 +149,12 @@ impl<'c> Inbox<'c> {
         }));
         let total = is_counted.then_some(readable.len() + damaged);
         let at_most = if knows_most && damaged == 0 { readable.len() } else { usize::MAX };
-        let bounds = Bounds { scanned, beyond, total, at_most };
+        let bounds = Bounds { page, beyond, total, at_most };
         let shows = |excerpt: &MessageExcerpt| self.query.matches(excerpt);
-        let selection = Selection { list: &list, environment, shows: &shows, bounds };
+        let filter = SignatureFilter::of(&self.query);
+        let may_show = |signature| filter.allows(signature);
+        let (shows, may_show) = (&shows, &may_show);
+        let selection = Selection { list: &list, environment, shows, may_show, bounds };
         let id = ListId::new(environment, ListKind::Messages);
         let request = asked.check(id, MessageQuery::ORDERS).unwrap();
         read(&self.store, |snapshot| snapshot.selected_page(&selection, &request)).unwrap()
@@ -114,9 +163,8 @@ impl<'c> Inbox<'c> {
     // No total says more than there is, or less than what the start of the list says.
     fn check_total(&self, total: Total) -> TestCaseResult {
         let listed = self.listed();
-        let start = listed.iter().take(self.case.beyond);
-        let least = start.filter(|one| one.2).count();
-        let all = listed.iter().filter(|one| one.2).count();
+        let least = within(self.case.beyond, &listed).filter(|one| one.is_shown).count();
+        let all = listed.iter().filter(|one| one.is_shown).count();
         let is_right = match total {
             Total::Exactly(count) => count == all,
             Total::AtLeast(count) => (least..=all).contains(&count),
@@ -159,13 +207,72 @@ fn shown(pages: &[Page<Message>]) -> Shown {
 }
 
 prop_compose! {
+    fn about()(
+        (tag, is_seen) in (0..4_u8, any::<bool>()),
+        (is_readable, is_signed) in (prop::bool::weighted(0.95), prop::bool::weighted(0.7)),
+    ) -> About {
+        About { tag, is_seen, is_readable, is_signed }
+    }
+}
+
+fn reach(least: usize) -> impl Strategy<Value = Reach> {
+    (least..40, least..40).prop_map(|(entries, records)| Reach { entries, records })
+}
+
+prop_compose! {
     fn case()(
-        all in prop::collection::vec((0..4_u8, any::<bool>(), prop::bool::weighted(0.95)), 0..60),
+        all in prop::collection::vec(about(), 0..60),
         tags in prop::collection::vec(0..4_u8, 1..3),
-        (limit, scanned, beyond) in (1..8_u32, 1..40_usize, 0..40_usize),
+        (limit, page, beyond) in (1..8_u32, reach(1), reach(0)),
         (is_ascending, is_counted, knows_most) in any::<(bool, bool, bool)>(),
     ) -> Case {
-        Case { all, tags, limit, scanned, beyond, is_ascending, is_counted, knows_most }
+        Case { all, tags, limit, page, beyond, is_ascending, is_counted, knows_most }
+    }
+}
+
+/// One row per reach of a walk over a hundred messages, of which every tenth has the tag: the messages
+/// on the first page, and the message at its end.
+#[test]
+fn a_walk_ends_at_the_first_of_its_bounds() {
+    let is_asked = |number: u8| number.is_multiple_of(10);
+    for (is_signed, entries, records, found, end) in [
+        (true, 35, 35, 4, Some(34)),
+        (true, 35, 2, 2, Some(10)),
+        (true, 1_000, 10, 10, Some(90)),
+        (true, 100, 1_000, 10, Some(99)),
+        (true, 1_000, 11, 10, None),
+        (false, 35, 35, 4, Some(34)),
+        (false, 35, 12, 2, Some(11)),
+        (false, 100, 99, 10, Some(98)),
+        (false, 1_000, 1_000, 10, None),
+    ] {
+        let all = (0..100).map(|number| {
+            let tag = u8::from(is_asked(number));
+            About { tag, is_seen: false, is_readable: true, is_signed }
+        });
+        let reach = Reach { entries, records };
+        let case = Case {
+            all: all.collect(),
+            tags: vec![1],
+            limit: 100,
+            page: reach,
+            beyond: reach,
+            is_ascending: true,
+            is_counted: false,
+            knows_most: false,
+        };
+        let inbox = Inbox::of(&case);
+        let page = inbox.page(&inbox.asked());
+        let last = |number: u64| {
+            let place = message(number, &case.all[0]).list_place();
+            let list = layout::message_list(own().0, own().1, Shelf::Sent);
+            let key = list.clone().then(place).end();
+            let id = ListId::new(own().0, ListKind::Messages);
+            Cursor::at(id, domain::page::OrderBy::Id, list.open().rest(key.as_bytes()).unwrap())
+        };
+        let expected = if end.is_none() { Total::Exactly(found) } else { Total::AtLeast(found) };
+        assert_eq!((page.data.len(), page.total), (found, expected), "{reach:?}");
+        assert_eq!(page.next, end.map(last), "{reach:?}");
     }
 }
 

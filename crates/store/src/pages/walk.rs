@@ -1,15 +1,19 @@
 //! Pages of lists whose condition is checked record by record, within a number of records.
+//!
+//! An entry with a signature says of many records that they do not meet the condition. These are not
+//! read.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Range;
 
 use domain::ids::EnvironmentId;
+use domain::message::Signature;
 use domain::page::{Bound, Cursor, Page, PageRequest, Place, Total};
 
+use super::merged::{Looked, Merged};
 use super::{List, Reader};
-use crate::record::{Batches, Excerpt, Record, Row, follow_excerpts, if_readable};
-use crate::{KeyRange, Order, Prefix, Result, Snapshot};
+use crate::record::{Excerpt, Row, follow_excerpts, if_readable};
+use crate::{Order, Prefix, Result, Snapshot};
 
 /// The records of a list that meet a condition. The entries of the list are those of
 /// [`Excerpt::entry`].
@@ -20,22 +24,46 @@ pub struct Selection<'l, E: Excerpt> {
     pub environment: EnvironmentId,
     /// The condition, on some fields of a record.
     pub shows: &'l dyn Fn(&E) -> bool,
-    /// What is known about these records, and how many of the list are looked at.
+    /// Returns `false` if no record with this signature meets the condition.
+    pub may_show: &'l dyn Fn(Signature) -> bool,
+    /// What is known about these records, and how far walks go.
     pub bounds: Bounds,
 }
 
-/// What is known about the records that a selection shows, and how many are looked at.
+/// What is known about the records that a selection shows, and how far walks go.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Number of records that a walk looks at.
-    pub scanned: usize,
-    /// Number of records that are looked at beyond a page, for its total and for the cursor on its
-    /// other side.
-    pub beyond: usize,
+    /// How far a walk goes for a page.
+    pub page: Reach,
+    /// How far walks go beyond a page, for its total and for the cursor on its other side.
+    pub beyond: Reach,
     /// Number of records that are shown, if it is known.
     pub total: Option<usize>,
     /// Number that the shown records do not exceed.
     pub at_most: usize,
+}
+
+/// How far a walk goes. It ends at the first of both numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Number of entries that are looked at.
+    pub entries: usize,
+    /// Number of records that are read.
+    pub records: usize,
+}
+
+impl Reach {
+    // What is left of this reach behind `gone`.
+    fn behind(self, gone: Self) -> Self {
+        Self {
+            entries: self.entries.saturating_sub(gone.entries),
+            records: self.records.saturating_sub(gone.records),
+        }
+    }
+
+    fn is_over(self) -> bool {
+        self.entries == 0 || self.records == 0
+    }
 }
 
 /// The page of `selection` that `request` asks for. A page that ends early has a cursor behind the
@@ -59,7 +87,7 @@ pub(crate) fn total<E: Excerpt>(
     selection: &Selection<'_, E>,
     request: &PageRequest,
 ) -> Result<Total> {
-    Selected::of(snapshot, selection, request).total(selection.bounds.scanned)
+    Selected::of(snapshot, selection, request).total(selection.bounds.page)
 }
 
 impl<E: Excerpt> fmt::Debug for Selection<'_, E> {
@@ -84,6 +112,12 @@ struct Found<R> {
     record: Option<R>,
 }
 
+// An entry whose record may be shown.
+struct Candidate {
+    sorted: Vec<u8>,
+    row: Row,
+}
+
 // Records that a walk has found, and the place behind which there may be more.
 struct Taken<R> {
     found: Vec<Found<R>>,
@@ -91,12 +125,13 @@ struct Taken<R> {
 }
 
 // What a selection shows between the start of the list and the item of a cursor.
+#[derive(Default)]
 struct Earlier {
     // Number of records, and of those that have the place of the cursor.
     count: usize,
     at_cursor: usize,
-    // Number of entries that were looked at.
-    looked: usize,
+    // How far the walk has gone.
+    gone: Reach,
     // `true` if nothing else is there.
     is_all: bool,
     // Number that the other records of the selection do not exceed.
@@ -121,7 +156,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let Bounds { beyond, total, at_most, .. } = self.selection.bounds;
         let earlier = match bound {
             Some(bound) => self.earlier(bound)?,
-            None => Earlier { count: 0, at_cursor: 0, looked: 0, is_all: true, hidden: at_most },
+            None => Earlier { is_all: true, hidden: at_most, ..Earlier::default() },
         };
         let mut walk = self.walk((bound, self.forwards), self.forwards);
         walk.hidden = earlier.hidden;
@@ -134,7 +169,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let total = if let Some(total) = total {
             Total::of(total)
         } else {
-            walk.left = beyond.saturating_sub(earlier.looked + walk.looked);
+            walk.left = beyond.behind(earlier.gone).behind(walk.gone);
             walk.count()?;
             let count = earlier.count + earlier.at_cursor + walk.shown;
             total_of(count, earlier.is_all && walk.is_over())
@@ -178,18 +213,18 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
                 }
             }
         }
-        let Walk { looked, hidden, .. } = walk;
-        Ok(Earlier { count, at_cursor, looked, is_all: walk.is_over(), hidden })
+        let Walk { gone, hidden, .. } = walk;
+        Ok(Earlier { count, at_cursor, gone, is_all: walk.is_over(), hidden })
     }
 
-    // The number of records among the first `scanned` entries.
-    fn total(&self, scanned: usize) -> Result<Total> {
+    // The number of records within `reach`.
+    fn total(&self, reach: Reach) -> Result<Total> {
         let Bounds { total, at_most, .. } = self.selection.bounds;
         if let Some(total) = total {
             return Ok(Total::of(total));
         }
         let mut walk = self.walk((None, self.forwards), self.forwards);
-        (walk.left, walk.hidden) = (scanned, at_most);
+        (walk.left, walk.hidden) = (reach, at_most);
         walk.count()?;
         Ok(total_of(walk.shown, walk.is_over()))
     }
@@ -203,11 +238,11 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let range = |part: &Prefix<E::Of>| part.beyond(bound, side);
         Walk {
             selected: self,
-            entries: Merged::new(&self.reader, range, order),
+            entries: Merged::new(&self.reader, self.selection.may_show, range, order),
             found: VecDeque::new(),
             last: Vec::new(),
-            left: self.selection.bounds.scanned,
-            looked: 0,
+            left: self.selection.bounds.page,
+            gone: Reach::default(),
             shown: 0,
             hidden: usize::MAX,
             wanted: 0,
@@ -233,7 +268,7 @@ fn page_of<R>(
     Page::new(data, ends, total).without(unreadable)
 }
 
-// Number of entries of which the records are read at first, and at most, at a time.
+// Number of entries that are looked at at first, and at most, at a time.
 const FEW: usize = 32;
 const MANY: usize = 256;
 
@@ -245,9 +280,9 @@ struct Walk<'w, 's, S: ?Sized, E: Excerpt> {
     found: VecDeque<Found<E::Of>>,
     // Place of the last entry that was looked at.
     last: Vec<u8>,
-    // Number of entries that it may still look at, and of those that it has looked at.
-    left: usize,
-    looked: usize,
+    // How far it may still go, and how far it has gone.
+    left: Reach,
+    gone: Reach,
     // Number of records that it has found.
     shown: usize,
     // Number that the records which were not found yet do not exceed.
@@ -262,17 +297,10 @@ struct Walk<'w, 's, S: ?Sized, E: Excerpt> {
 impl<S: Snapshot + ?Sized, E: Excerpt> Walk<'_, '_, S, E> {
     // The next record that the selection shows.
     fn next(&mut self) -> Result<Option<Found<E::Of>>> {
-        while self.found.is_empty() && !self.is_over() && self.left > 0 {
-            let entries = self.entries.next(self.left.min(self.size))?;
-            let Some(last) = entries.last() else {
-                self.is_at_end = true;
-                break;
-            };
-            self.last = last.sorted().to_vec();
-            self.left -= entries.len();
-            self.looked += entries.len();
+        while self.found.is_empty() && !self.is_over() && !self.left.is_over() {
+            let candidates = self.candidates()?;
             self.size = MANY.min(2 * self.size);
-            self.look(&entries)?;
+            self.look(&candidates)?;
         }
         let next = self.found.pop_front();
         self.shown += usize::from(next.is_some());
@@ -306,17 +334,47 @@ impl<S: Snapshot + ?Sized, E: Excerpt> Walk<'_, '_, S, E> {
         self.is_at_end || self.hidden == 0
     }
 
-    // Looks at the records of `entries`. One that cannot be read has its place in the list, since
+    // Looks at the next entries, and returns those whose records may be shown.
+    fn candidates(&mut self) -> Result<Vec<Candidate>> {
+        let before = self.left;
+        let mut candidates = Vec::new();
+        for _ in 0..self.size {
+            if self.left.is_over() {
+                break;
+            }
+            let ahead = self.left.entries.min(self.size);
+            let Some(Looked { sorted, row }) = self.entries.next(ahead)? else {
+                self.is_at_end = true;
+                break;
+            };
+            self.last.clear();
+            self.last.extend_from_slice(sorted);
+            self.left.entries -= 1;
+            if let Some(row) = row {
+                self.left.records -= 1;
+                candidates.push(Candidate { sorted: sorted.to_vec(), row });
+            }
+        }
+        let gone = before.behind(self.left);
+        self.gone.entries += gone.entries;
+        self.gone.records += gone.records;
+        Ok(candidates)
+    }
+
+    // Looks at the records of `candidates`. One that cannot be read has its place in the list, since
     // nobody knows whether the condition lets it through.
-    fn look(&mut self, entries: &[Entry]) -> Result<()> {
+    fn look(&mut self, candidates: &[Candidate]) -> Result<()> {
+        if candidates.is_empty() {
+            return Ok(());
+        }
         let Selected { reader, selection, .. } = self.selected;
         let codec = reader.snapshot.codec();
         let place = (selection.environment, selection.list.table);
-        let rows = entries.iter().map(|entry| &entry.row);
+        let rows = candidates.iter().map(|candidate| &candidate.row);
         let mut looked = Ok(());
-        let mut rest = entries.iter();
+        let mut rest = candidates.iter();
         follow_excerpts::<E>(reader.snapshot, place, rows, &mut |excerpt, value| {
-            let Some(entry) = rest.next() else { return };
+            let Some(Candidate { sorted, row }) = rest.next() else { return };
             let excerpt = match if_readable(excerpt) {
                 Ok(excerpt) => excerpt,
                 Err(error) => return looked = Err(error),
@@ -328,99 +386,12 @@ impl<S: Snapshot + ?Sized, E: Excerpt> Walk<'_, '_, S, E> {
             if excerpt.is_some() {
                 self.hidden = self.hidden.saturating_sub(1);
                 if self.wanted > 0 {
-                    record = codec.decode(&entry.row.value, value).ok();
+                    record = codec.decode(row.target(reader.list.table).key, value).ok();
                 }
             }
             self.wanted = self.wanted.saturating_sub(1);
-            self.found.push_back(Found { sorted: entry.sorted().to_vec(), record });
+            self.found.push_back(Found { sorted: sorted.clone(), record });
         })?;
         looked
-    }
-}
-
-// An entry of an index.
-struct Entry {
-    row: Row,
-    // The place of the sort value in the key.
-    sorted: Range<usize>,
-}
-
-impl Entry {
-    fn sorted(&self) -> &[u8] {
-        self.row.key.get(self.sorted.clone()).unwrap_or_default()
-    }
-}
-
-// The entries of all parts of a list in one order.
-struct Merged<'r, S: ?Sized, R> {
-    reader: &'r Reader<'r, S, R>,
-    order: Order,
-    parts: Vec<Ahead<'r, S, R>>,
-}
-
-// Entries of a part that were read ahead.
-struct Ahead<'r, S: ?Sized, R> {
-    prefix: &'r Prefix<R>,
-    batches: Batches<'r, S>,
-    entries: VecDeque<Entry>,
-}
-
-impl<'r, S: Snapshot + ?Sized, R: Record> Merged<'r, S, R> {
-    // The entries within the range that each part has.
-    fn new(
-        reader: &'r Reader<'r, S, R>,
-        range: impl Fn(&Prefix<R>) -> KeyRange,
-        order: Order,
-    ) -> Self {
-        let filled = reader.list.parts.iter().filter(|part| part.len != Some(0));
-        let parts = filled.map(|part| {
-            let (prefix, range) = (&part.prefix, range(&part.prefix));
-            let batches = Batches::new(reader.snapshot, reader.list.table, range, order);
-            Ahead { prefix, batches, entries: VecDeque::new() }
-        });
-        Self { reader, order, parts: parts.collect() }
-    }
-
-    // The next `limit` entries.
-    fn next(&mut self, limit: usize) -> Result<Vec<Entry>> {
-        let mut entries = Vec::with_capacity(limit);
-        while entries.len() < limit
-            && let Some(entry) = self.next_one(limit)?
-        {
-            entries.push(entry);
-        }
-        Ok(entries)
-    }
-
-    fn next_one(&mut self, ahead: usize) -> Result<Option<Entry>> {
-        for part in &mut self.parts {
-            part.read_ahead(self.reader, ahead)?;
-        }
-        let fronts = self.parts.iter_mut().filter(|part| !part.entries.is_empty());
-        let first = match self.order {
-            Order::Ascending => fronts.min_by(|one, other| one.next().cmp(&other.next())),
-            Order::Descending => fronts.max_by(|one, other| one.next().cmp(&other.next())),
-        };
-        Ok(first.and_then(|part| part.entries.pop_front()))
-    }
-}
-
-impl<S: Snapshot + ?Sized, R: Record> Ahead<'_, S, R> {
-    // The sort value of the next entry.
-    fn next(&self) -> Option<&[u8]> {
-        self.entries.front().map(Entry::sorted)
-    }
-
-    fn read_ahead(&mut self, reader: &Reader<'_, S, R>, limit: usize) -> Result<()> {
-        if !self.entries.is_empty() {
-            return Ok(());
-        }
-        for row in self.batches.next(limit)?.unwrap_or_default() {
-            let (sorted, text) = reader.split(self.prefix, &row.key)?;
-            let end = row.key.len() - text.len();
-            let sorted = end - sorted.len()..end;
-            self.entries.push_back(Entry { row, sorted });
-        }
-        Ok(())
     }
 }
