@@ -44,6 +44,7 @@ mod reentry;
 mod repair;
 mod sealing;
 mod secrets;
+mod signatures;
 mod stalled;
 mod storm;
 mod unreadable;
