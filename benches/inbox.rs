@@ -32,6 +32,8 @@ const UNREAD: usize = 100;
 const AT_A_TIME: usize = 100;
 // Number of other inboxes. Every fourth message belongs to one of them.
 const OTHERS: u64 = 1_000;
+// One of so many messages has a tag that the others do not have.
+const RARE: usize = 500;
 
 fn inboxes(criterion: &mut Criterion) {
     let messages = env::var("TIDINGS_INBOX").map_or(MESSAGES, |text| text.parse().unwrap());
@@ -89,6 +91,13 @@ fn inbox(criterion: &mut Criterion, messages: usize, backend: &str, store: impl 
     page(&mut group, "page of 10 unread with its total", MessageQuery::default().unread());
     let tagged = MessageQuery::default().unread().tags(["orders"]);
     page(&mut group, "page of 10 unread of a tag with its total", tagged);
+    let rare = MessageQuery::default().tags(["refunds"]);
+    page(&mut group, "page of 10 of a rare tag with its total", rare.clone());
+    let (pages, found) = all(&inbox, &rare);
+    println!("{found} messages of a rare tag on {pages} pages");
+    group.bench_function("all pages of a rare tag", |bencher| {
+        bencher.iter(|| assert_eq!(all(&inbox, &rare), (pages, found)));
+    });
     group.bench_function("counts of a tag", |bencher| {
         bencher.iter(|| inbox.counts_of_tag("orders").unwrap());
     });
@@ -122,19 +131,32 @@ fn inbox(criterion: &mut Criterion, messages: usize, backend: &str, store: impl 
     group.finish();
 }
 
+// The number of pages of a query, and of the messages on them.
+fn all(inbox: &Inbox<'_>, query: &MessageQuery) -> (usize, usize) {
+    let (mut pages, mut found, mut next) = (0, 0, Some(query.clone()));
+    while let Some(asked) = next {
+        let page = inbox.list(&asked).unwrap();
+        (pages, found) = (pages + 1, found + page.data.len());
+        next = page.next.map(|cursor| query.clone().after(&cursor));
+    }
+    (pages, found)
+}
+
 fn both_ways(inbox: &Inbox<'_>, messages: usize) {
     inbox.mark_all(MarkAs::Read).unwrap();
     assert_eq!(inbox.mark_all(MarkAs::Unread).unwrap(), messages);
 }
 
 fn fill(env: &Scope, messages: usize) {
-    let workflow = json!({
-        "workflowId": "order-shipped",
-        "name": "Order shipped",
-        "tags": ["orders"],
-        "steps": [{ "type": "in_app", "template": { "body": "Order {{ payload.order }}" } }],
-    });
-    env.workflows().create(&from_value(workflow).unwrap()).unwrap();
+    for (id, tag) in [("order-shipped", "orders"), ("order-refunded", "refunds")] {
+        let workflow = json!({
+            "workflowId": id,
+            "name": id,
+            "tags": [tag],
+            "steps": [{ "type": "in_app", "template": { "body": "Order {{ payload.order }}" } }],
+        });
+        env.workflows().create(&from_value(workflow).unwrap()).unwrap();
+    }
     let mut random = 1_u64;
     for start in (0..messages).step_by(AT_A_TIME) {
         let triggers = (start..start + AT_A_TIME).flat_map(|order| {
@@ -143,7 +165,9 @@ fn fill(env: &Scope, messages: usize) {
             let other = order.is_multiple_of(4).then_some(other);
             let recipients = ["ada".to_owned()].into_iter().chain(other);
             recipients.map(move |recipient| {
-                let trigger = Trigger::new("order-shipped", recipient).unwrap();
+                let is_rare = order % RARE == RARE / 2;
+                let workflow = if is_rare { "order-refunded" } else { "order-shipped" };
+                let trigger = Trigger::new(workflow, recipient).unwrap();
                 trigger.payload(json!({ "order": order })).unwrap()
             })
         });
