@@ -59,7 +59,6 @@ struct Name {
 
 #[derive(Debug, Default)]
 struct Kept {
-    // Callers do not choose the values of names.
     blocks: HashMap<Name, Arc<[u8]>>,
     size: usize,
 }

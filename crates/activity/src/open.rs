@@ -13,7 +13,6 @@ pub(crate) struct OpenSegment {
     pub(crate) times: Vec<i64>,
     /// The ranges of the times.
     pub(crate) ranges: Times,
-    // Values are ids and digests, so that a caller cannot choose colliding ones.
     sets: HashMap<Term, Set>,
 }
 

@@ -7,6 +7,7 @@ use crate::ids::{
     DigestWindowId, EnvironmentId, InternalSubscriberId, NotificationId, StepId, TransactionId,
     WorkflowId,
 };
+use crate::job::{Job, JobDigest};
 use crate::notification::Notification;
 use crate::step::{DigestEvent, EventKey, Slot};
 use crate::time::Timestamp;
@@ -120,6 +121,13 @@ impl Notification {
     #[doc(hidden)]
     pub fn windows(&self) -> impl Iterator<Item = DigestWindowId> {
         self.jobs.iter().filter_map(|job| job.digest.as_ref()?.window_id)
+    }
+
+    /// Returns `true` if the jobs go on behind one of these windows, for all events in it.
+    #[doc(hidden)]
+    pub fn carries_one_of(&self, mut windows: impl Iterator<Item = DigestWindowId>) -> bool {
+        let closed = |job: &Job| job.digest.as_ref().and_then(JobDigest::closed_window);
+        windows.any(|window| self.jobs.iter().any(|job| closed(job) == Some(window)))
     }
 }
 

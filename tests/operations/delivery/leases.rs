@@ -12,7 +12,7 @@ use tidings::ids::NotificationId;
 use tidings::integration::{IntegrationUpdate, OnUnknown};
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
-use tidings::{Delivery, Engine, Error, ProviderReceipt, SendError};
+use tidings::{Builder, Delivery, Engine, Error, ProviderReceipt, SendError};
 
 use super::{Told, log, queued_email, retryable, statuses};
 use crate::world::{Counts, World, in_app, names, on_both, only, parsed, wire};
@@ -20,6 +20,10 @@ use crate::world::{Counts, World, in_app, names, on_both, only, parsed, wire};
 const LEASE: Duration = Duration::from_secs(300);
 const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
 const SENT: Counts = Counts { sent: 1, ..NOTHING };
+/// The fate of the event that has opened a window: the seconds to its expiry, what is done to it, the
+/// statuses of its jobs in the end, and the number of the event that fails.
+type Fate = (Option<u64>, fn(&World, NotificationId), Option<[&'static str; 2]>, usize);
+
 const SUPERSEDED: Counts = Counts { superseded: 1, ..NOTHING };
 
 #[test]
@@ -343,6 +347,21 @@ fn what_kills_its_process_is_not_tried_for_ever() {
     });
 }
 
+// Two attempts of each task.
+fn twice(builder: Builder) -> Builder {
+    builder.retry(RetryPolicy::new(2, Duration::from_secs(1)))
+}
+
+// Two processes end while they do the next task: the claim is stored, and its result is not.
+fn die_twice(world: &mut World) {
+    for _ in 0..2 {
+        let died = world.interrupted(1, || world.engine.delivery().run_due(1));
+        assert!(died.is_err(), "{died:?}");
+        world.restart_with(twice);
+        world.pass(LEASE);
+    }
+}
+
 /// A turn is due at the end of a delay. What it cannot decide is the job behind that.
 #[test]
 fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
@@ -353,18 +372,11 @@ fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
         (vec![delay], vec!["completed"]),
     ] {
         on_both(|mut world| {
-            let retry = RetryPolicy::new(2, Duration::from_secs(1));
-            world.restart_with(|builder| builder.retry(retry));
+            world.restart_with(twice);
             world.workflow_of("late", &steps);
             let id = world.notify("late", "ada");
             world.pass(Duration::from_secs(60));
-            for _ in 0..2 {
-                // The claim is stored, and its result is not.
-                let died = world.interrupted(1, || world.engine.delivery().run_due(1));
-                assert!(died.is_err(), "{died:?}");
-                world.restart_with(|builder| builder.retry(retry));
-                world.pass(LEASE);
-            }
+            die_twice(&mut world);
 
             world.run_due();
 
@@ -375,39 +387,42 @@ fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
     }
 }
 
-/// One row per fate of the event that has opened the window: the others end as it would have.
+/// The job of the first event that is left fails.
 #[test]
 fn a_digest_that_kills_its_process_is_not_tried_for_ever() {
     let digest = json!({ "type": "digest", "metadata":
         { "type": "regular", "amount": 1, "unit": "minutes" } });
-    let fates: [fn(&World, NotificationId); 3] = [
-        |_, _| {},
-        |world, _| drop(world.env.events().cancel("first").unwrap()),
-        |world, first| world.env.notifications().delete(first).unwrap(),
+    let failed = ["failed", "canceled"];
+    let fates: [Fate; 4] = [
+        (None, |_, _| {}, Some(failed), 0),
+        (Some(20), |_, _| {}, Some(["skipped"; 2]), 1),
+        (None, |world, _| drop(world.env.events().cancel("0").unwrap()), Some(["canceled"; 2]), 1),
+        (None, |world, first| world.env.notifications().delete(first).unwrap(), None, 1),
     ];
-    for (fate, end_of) in fates.into_iter().zip([0, 1, 1]) {
+    for (seconds, fate, opener, end_of) in fates {
         on_both(|mut world| {
-            let retry = RetryPolicy::new(2, Duration::from_secs(1));
-            world.restart_with(|builder| builder.retry(retry));
+            world.restart_with(twice);
             world.workflow_of("news", &[digest.clone(), in_app()]);
-            let ids = ["first", "second", "third"].map(|id| {
-                let event = json!({ "name": "news", "to": "ada", "transactionId": id });
+            let expiry = seconds.map(|seconds| world.now().after(Duration::from_secs(seconds)));
+            let ids = [("0", expiry), ("1", None), ("2", None)].map(|(id, expires_at)| {
+                let event = json!({
+                    "name": "news", "to": "ada", "transactionId": id, "expiresAt": expires_at,
+                });
                 only(world.trigger(event).notifications).notification_id
             });
             fate(&world, ids[0]);
             world.pass(Duration::from_secs(60));
-            for _ in 0..2 {
-                // The claim is stored, and its result is not.
-                let died = world.interrupted(1, || world.engine.delivery().run_due(1));
-                assert!(died.is_err(), "{died:?}");
-                world.restart_with(|builder| builder.retry(retry));
-                world.pass(LEASE);
-            }
+            die_twice(&mut world);
 
             assert_eq!(world.engine.delivery().run_due(1).unwrap().failures.len(), 1);
             world.run_due();
 
-            assert_eq!(statuses(&world, ids[end_of]), ["failed", "canceled"]);
+            let found = world.env.notifications().find(ids[0]).unwrap();
+            assert_eq!(
+                found.map(|_| statuses(&world, ids[0])),
+                opener.map(|all| all.map(str::to_owned).to_vec())
+            );
+            assert_eq!(statuses(&world, ids[end_of]), failed);
             let log = log(&world.notification(ids[end_of]), 0);
             assert_eq!(log.last().unwrap(), "lease_expired");
             assert_eq!(statuses(&world, ids[2]), ["merged", "merged"]);

@@ -132,11 +132,11 @@ impl JobSend {
 }
 
 impl Job {
-    /// Returns `true` if a send has not ended. A job that is resent keeps the sends of its earlier
-    /// run until it fans out again, and these have ended.
+    /// Returns the sends that have not ended. A job that is sent again has none until it fans out: those
+    /// of its earlier run have ended.
     #[doc(hidden)]
-    pub fn waits_for_sends(&self) -> bool {
-        self.sends.iter().any(|send| send.status == SendStatus::Queued)
+    pub fn waiting_sends(&self) -> impl Iterator<Item = &JobSend> {
+        self.sends.iter().filter(|send| send.status == SendStatus::Queued)
     }
 }
 

@@ -31,10 +31,11 @@ enum Value<'m> {
     Identifier(&'m str),
 }
 
-// Number of the lower bits, which hashed values share. Each bit above them has a value of its own.
+// Number of the lower bits, which hashed values share. Each bit above them stands for one value.
 const SHARED: u64 = 55;
 
-// Number of bits of a hashed value. With eight of them, a signature allows one of 20 other values.
+// Number of bits of a hashed value. A signature of eight hashed values allows one in 20 of the values that
+// its message does not have.
 const BITS: u32 = 3;
 
 impl Signature {
@@ -141,7 +142,7 @@ fn hashed(kind: u8, value: &[u8]) -> u64 {
     })
 }
 
-// FNV-1a, and the end of SplitMix64, by which every bit depends on every byte.
+// FNV-1a, and the last step of SplitMix64, which makes every bit depend on every byte.
 fn hash(kind: u8, value: &[u8]) -> u64 {
     let bits = value.iter().fold(step(0xcbf2_9ce4_8422_2325, kind), |sum, byte| step(sum, *byte));
     let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

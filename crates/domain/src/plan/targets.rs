@@ -1,5 +1,7 @@
 //! Targets: the destinations of a chat or push message.
 
+use serde_json::Value;
+
 use super::attempt::{Address, Chosen};
 use super::step::RunStep;
 use super::{Refusal, fail, skip};
@@ -129,6 +131,19 @@ impl<'a> RunStep<'a> {
 }
 
 impl Address {
+    /// Returns `true` if the address contains a server that the recipient has chosen: a webhook, or the
+    /// push service of a browser.
+    #[doc(hidden)]
+    pub fn names_server(&self) -> bool {
+        match self {
+            Address::Webhook { .. } => true,
+            // The token of a browser is a JSON object with the URL of its push service.
+            Address::Device(token) => serde_json::from_str::<Value>(token)
+                .is_ok_and(|token| token.get("endpoint").is_some()),
+            Address::Email(_) | Address::Phone(_) | Address::Workspace { .. } => false,
+        }
+    }
+
     // The address of an endpoint.
     fn of(reach: &Reach) -> Self {
         let connection = reach.connection.as_ref();

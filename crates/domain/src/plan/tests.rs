@@ -193,6 +193,25 @@ fn every_channel_has_an_address() {
     }
 }
 
+/// One row per address.
+#[test]
+fn an_address_names_a_server_if_the_recipient_has_chosen_it() {
+    let url = SECRET.into();
+    let deep = format!(r#"{{"endpoint":{}"#, "[".repeat(10_000));
+    for (address, names) in [
+        (Address::Webhook { url, channel: None }, true),
+        (Address::Device(json!({ "endpoint": SECRET, "keys": {} }).to_string()), true),
+        (Address::Device(json!({ "token": SECRET }).to_string()), false),
+        (Address::Device(json!([SECRET]).to_string()), false),
+        (Address::Device("d1".into()), false),
+        (Address::Device(deep), false),
+        (Address::Phone("+15550100".into()), false),
+        (Address::Email(Email::new("ada@example.com").unwrap()), false),
+    ] {
+        assert_eq!(address.names_server(), names, "{address:?}");
+    }
+}
+
 /// The destinations behind the last one are left out.
 #[test]
 fn a_message_goes_to_so_many_destinations_at_most() {

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{Task, Work};
 use crate::ids::{NotificationId, TaskId, TransactionId};
-use crate::job::{Job, JobStatus, SendStatus};
+use crate::job::{Job, JobStatus};
 use crate::message::Message;
 use crate::notification::Notification;
 use crate::trigger::FanOut;
@@ -74,10 +74,9 @@ impl Notification {
 impl Job {
     // The tasks of the message of a job, or of its call.
     fn attempts(&self) -> impl Iterator<Item = Awaited> {
-        let sends = self.sends.iter().filter(|send| send.status == SendStatus::Queued);
-        let own = (!self.waits_for_sends()).then_some(self.id);
+        let own = self.waiting_sends().next().is_none().then_some(self.id);
         own.into_iter()
-            .chain(sends.map(|send| send.id))
+            .chain(self.waiting_sends().map(|send| send.id))
             .map(|id| Awaited::Task(Uuid::from(id).into()))
     }
 }

@@ -185,7 +185,7 @@ impl Course<'_, '_> {
         if look.has_others(self.tx, &self.notification, job)? {
             return Ok(Canceled::Stays);
         }
-        if waiting.waits_for_sends() {
+        if waiting.waiting_sends().next().is_some() {
             return self.cancel_sends(job);
         }
         let is_queued = matches!(waiting.status, JobStatus::Queued { .. });

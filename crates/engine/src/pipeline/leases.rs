@@ -1,7 +1,7 @@
 //! Leases of jobs, as reads show them.
 
 use domain::ids::TaskId;
-use domain::job::{JobStatus, SendStatus};
+use domain::job::JobStatus;
 use domain::notification::Notification;
 use domain::task::{Task, TaskState};
 use store::{ReadRecords, layout};
@@ -18,8 +18,7 @@ pub(crate) fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Re
         jobs.filter(|job| matches!(job.status, JobStatus::Queued { .. })).collect();
     let mut ids: Vec<(usize, TaskId)> = Vec::with_capacity(queued.len());
     for (number, job) in queued.iter().enumerate() {
-        let sends = job.sends.iter().filter(|send| send.status == SendStatus::Queued);
-        let ids_of = [job.id].into_iter().chain(sends.map(|send| send.id));
+        let ids_of = [job.id].into_iter().chain(job.waiting_sends().map(|send| send.id));
         ids.extend(ids_of.map(|id| (number, Uuid::from(id).into())));
     }
     let task = |(_, id): &(usize, TaskId)| layout::task(view.environment_id(), *id);

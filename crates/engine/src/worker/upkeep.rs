@@ -83,20 +83,24 @@ impl Engine {
             self.parts.bell.ring();
         }
         // A trigger helps a worker that cannot keep up.
-        if has_worker && !self.activity().is_behind(environment) {
-            return;
+        if !has_worker || self.activity().is_behind(environment) {
+            self.help(environment);
         }
+    }
+
+    // Does the upkeep of an environment until it is not behind any more. A worker that has met this thread
+    // meanwhile has forgotten the environment, so that the rest is left to it again.
+    fn help(&self, environment: EnvironmentId) {
         let tended = loop {
             let tended = self.tend(environment);
             if !matches!(tended, Ok(true)) || !self.activity().is_behind(environment) {
                 break tended;
             }
         };
-        // A worker that has met this thread takes the environment for done.
         match tended {
-            Ok(true) if has_worker => self.parts.upkeep.add(environment),
-            Err(_) if has_worker => self.parts.upkeep.put_off(environment),
-            Ok(_) | Err(_) => {}
+            Ok(true) => self.parts.upkeep.add(environment),
+            Ok(false) => {}
+            Err(_) => self.parts.upkeep.put_off(environment),
         }
     }
 
@@ -131,5 +135,52 @@ impl Engine {
             self.parts.upkeep.state.lock().error = error;
         }
         Ok(tended? == Tended::Part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::ids::SubscriberId;
+    use domain::notification::NotificationQuery;
+    use domain::step::Step;
+    use domain::trigger::{Recipients, Trigger};
+    use domain::workflow::WorkflowCreate;
+    use store::memory::MemoryStore;
+
+    use super::*;
+    use crate::Scope;
+
+    // An environment with so many notifications, whose index is in memory.
+    fn filled(engine: &Engine, notifications: usize) -> Scope {
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let greeting = WorkflowCreate::new("greeting", "Greeting").unwrap();
+        env.workflows().create(&greeting.step(Step::in_app("Hello!").unwrap())).unwrap();
+        let recipient = |number| SubscriberId::new(format!("s{number}")).unwrap();
+        let mut trigger = Trigger::new("greeting", "ada").unwrap();
+        trigger.to =
+            Recipients::Many((0..notifications).map(|number| recipient(number).into()).collect());
+        env.events().trigger(&trigger).unwrap();
+        env.notifications().list(&NotificationQuery::default()).unwrap();
+        env
+    }
+
+    /// A worker that meets a trigger in its upkeep takes nothing from it, and forgets the environment.
+    #[test]
+    fn a_trigger_leaves_the_rest_of_the_upkeep_to_a_worker() {
+        let engine = Engine::builder().activity_segments(16).build(MemoryStore::default());
+        engine.parts.upkeep.join();
+        let environment = filled(&engine, 100).environment_id();
+        assert!(engine.activity().is_behind(environment));
+        assert_eq!(engine.parts.upkeep.take(), Some(environment));
+
+        engine.help(environment);
+
+        assert!(!engine.activity().is_behind(environment));
+        assert_eq!(engine.parts.upkeep.take(), Some(environment));
+        assert!(engine.tend(environment).unwrap(), "more is left");
+        engine.parts.upkeep.add(environment);
+        while engine.tend_one().unwrap() {}
+        assert_eq!(engine.parts.upkeep.take(), None);
+        assert!(!engine.tend(environment).unwrap());
     }
 }

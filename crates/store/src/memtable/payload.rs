@@ -114,8 +114,8 @@ impl Reader<'_> {
     }
 }
 
-/// The table of that name, which is probably one of `likely`: the tables of a payload come in their order,
-/// unless another version has written it.
+/// The table of that name. `likely` is searched first: the tables of a payload are in the order of
+/// [`Table::ALL`], unless another version has written it.
 fn named(name: &[u8], likely: &[Table]) -> Option<Table> {
     let all = likely.iter().chain(&Table::ALL);
     all.copied().find(|table| table.name().as_bytes() == name)

@@ -1,7 +1,7 @@
 //! Pages of lists whose condition is checked record by record, within a number of records.
 //!
-//! An entry with a signature says of many records that they do not meet the condition. These are not
-//! read.
+//! The signature in an entry excludes most records that do not meet the condition. Excluded records are
+//! not read.
 
 use std::collections::VecDeque;
 use std::fmt;

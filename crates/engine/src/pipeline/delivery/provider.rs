@@ -19,7 +19,6 @@ use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
 use domain::task::{Failure, Outcome, Tries};
 use domain::vocabulary::Channel;
-use serde_json::Value;
 use thiserror::Error;
 
 use super::inbound::Inbound;
@@ -348,7 +347,7 @@ impl SendResult {
                 Some(Verdict::Works)
             }
             SendResult::Refused(SendError::Retryable { .. } | SendError::Unknown { .. })
-                if names_server(address) =>
+                if address.names_server() =>
             {
                 None
             }
@@ -398,18 +397,6 @@ impl SendResult {
                 shortened(&format!("no provider is registered for `{provider}`"))
             }
         })
-    }
-}
-
-// Returns `true` if an address has a server of the recipient's choice.
-fn names_server(address: &Address) -> bool {
-    match address {
-        Address::Webhook { .. } => true,
-        // The token of a browser is a JSON object with the URL of its push service.
-        Address::Device(token) => {
-            serde_json::from_str::<Value>(token).is_ok_and(|token| token.get("endpoint").is_some())
-        }
-        Address::Email(_) | Address::Phone(_) | Address::Workspace { .. } => false,
     }
 }
 

@@ -243,8 +243,8 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
     Ok(settled)
 }
 
-// The notification whose job fails if a task is given up. Behind a window it is that of the first event that
-// is left, whose jobs would go on.
+// The notification whose job fails if a task is given up. For the end of a window, it is that of the first
+// event that is left: its jobs would go on.
 fn given_up(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
     let first = match work {
         Work::Close { window_id, step_id, .. } => {
@@ -279,7 +279,7 @@ impl Course<'_, '_> {
         }
         if matches!(done, Done::GaveUp) {
             self.end_delay(task);
-            self.take_over_window(task);
+            self.carry_given_up(task)?;
         }
         let Some(job) = task.work.job_in(&self.notification) else { return self.drop_task(task) };
         if done.is_attempt() {
@@ -389,14 +389,12 @@ impl Course<'_, '_> {
         }
     }
 
-    // Takes over the jobs behind a window from a notification whose event is not left.
-    fn take_over_window(&mut self, task: &Task) {
-        let Work::Close { step_id, .. } = task.work else { return };
+    // Takes over the jobs behind a window whose end is given up, so that they fail.
+    fn carry_given_up(&mut self, task: &Task) -> Result<()> {
+        let Work::Close { step_id, .. } = task.work else { return Ok(()) };
         let mut jobs = self.notification.jobs.iter();
         let digest = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
-        if let Some(digest) = digest {
-            self.notification.take_over(step_id, digest, self.tx.now());
-        }
+        digest.map_or(Ok(()), |digest| self.carry(task, step_id, digest))
     }
 
     fn drop_task(&mut self, task: &Task) -> Result<Settled> {

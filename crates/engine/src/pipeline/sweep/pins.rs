@@ -28,35 +28,33 @@ pub(super) fn is_over(
         if !is_old || is_collected(view, &part)? {
             return Ok(false);
         }
-        let Some(digesting) = digesting(view, &part)? else { return Ok(true) };
-        part = Cow::Owned(digesting);
+        let Some(carrier) = carrier(view, &part)? else { return Ok(true) };
+        part = Cow::Owned(carrier);
     }
     Ok(true)
 }
 
-// The notification whose jobs go on with the event of another one behind a digest: that which has opened
-// the window, or another one if that was canceled, has expired or is gone. Returns `None` if there is
-// none.
-fn digesting(view: &Reading<'_>, part: &Notification) -> Result<Option<Notification>> {
+// The notification whose jobs go on behind a digest that has collected the event of `part`: the one that
+// has opened the window, or another one if that was canceled, has expired or is gone. Returns `None` if no
+// jobs go on.
+fn carrier(view: &Reading<'_>, part: &Notification) -> Result<Option<Notification>> {
     let Some(opener) = part.digested_notification_id else { return Ok(None) };
-    let goes_on_with = |other: &Notification| {
-        let mut closed = other.jobs.iter().filter_map(|job| job.digest.as_ref()?.closed_window());
-        closed.any(|closed| part.windows().any(|window| window == closed))
-    };
+    let carries = |other: &Notification| other.carries_one_of(part.windows());
     let opener = notifications::find(view, opener)?;
-    if opener.as_ref().is_some_and(goes_on_with) {
+    if opener.as_ref().is_some_and(carries) {
         return Ok(opener);
     }
     for window in part.windows() {
         let mut found = Ok(None);
         let events = layout::digest_events(view.environment_id(), window).range();
-        // If the event is one of the digest, the first one that is goes on with it.
+        // The first event of a digest carries it. So it is this one or an earlier one, unless this one was
+        // not left when the window closed.
         view.each::<WindowEvent>(&events, Order::Ascending, |event| {
             if event.notification_id == part.id {
                 return ControlFlow::Break(());
             }
-            found = notifications::find(view, event.notification_id)
-                .map(|other| other.filter(goes_on_with));
+            found =
+                notifications::find(view, event.notification_id).map(|other| other.filter(carries));
             if matches!(found, Ok(None)) {
                 ControlFlow::Continue(())
             } else {

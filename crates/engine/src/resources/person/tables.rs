@@ -222,12 +222,14 @@ impl Eraser<'_, '_> {
         let found = store::dependents(&*self.tx, range, limit)?;
         let count = found.len();
         for entry in found {
-            if let Lead::Record(message) = &entry.lead {
-                messages::remove(self.tx, message)?;
-            } else {
-                entry.take_out(self.tx, range)?;
+            match &entry.lead {
+                Lead::Record(message) => messages::remove(self.tx, message)?,
+                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+                    entry.take_out(self.tx, range)?;
+                }
             }
-            erased.messages += u64::from(!matches!(entry.lead, Lead::Nowhere));
+            erased.messages +=
+                u64::from(matches!(entry.lead, Lead::Record(_) | Lead::Unreadable(_)));
             self.suppressions(entry.record().into_iter().flat_map(addresses_of_message), erased)?;
         }
         Ok(count)
@@ -309,7 +311,9 @@ impl Eraser<'_, '_> {
         for entry in &found {
             match &entry.lead {
                 Lead::Record(event) => self.tx.remove(event)?,
-                _ => entry.take_out(self.tx, &events)?,
+                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+                    entry.take_out(self.tx, &events)?;
+                }
             }
             after.clone_from(&entry.key);
         }

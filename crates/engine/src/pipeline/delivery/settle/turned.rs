@@ -1,7 +1,7 @@
 //! Settlement of turns, and delays that are extended to the schedule of a subscriber.
 
 use domain::ids::{NotificationId, StepId};
-use domain::job::{Detail, JobStatus};
+use domain::job::{Detail, JobDigest, JobStatus};
 use domain::plan::{self, Action, RefusalKind};
 use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
@@ -34,10 +34,7 @@ impl Course<'_, '_> {
         };
         if let Some(Closed { step_id, digest }) = &turn.closed {
             let digest = if extension.is_some() { digest.open() } else { digest.clone() };
-            self.notification.take_over(*step_id, digest, self.tx.now());
-            if let Some(before) = task.work.notification_id() {
-                self.end_carrier(before, *step_id)?;
-            }
+            self.carry(task, *step_id, digest)?;
         }
         if let Some((job, until)) = extension {
             self.extend(job, task, until)?;
@@ -69,6 +66,13 @@ impl Course<'_, '_> {
             | Action::Call(_) => None,
         };
         actions.iter().filter_map(failure).collect()
+    }
+
+    /// Takes over the jobs behind the window of `task`. Those of the notification that has waited for it
+    /// end, if it is another one.
+    pub(super) fn carry(&mut self, task: &Task, digest: StepId, job: JobDigest) -> Result<()> {
+        self.notification.take_over(digest, job, self.tx.now());
+        task.work.notification_id().map_or(Ok(()), |before| self.end_carrier(before, digest))
     }
 
     // Ends the jobs that have waited for a window, from the digest on, if those of another notification
