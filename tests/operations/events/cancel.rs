@@ -46,6 +46,22 @@ fn what_waits_is_canceled_at_once() {
     });
 }
 
+/// Nothing remains of a notification that was deleted.
+#[test]
+fn what_is_deleted_does_not_remain() {
+    on_both(|world| {
+        let delay = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        world.workflow_of("late", &[json!({ "type": "delay", "metadata": delay }), in_app()]);
+        let event = json!({ "name": "late", "to": ["ada", "bob"], "transactionId": "t1" });
+        let [ada, _] = &world.trigger(event).notifications[..] else { panic!("two recipients") };
+        world.env.notifications().delete(ada.notification_id).unwrap();
+
+        let canceled = world.env.events().cancel("t1").unwrap();
+
+        assert_eq!((canceled.canceled, canceled.running, canceled.remaining), (2, 0, 0));
+    });
+}
+
 #[test]
 fn an_event_that_is_not_there_cannot_be_canceled() {
     on_both(|world| {

@@ -20,7 +20,7 @@ use crate::vocabulary::{Channel, Severity};
 ///
 /// Conditions on the channel, on `read`, `seen`, `archived` and `snoozed` cost nothing. The other
 /// ones are checked message by message. A page looks at 20,000 entries of the list and reads 2,000 messages
-/// at most: an entry shows of most messages that they do not match, and these are not read. A page may
+/// at most. Most messages that do not match are recognized by their entries, and not read. A page may
 /// therefore have fewer messages than its limit, or none, and yet a cursor behind it. For its total, it
 /// looks at the first 10,000 entries as well, and reads up to 1,000 of their messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

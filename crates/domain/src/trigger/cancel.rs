@@ -17,7 +17,8 @@ pub struct Cancellation {
     /// Number of messages that providers had at that time. They are not recalled: a message that
     /// its provider accepts is sent, and one that it does not accept is not tried again.
     pub running: u64,
-    /// Number of notifications whose jobs are canceled by tasks. None of them is sent any more.
+    /// Number of notifications whose jobs are canceled by tasks. None of them is sent any more. Zero if
+    /// all jobs were canceled at once. Otherwise it includes notifications that were deleted before.
     pub remaining: u64,
 }
 

@@ -69,7 +69,9 @@ impl Events<'_> {
             let mut cancellation = Cancellation::new(id.clone());
             cancellation.canceled = ended.canceled;
             cancellation.running = ended.running;
-            cancellation.remaining = created.saturating_sub(ended.notifications);
+            if ended.rest.is_some() {
+                cancellation.remaining = created.saturating_sub(ended.notifications);
+            }
             let canceled = CanceledTrigger::new(environment, tx.now(), cancellation);
             tx.insert(&canceled)?;
             go_on(tx, id, ended.rest)?;

@@ -294,10 +294,7 @@ fn notify_all(
     planned: &PlannedTrigger,
     named: &Named,
 ) -> Result<TriggerReceipt> {
-    let named_contexts = planned.named.iter().zip(&planned.contexts);
-    let contexts = named_contexts
-        .map(|(context, read)| contexts::ensure_known(tx, context, read.as_deref()))
-        .collect::<Result<Vec<_>>>()?;
+    let contexts = contexts::store_named(tx, &planned.named, &planned.contexts)?;
     let actor = planned.actor.as_ref();
     let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
     let actor = actor.transpose()?;

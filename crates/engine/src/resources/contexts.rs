@@ -1,5 +1,7 @@
 //! Operations on contexts.
 
+use std::sync::Arc;
+
 use domain::context::{
     Context, ContextCreate, ContextKey, ContextPart, ContextPayload, ContextQuery, ContextSet,
     ContextUpdate, NamedContext,
@@ -160,9 +162,18 @@ pub(crate) fn ensure(tx: &mut Tx<'_>, named: &[NamedContext]) -> Result<()> {
     Ok(())
 }
 
-/// Stores a context that a trigger names, with its data if the trigger has some. `read` is the context as
-/// it was read before the transaction.
-pub(crate) fn ensure_known(
+/// Stores the contexts that a trigger names, with their data if the trigger has some. `read` has the
+/// contexts as they were read before the transaction.
+pub(crate) fn store_named(
+    tx: &mut Tx<'_>,
+    named: &[NamedContext],
+    read: &[Option<Arc<Kept<Context>>>],
+) -> Result<Vec<Context>> {
+    let all = named.iter().zip(read);
+    all.map(|(named, read)| store_one(tx, named, read.as_deref())).collect()
+}
+
+fn store_one(
     tx: &mut Tx<'_>,
     named: &NamedContext,
     read: Option<&Kept<Context>>,

@@ -7,7 +7,7 @@ use domain::message::Signature;
 
 use super::{MESSAGES, Table};
 
-/// What the value of an index entry says.
+/// Content of the value of an index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'v> {
     /// Key of the record.
