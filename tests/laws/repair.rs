@@ -6,15 +6,16 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use domain::ids::EnvironmentId;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
 use store::Table;
-use store::layout::{Derived, Role, Target};
+use store::layout::{Derived, Role, Target, environment_of};
 use testkit::interposed::Point;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
-use tidings::check::{Finding, Progress};
+use tidings::check::{Finding, Problem, Progress};
 
 use crate::seeded::{copy, entries};
 use crate::{cases, parsed};
@@ -232,6 +233,69 @@ fn an_environment_keeps_its_records_and_keys() {
     }
     let shown = engine.organization("acme").unwrap().environments().get(id).unwrap();
     assert_eq!(shown.name.as_str(), format!("Repaired {id}"));
+}
+
+/// Removes the record of an environment, and the entry that says where it was. Returns the environment.
+fn lose_environment(world: &World, has_entry: bool) -> EnvironmentId {
+    let id = world.env.environment_id();
+    let is_of = |key: &[u8]| key.ends_with(uuid::Uuid::from(id).as_bytes());
+    for table in [Table::Environments, Table::EnvironmentIds] {
+        let (_, key, _) = of_entries(table).find(|(_, key, _)| is_of(key)).unwrap();
+        if table == Table::Environments || !has_entry {
+            put(&world.store, table, key, None);
+        }
+    }
+    id
+}
+
+/// An environment whose record is gone has another one, in its organization if that is known.
+#[test]
+fn an_environment_without_a_record_gets_one() {
+    for (has_entry, organization) in [(true, "acme"), (false, "repaired")] {
+        let world = copy();
+        let id = lose_environment(&world, has_entry);
+        let findings = world.engine.check().unwrap().findings;
+        let is_it = |found: &&Finding| matches!(found, Finding::Table(found) if found.problem == Problem::Gone);
+        assert_eq!(findings.iter().filter(is_it).count(), 1, "{findings:?}");
+
+        let report = world.engine.repair().unwrap();
+
+        assert_eq!((report.put_aside, &report.replaced[..]), (0, &[id][..]));
+        assert_eq!(world.engine.check().unwrap().findings, []);
+        let engine = world.another_engine();
+        let shown = engine.organization(organization).unwrap().environments().get(id).unwrap();
+        assert_eq!(shown.name.as_str(), format!("Repaired {id}"));
+        let env = engine.environment(id).unwrap();
+        assert!(env.subscribers().find("ada").unwrap().is_some());
+    }
+}
+
+/// Rows that are made from records leave with these and with the environment.
+#[test]
+fn nothing_derived_stays_without_its_environment() {
+    let world = copy();
+    let id = lose_environment(&world, false);
+    for (table, key, _) in entries() {
+        if table.role() == Role::Records && environment_of(*table, key) == Some(id) {
+            put(&world.store, *table, key, None);
+        }
+    }
+    let report = world.engine.repair().unwrap();
+    assert_eq!(report.replaced, []);
+    assert_eq!(world.engine.check().unwrap().findings, []);
+    let of_it = |(table, key, _): &Entry| environment_of(*table, key) == Some(id);
+    assert_eq!(dump(&world.store).into_iter().filter(of_it).collect::<Vec<_>>(), []);
+}
+
+/// Whatever else is gone with the record of an environment is mended.
+#[test]
+fn much_is_mended_without_an_environment() {
+    for (which, (table, key, _)) in entries().iter().enumerate().skip(1).step_by(7) {
+        let world = copy();
+        lose_environment(&world, which % 2 == 0);
+        put(&world.store, *table, key, None);
+        check_mended(&world, &format!("{} {}", table.name(), key.escape_ascii()));
+    }
 }
 
 fn of_entries(table: Table) -> impl Iterator<Item = &'static Entry> {

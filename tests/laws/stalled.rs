@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use store::layout::{self, Role};
 use store::{Table, WriteRecords};
 use testkit::interposed::Point;
-use testkit::tables::{dump, put};
+use testkit::tables::{Entry, dump, put};
 use testkit::world::{World, email, in_app, on_both_with, only, with};
 use tidings::check::{Finding, Problem};
 use tidings::dead_letter::{DeadLetterQuery, DeadLetterReason};
 use tidings::message::Message;
 use tidings::notification::Notification;
+use tidings::trigger::ProgressStatus;
 use tidings::vocabulary::Channel;
 use tidings::{Builder, Call, SendError};
 
@@ -237,4 +238,45 @@ fn a_record_whose_task_is_in_quarantine_is_stalled_once_that_is_discarded() {
         assert_eq!(world.engine.repair().unwrap().resumed, 1);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
+}
+
+/// An event whose state is lost ends: who was told is not known, and nobody is told twice.
+#[test]
+fn a_broadcast_whose_state_is_lost_ends() {
+    for is_repaired in [false, true] {
+        on_both_with(builder, |world| {
+            world.in_app_workflow("inbox");
+            for number in 0..150 {
+                world.bare_subscriber(&format!("s{number}"));
+            }
+            let broadcast = json!({ "name": "inbox", "transactionId": "everybody" });
+            world.env.events().broadcast(&parsed(broadcast)).unwrap();
+            world.engine.delivery().run_due(1).unwrap();
+            let told = world.records::<Notification>().len();
+            assert!((1..150).contains(&told));
+            let (table, key, _) = only(dump(&world.store).into_iter().filter(is_state));
+            put(&world.store, table, &key, is_repaired.then_some(b"damaged"));
+            if is_repaired {
+                lose(&world, &only(world.records::<Task>().into_iter().filter(is_fan_out)));
+                assert_eq!(world.engine.repair().unwrap().put_aside, 1);
+            }
+
+            world.run_due();
+
+            assert_eq!(world.records::<Notification>().len(), told);
+            let progress = world.env.events().progress("everybody").unwrap();
+            assert_eq!(progress.status, ProgressStatus::Canceled);
+            assert_eq!(world.records::<FanOut>(), []);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+            assert_eq!(world.engine.repair().unwrap().resumed, 0);
+        });
+    }
+}
+
+fn is_state((table, ..): &Entry) -> bool {
+    *table == Table::FanOutStates
+}
+
+fn is_fan_out(task: &Task) -> bool {
+    matches!(task.work, Work::FanOut { .. })
 }

@@ -190,7 +190,7 @@ impl Environment {
         }
     }
 
-    /// Returns a record in place of one that cannot be read. The environment has its records and its
+    /// Returns a record in place of one that is gone or cannot be read. The environment has its records and its
     /// keys. It lacks its name, its color and its language, and its first key in plain text.
     #[doc(hidden)]
     pub fn stand_in(home: &Home, identifier: String, now: Timestamp) -> Self {

@@ -363,6 +363,14 @@ pub fn v7(millis: u64, tail: u128) -> Uuid {
     Uuid::from_u128(u128::from(millis) << 80 | 7 << 76 | high << 64 | 2 << 62 | low)
 }
 
+impl OrganizationId {
+    /// Returns the organization of environments whose own one is lost.
+    #[doc(hidden)]
+    pub fn repaired() -> Self {
+        Self("repaired".into())
+    }
+}
+
 impl UserId {
     /// Returns the user that stands for the host application.
     #[doc(hidden)]

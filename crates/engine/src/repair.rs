@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
+use domain::quarantine::Unreadable;
 use store::check::{Fix, Pass, Step, Waiting, stalled};
 use store::layout::CountedList;
 use store::{Table, WriteScope, counters, list_counts, text_index};
@@ -32,8 +33,9 @@ pub struct RepairReport {
     pub resumed: u64,
     /// Environments whose activity index was made anew.
     pub rebuilt: Vec<EnvironmentId>,
-    /// Environments whose own record was put aside. Each has another one in its place, with the name
-    /// `Repaired` and its id: its records and keys are as they were.
+    /// Environments whose own record was put aside, or was gone. Each has another one in its place, with the
+    /// name `Repaired` and its id: its records and keys are as they were. It is in its organization, or in
+    /// one with the id `repaired` if nothing says which that was.
     pub replaced: Vec<EnvironmentId>,
     /// `true` if everything was looked at; `false` if `progress` has ended the repair.
     pub is_finished: bool,
@@ -44,8 +46,8 @@ impl Engine {
     /// derived rows are made anew from the records. A record that cannot be read is moved into
     /// quarantine, with its bytes and the reason: see
     /// [`quarantined`](crate::DeliveryQueue::quarantined) and
-    /// [`discard`](crate::DeliveryQueue::discard). In place of an environment, there is another
-    /// record with the name `Repaired` and the id.
+    /// [`discard`](crate::DeliveryQueue::discard). In place of an environment that cannot be read, or whose
+    /// record is gone, there is another record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
     /// [`development`](crate::Organization::development) makes a new one. Jobs, snoozes and broadcasts
     /// whose task is missing get another one; a function of the host may be called a second time. A
@@ -165,7 +167,7 @@ impl Engine {
                 let rebuilt = guarded(self, index.environment, |store| {
                     text_index::rebuild(store, index, told)
                 });
-                if unless_deleted(rebuilt)?.is_break() {
+                if unless_deleted(rebuilt)?.is_some_and(|told| told.is_break()) {
                     return Ok(ControlFlow::Break(()));
                 }
                 report.mended += 1;
@@ -206,8 +208,10 @@ impl Engine {
                     counts.1 += 1;
                 }
                 fix.apply(draft.writer)?;
-                if let Fix::PutAside(Table::Environments, lost) = fix {
-                    counts.2.extend(environments::replace_lost(draft, &lost.key)?);
+                if let Fix::PutAside(Table::Environments, Unreadable { key, .. })
+                | Fix::StandIn(key) = fix
+                {
+                    counts.2.extend(environments::replace_lost(draft, key)?);
                 }
             }
             Ok(counts)
@@ -279,25 +283,29 @@ impl Engine {
             self.read(|snapshot| Ok(store::check::listed_environments(snapshot)?))?;
         for environment in environments {
             let told = &mut summed(&mut report.rows, progress);
-            let (found, mut next) =
+            let (found, next) =
                 self.read(|snapshot| self.check_activity(snapshot, environment, told))?;
-            if next.is_continue() && !found.is_empty() {
-                next = unless_deleted(notifications::rebuild(self, environment, told))?;
-                report.rebuilt.extend(next.is_continue().then_some(environment));
-            }
             if next.is_break() {
                 return Ok(next);
+            }
+            if found.is_empty() {
+                continue;
+            }
+            match unless_deleted(notifications::rebuild(self, environment, told))? {
+                Some(ControlFlow::Continue(())) => report.rebuilt.push(environment),
+                Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
+                None => {}
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
-// There is nothing to mend in an environment that was deleted meanwhile.
-fn unless_deleted(rebuilt: Result<ControlFlow<()>>) -> Result<ControlFlow<()>> {
+// Returns `None` if the environment was deleted meanwhile: there is nothing to mend.
+fn unless_deleted(rebuilt: Result<ControlFlow<()>>) -> Result<Option<ControlFlow<()>>> {
     match rebuilt {
-        Err(Error::NotFound { entity: Entity::Environment, .. }) => Ok(ControlFlow::Continue(())),
-        rebuilt => rebuilt,
+        Err(Error::NotFound { entity: Entity::Environment, .. }) => Ok(None),
+        rebuilt => rebuilt.map(Some),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod derived;
 mod finding;
+mod homes;
 mod lanes;
 mod rows;
 mod stalled;
@@ -33,6 +34,8 @@ pub use self::stalled::{Stalled, StalledPart, Waiting, stalled};
 pub enum Pass {
     /// The records of a table, and the entries that each of them has.
     Records(Table),
+    /// The environments, each of which has a record of its own.
+    Homes,
     /// The entries of an index.
     Index(Table),
     /// The rows of counters.
@@ -71,7 +74,9 @@ impl Pass {
         let counted = [Table::MessageLists, Table::DeletedMessages].map(Self::Counted);
         let derived = [Self::Counters, Self::Lists, Self::ListCounts, Self::Lanes, Self::Outcomes];
         let derived = derived.into_iter().chain(SearchedField::ALL.map(Self::Texts));
-        records.chain(indexes).chain(keys).chain(counted).chain(derived).collect()
+        // The entry of an environment says where its record was, until the index is mended.
+        let homes = [Self::Homes];
+        records.chain(homes).chain(indexes).chain(keys).chain(counted).chain(derived).collect()
     }
 
     /// The table that it looks through.
@@ -81,6 +86,7 @@ impl Pass {
             | Self::Index(table)
             | Self::Counted(table)
             | Self::Keys(table) => table,
+            Self::Homes => Table::Environments,
             Self::Counters => Table::MessageCounters,
             Self::Lists | Self::ListCounts => Table::ListCounts,
             Self::Lanes => Table::Lanes,
@@ -97,9 +103,12 @@ impl Pass {
             }
             Self::Lists | Self::ListCounts => &CountedList::TABLES,
             Self::Lanes => &[Table::Tasks, Table::Due],
-            Self::Records(_) | Self::Index(_) | Self::Outcomes | Self::Texts(_) | Self::Keys(_) => {
-                &[]
-            }
+            Self::Records(_)
+            | Self::Homes
+            | Self::Index(_)
+            | Self::Outcomes
+            | Self::Texts(_)
+            | Self::Keys(_) => &[],
         }
     }
 
@@ -107,6 +116,7 @@ impl Pass {
     pub fn step(self, snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
         let step = match self {
             Self::Records(table) => rows::records(snapshot, table, behind),
+            Self::Homes => homes::homes(snapshot, behind),
             Self::Index(table) => rows::index(snapshot, table, behind),
             Self::Keys(table) => rows::keys(snapshot, table, behind),
             Self::Counters => derived::counters(snapshot, behind),
@@ -159,6 +169,8 @@ pub enum Fix {
     Remove(Table, Vec<u8>),
     /// A record is moved into quarantine.
     PutAside(Table, Unreadable),
+    /// An environment gets a record under this key, in place of one that is gone.
+    StandIn(Vec<u8>),
     /// An index of texts is made anew, in transactions of its own.
     Texts(TextIndex),
     /// The messages of a subscriber are counted anew, in transactions of their own. The key is that
@@ -171,8 +183,8 @@ pub enum Fix {
 }
 
 impl Fix {
-    /// Makes the changes, but for those of the quarantine, and for those with transactions of their
-    /// own.
+    /// Makes the changes, but for those of the quarantine and of environments, and for those with
+    /// transactions of their own.
     pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
         match self {
             Self::Put(table, key, value) => {
@@ -184,7 +196,11 @@ impl Fix {
                 transaction.delete(*table, key)
             }
             Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
-            Self::Texts(_) | Self::Recount(_) | Self::CountList(_) | Self::None => Ok(()),
+            Self::StandIn(_)
+            | Self::Texts(_)
+            | Self::Recount(_)
+            | Self::CountList(_)
+            | Self::None => Ok(()),
         }
     }
 }
@@ -197,6 +213,7 @@ impl Step {
             Fix::Put(..)
             | Fix::Remove(..)
             | Fix::PutAside(..)
+            | Fix::StandIn(_)
             | Fix::Recount(_)
             | Fix::CountList(_)
             | Fix::None => None,
@@ -210,6 +227,7 @@ impl Step {
             Fix::Put(..)
             | Fix::Remove(..)
             | Fix::PutAside(..)
+            | Fix::StandIn(_)
             | Fix::Texts(_)
             | Fix::CountList(_)
             | Fix::None => None,
@@ -223,6 +241,7 @@ impl Step {
             Fix::Put(..)
             | Fix::Remove(..)
             | Fix::PutAside(..)
+            | Fix::StandIn(_)
             | Fix::Texts(_)
             | Fix::Recount(_)
             | Fix::None => None,
@@ -276,7 +295,12 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
             Pass::Keys(table) if table.role() != Role::Derived(Derived::Activity) => {
                 check.entries += own;
             }
-            Pass::Keys(_) | Pass::Counted(_) | Pass::Lists | Pass::Outcomes | Pass::Texts(_) => {}
+            Pass::Homes
+            | Pass::Keys(_)
+            | Pass::Counted(_)
+            | Pass::Lists
+            | Pass::Outcomes
+            | Pass::Texts(_) => {}
         }
     }
     if !check_waiting(snapshot, &unsound, &mut check, progress)? {

@@ -179,6 +179,20 @@ impl FanOutState {
         Self { behind, chunk: next_chunk(self.chunk, held), progress, ..self.clone() }
     }
 
+    /// Returns the state in place of one that is lost: the event reaches nobody else, because those who were
+    /// told are not known. `receipt` counts the first of them.
+    pub fn lost(fan_out: &FanOut, receipt: Option<&TriggerReceipt>, now: Timestamp) -> Self {
+        let told = receipt.map(|receipt| Progress::of(receipt, now));
+        let progress = told.unwrap_or_else(|| Progress {
+            transaction_id: fan_out.transaction_id.clone(),
+            status: ProgressStatus::Canceled,
+            created: 0,
+            filtered: 0,
+            updated_at: now,
+        });
+        Self::new(fan_out.environment_id, progress.canceled(Some(now)))
+    }
+
     /// Returns the state of an event that reaches nobody else.
     #[must_use]
     pub fn canceled(&self, now: Timestamp) -> Self {

@@ -20,7 +20,7 @@ use crate::pipeline::facts::is_canceled;
 use crate::pipeline::fan_out::{Members, Part, Source};
 use crate::pipeline::planned::PlannedRecipient;
 use crate::pipeline::prepare::{plan_recipient, prefetch_recipients};
-use crate::pipeline::trigger::notify;
+use crate::pipeline::trigger::{find_receipt, notify};
 use crate::resources::{contexts, workflows};
 use crate::tx::{CONTENT, Reading, Tx, View};
 use crate::{Engine, Result};
@@ -77,9 +77,12 @@ pub(crate) fn step(
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
         tx.remove(&task)?;
+        let Some(state) = tx.find(&layout::fan_out_state(environment, id))? else {
+            end_lost(tx, id)?;
+            return Ok(0);
+        };
         // Two repairs at once may have left two tasks.
-        let state = tx.find(&layout::fan_out_state(environment, id))?;
-        let chunk = chunk.as_ref().filter(|chunk| state.as_ref() == Some(&chunk.state));
+        let chunk = chunk.as_ref().filter(|chunk| chunk.state == state);
         chunk.map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
     })?;
     engine.tend_after_trigger(environment);
@@ -232,6 +235,17 @@ pub(crate) fn begin(tx: &mut Tx<'_>, fan_out: &FanOut, state: &FanOutState) -> R
     tx.insert(state)?;
     let task = task(tx, fan_out);
     Ok(tx.insert(&task)?)
+}
+
+/// Ends an event whose state is lost. Who was told is not known, and nobody is told twice.
+pub(super) fn end_lost(tx: &mut Tx<'_>, id: &TransactionId) -> Result<()> {
+    let Some(fan_out) = tx.find::<FanOut>(&layout::fan_out(tx.environment_id(), id))? else {
+        return Ok(());
+    };
+    let receipt = find_receipt(tx, id)?;
+    tx.remove(&fan_out)?;
+    tx.insert(&FanOutState::lost(&fan_out, receipt.as_ref(), tx.now()))?;
+    Ok(())
 }
 
 /// Returns a task that tells the next recipients of an event.

@@ -127,6 +127,10 @@ fn resume_fan_out(draft: &mut Draft<'_>, fan_out: &FanOut) -> Result<bool> {
     let Some(environment) = draft.writer.find::<Environment>(&key)? else { return Ok(false) };
     let home = home(environment.id, &environment.organization_id);
     let mut tx = draft.within(&home);
+    if !tx.contains(&layout::fan_out_state(environment.id, &fan_out.transaction_id))? {
+        chunk::end_lost(&mut tx, &fan_out.transaction_id)?;
+        return Ok(false);
+    }
     let task = chunk::task(&tx, fan_out);
     tx.insert(&task)?;
     Ok(true)

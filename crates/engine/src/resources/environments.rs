@@ -313,7 +313,7 @@ fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
     keys::insert_first(draft, environment)
 }
 
-/// Puts a record in the place of one that could not be read, under the same key. Returns the id of the
+/// Puts a record in the place of one that is gone or could not be read, under the same key. Returns the id of the
 /// environment. Returns `None` if the key cannot be read either.
 pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<EnvironmentId>> {
     let Some(home) = layout::home_of(key) else { return Ok(None) };

@@ -56,7 +56,7 @@ pub(super) fn environments(
 }
 
 // The first environment behind `behind` in one of `tables`.
-fn next_environment(
+pub(super) fn next_environment(
     snapshot: &dyn Snapshot,
     tables: &[Table],
     behind: Option<&[u8]>,
@@ -76,7 +76,7 @@ fn next_environment(
     Ok(next)
 }
 
-fn bytes_of(environment: EnvironmentId) -> [u8; ENVIRONMENT] {
+pub(super) fn bytes_of(environment: EnvironmentId) -> [u8; ENVIRONMENT] {
     Uuid::from(environment).into_bytes()
 }
 

@@ -42,6 +42,8 @@ pub enum Problem {
         /// The reason.
         reason: String,
     },
+    /// The environment has no record of its own, and there are others that belong to it.
+    Gone,
     /// A record has this entry, and the index does not.
     Missing,
     /// The index has this entry, and no record does.
@@ -84,6 +86,9 @@ impl fmt::Display for TableFinding {
         let (table, key) = (self.table, self.key.escape_ascii());
         match &self.problem {
             Problem::Unreadable { reason } => write!(f, "{table} {key}: {reason}"),
+            Problem::Gone => {
+                write!(f, "{table} {key}: the record is gone, and others belong to it")
+            }
             Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
             Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),
             Problem::Miscounted => {

@@ -27,7 +27,7 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
-use super::{Fix, Problem, Step};
+use super::{Fix, Problem, Step, homes};
 use crate::layout::{self, Derived, Role, Target};
 use crate::record::{IndexEntry, Row, misplaced};
 use crate::{
@@ -264,14 +264,14 @@ pub(super) fn keys(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>)
 }
 
 // Returns whether an environment has what derived rows follow from. An index stays when all of its
-// notifications or texts are gone.
+// notifications or texts are gone, and the environment is not.
 fn is_source_there(
     snapshot: &dyn Snapshot,
     table: Table,
     environment: EnvironmentId,
 ) -> Result<bool> {
     if matches!(table.role(), Role::Derived(Derived::Texts(_))) || table == Table::ActivityHeads {
-        return Ok(true);
+        return homes::has_record(snapshot, environment);
     }
     let is_any = snapshot.count(&layout::notifications(environment), Some(1))? > 0;
     Ok(is_any || snapshot.contains(&layout::activity_head(environment))?)
