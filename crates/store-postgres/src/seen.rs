@@ -11,8 +11,8 @@ use crate::scan::Span;
 pub(crate) struct Seen {
     pub(crate) keys: Vec<(Table, Vec<u8>)>,
     pub(crate) spans: Vec<(Table, Span)>,
-    /// The server has confirmed it at the counts of the transaction.
-    pub(crate) is_confirmed: bool,
+    /// Number of times that the server has confirmed it, at the counts of the transaction.
+    pub(crate) confirmed: u8,
 }
 
 impl Seen {

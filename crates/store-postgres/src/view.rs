@@ -52,6 +52,10 @@ pub(crate) struct View {
 /// What identifies a commit without changes.
 const NO_BATCH: [u8; 16] = [0; 16];
 
+/// Number of questions of a view that are asked without a transaction. Each of them looks for changes of
+/// what was read before. Most operations ask once or twice, and are spared the begin and the end.
+const LOOKS: u8 = 2;
+
 /// How far a transaction has got.
 enum Stage {
     /// The server has not begun it. What was read is right unless it has changed.
@@ -207,7 +211,7 @@ impl View {
             return Err(failure);
         }
         let settled = match (&*self.stage.borrow(), self.mode) {
-            (Stage::Guess(seen), Mode::Read) if seen.is_confirmed || seen.is_empty() => {
+            (Stage::Guess(seen), Mode::Read) if seen.confirmed > 0 || seen.is_empty() => {
                 return Ok(());
             }
             (Stage::Begun(_) | Stage::Over, _) => return Ok(()),
@@ -244,7 +248,7 @@ impl View {
         let told = Told::read(&self.shared.tables, &news)?;
         self.shared.cache.follow(&known, &told)?;
         self.check(&seen, known.with(&told.counts))?;
-        seen.is_confirmed = true;
+        seen.confirmed += 1;
         self.stage.replace(Stage::Guess(seen));
         self.keep_all(noted, &values)?;
         Ok(rows)
@@ -348,13 +352,13 @@ impl View {
     }
 
     fn answer(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
-        let (client, is_first) = match &*self.stage.borrow() {
-            Stage::Guess(seen) => (None, !seen.is_confirmed),
+        let (client, may_look) = match &*self.stage.borrow() {
+            Stage::Guess(seen) => (None, seen.confirmed < LOOKS),
             Stage::Begun(client) => (Some(Arc::clone(client)), false),
             Stage::Over => return Err(Failure::closed()),
         };
         match (client, self.mode) {
-            (None, Mode::Read) if is_first && reads.has_heads() => self.look(question, reads),
+            (None, Mode::Read) if may_look && reads.has_heads() => self.look(question, reads),
             (None, _) => self.open(question),
             (Some(client), _) => {
                 let noted = self.take_noted();
