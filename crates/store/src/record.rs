@@ -279,8 +279,17 @@ pub(crate) fn follow_excerpts<'r, E: Excerpt>(
     })
 }
 
-/// Returns the first `limit` entries of an index of an environment within `range`: the key of each,
-/// and the excerpt of its record. The excerpt is `None` if it cannot be read, or if there is none.
+/// Excerpts of the records that some entries of an index lead to.
+#[derive(Debug)]
+pub struct Excerpts<E> {
+    /// The excerpts that can be read.
+    pub found: Vec<E>,
+    /// The key behind which there may be other entries. `None` at the end of the range.
+    pub next: Option<Vec<u8>>,
+}
+
+/// Looks at the first `limit` entries of an index of an environment within `range`. Records that
+/// `may_show` excludes by their signatures are not read.
 ///
 /// # Errors
 ///
@@ -288,17 +297,23 @@ pub(crate) fn follow_excerpts<'r, E: Excerpt>(
 pub fn excerpts<E: Excerpt>(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
-    range: &Range<E::Of>,
-    limit: usize,
-) -> Result<Vec<(Vec<u8>, Option<E>)>> {
+    (range, limit): (&Range<E::Of>, usize),
+    may_show: impl Fn(Signature) -> bool,
+) -> Result<Excerpts<E>> {
     let (table, bytes) = (range.table(), range.bytes().clone());
     let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(limit)?;
     let rows = rows.unwrap_or_default();
-    let mut found = Vec::with_capacity(rows.len());
-    follow_excerpts(snapshot, (environment, table), rows.iter(), &mut |excerpt, _| {
-        found.push(if_readable(excerpt));
+    let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.key.clone());
+    let shown = rows.iter().filter(|row| row.target(table).signature.is_none_or(&may_show));
+    let mut found = Vec::new();
+    let mut looked = Ok(());
+    follow_excerpts(snapshot, (environment, table), shown, &mut |excerpt, _| match if_readable(
+        excerpt,
+    ) {
+        Ok(excerpt) => found.extend(excerpt),
+        Err(error) => looked = Err(error),
     })?;
-    rows.into_iter().zip(found).map(|(row, excerpt)| Ok((row.key, excerpt?))).collect()
+    looked.map(|()| Excerpts { found, next })
 }
 
 impl Row {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use domain::ids::MessageId;
-use domain::message::{Edit, ListPlace, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf};
+use domain::message::{
+    Edit, ListPlace, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf, SignatureFilter,
+};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use serde::Serialize;
@@ -23,7 +25,7 @@ const AT_A_TIME: usize = 250;
 // Number of messages that are read together, since their size is not known before.
 const FEW: usize = 16;
 
-// Number of messages of which excerpts are read together.
+// Number of entries that are looked at together.
 const MANY: usize = 256;
 
 // Change of many messages.
@@ -206,21 +208,20 @@ impl Run {
             return Ok(self);
         };
         let mut found = self.found.take().unwrap_or_default();
+        let signatures = SignatureFilter::of(&self.filter);
         let environment = subscriber.environment_id;
         while found.len() < AT_A_TIME
             && let Some(shelf) = self.shelves.first()
         {
             let list = layout::message_list(environment, subscriber.id, *shelf);
             let range = layout::messages_through(&list, through).resumed(&self.behind);
-            let entries = store::excerpts::<MessageExcerpt>(view, environment, &range, MANY)?;
-            let is_end = entries.len() < MANY;
-            if let Some((last, _)) = entries.last() {
-                self.behind.clone_from(last);
-            }
-            let excerpts = entries.into_iter().filter_map(|(_, excerpt)| excerpt);
-            let matching = excerpts.filter(|excerpt| self.filter.matches(excerpt));
-            found.extend(matching.map(|excerpt| excerpt.id));
-            if is_end {
+            let may_match = |signature| signatures.allows(signature);
+            let excerpts = store::excerpts(view, environment, (&range, MANY), may_match)?;
+            let matching = excerpts.found.iter().filter(|one| self.filter.matches(*one));
+            found.extend(matching.map(|excerpt: &MessageExcerpt| excerpt.id));
+            if let Some(last) = excerpts.next {
+                self.behind = last;
+            } else {
                 self.shelves.remove(0);
                 self.behind.clear();
             }
