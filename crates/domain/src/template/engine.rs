@@ -7,6 +7,7 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
 
 use super::budget::weigh;
+use super::texts::Translator;
 use super::{Format, Template, filters};
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
@@ -37,7 +38,12 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
             return Ok(());
         }
         check_weight(state, value)?;
-        minijinja::escape_formatter(out, state, value)
+        // Its markup stays, which it would lose as a text that is made from a value.
+        let whole = value.downcast_object_ref::<Translator>().and_then(Translator::whole);
+        match whole.transpose()? {
+            Some(text) => minijinja::escape_formatter(out, state, &text),
+            None => minijinja::escape_formatter(out, state, value),
+        }
     });
     engine.set_fuel(Some(Template::MAX_WORK));
     filters::add_to(&mut engine);

@@ -55,6 +55,12 @@ impl Use<'_> {
             (TEXTS, _) if role == Role::Text => {
                 Err(Problem::new("a text of a translation refers to other texts", self.at))
             }
+            // They are read for the steps that the workflow names, which is not to depend on a language.
+            ("steps", _) if role == Role::Text => {
+                let what = "a text of a translation has no results of steps: the template gives it values, \
+                    as in `t('key', read=steps.mail.read)`";
+                Err(Problem::new(what, self.at))
+            }
             (_, _) if role == Role::Text => Ok(()),
             (root, _) if role == Role::Frame && FRAME_ROOTS.contains(&root) => Ok(()),
             (root, _) if role == Role::Frame => {

@@ -53,6 +53,13 @@ impl Translator {
         Ok(Value::from(key))
     }
 
+    /// Returns the text that a language has where another one has the texts that this is the start of.
+    pub(super) fn whole(&self) -> Option<Result<Value, Error>> {
+        let mut chain = self.roots.variables.texts.iter().flat_map(Texts::chain);
+        let has_text = chain.any(|one| one.text(&self.start, None).is_some());
+        has_text.then(|| self.text(&self.start, None))
+    }
+
     fn rendered(&self, template: &Template, given: Option<Value>) -> Result<Value, Error> {
         let Roots { variables, format, .. } = &*self.roots;
         let given = Some(given.unwrap_or_default());
@@ -118,10 +125,20 @@ impl Object for Translator {
         }
     }
 
-    // A part of a key that is printed is a key without a text.
+    // A part of a key that is printed is a key without a text, unless a language has one.
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.roots.variables.notes.add(TextNote::Missing, &self.start);
-        f.write_str(&self.start)
+        let notes = &self.roots.variables.notes;
+        match self.whole() {
+            Some(Ok(text)) => write!(f, "{text}"),
+            Some(Err(error)) => {
+                notes.fail(&error);
+                Ok(())
+            }
+            None => {
+                notes.add(TextNote::Missing, &self.start);
+                f.write_str(&self.start)
+            }
+        }
     }
 }
 

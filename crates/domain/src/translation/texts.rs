@@ -16,8 +16,8 @@ use crate::template::{Role, Template};
 #[derive(Clone, Debug, Default)]
 pub struct Texts(Arc<[Arc<Translation>]>);
 
-/// Maximum number of languages for each of the locales that are wanted.
-const MAX_LANGUAGES: usize = 4;
+/// Maximum number of locales for each one that is wanted.
+const MAX_LOCALES: usize = 5;
 /// Maximum number of compiled texts that a translation keeps.
 const MAX_PREPARED: usize = 256;
 
@@ -33,8 +33,8 @@ impl Texts {
     }
 }
 
-/// Returns the `available` locales for a reader who `wants` these, the best one first: for each
-/// wanted locale itself, and then at most four others of its language.
+/// Returns the `available` locales for a reader who `wants` these, the best one first: for each at most
+/// five of its language, first itself.
 ///
 /// Among those of one language come first those with the same script, then those without a region,
 /// then the others by their names.
@@ -52,7 +52,7 @@ pub fn chain<'l>(
         let mut of_language: Vec<_> =
             available.iter().filter(|one| one.parts().0 == language).collect();
         of_language.sort_by_cached_key(|one| distance(one));
-        let others = of_language.into_iter().take(MAX_LANGUAGES + 1);
+        let others = of_language.into_iter().take(MAX_LOCALES);
         for one in others.filter(|one| !chain.contains(one)).collect::<Vec<_>>() {
             chain.push(one);
         }

@@ -23,17 +23,33 @@ fn variables() -> Variables {
             "broken": "{{ payload.a | upcase }}",
             "lost": "{{ payload.a | upcase }}",
             "loop": "{{ t.loop }}",
+            "results": "{{ steps.mail.read }}",
+            "given": "{{ 'read' if read else 'unread' }}",
             "a.b": "flat",
             "greets": "{{ who }}, {{ payload.a }}",
             "gap": "[{{ payload.nothing }}]",
+            "split": "<i>{{ payload.a }}</i>",
+            "forms": "Text",
         }),
     );
-    let english = translation("en", json!({ "broken": "whole", "only": "English {# no #}text" }));
+    let english = translation(
+        "en",
+        json!({
+            "broken": "whole",
+            "only": "English {# no #}text",
+            "split": { "short": "s" },
+            "forms": { "one": "1", "few": "some" },
+            "cart": { "title": { "long": "A long title" } },
+            "later": { "part": "p" },
+        }),
+    );
+    let french = translation("fr", json!({ "later": "Plus tard" }));
     let known = json!({
         "payload": { "a": "<A>", "n": 3, "key": "cart.title", "part": "title", "none": null },
         "subscriber": { "firstName": "Ada & Co", "timezone": "Europe/Berlin" },
+        "steps": { "mail": { "read": true } },
     });
-    Variables::new(known).texts(Texts::new([german, english]))
+    Variables::new(known).texts(Texts::new([german, english, french]))
 }
 
 /// One row per template: what it renders as, and the keys that it notes.
@@ -52,9 +68,16 @@ fn texts_are_found_by_their_keys() {
         ("{{ t.cart('items', count=1) if false }}", "", vec![]),
         ("{{ t('greets', who='Bob') }}", "Bob, <A>", vec![]),
         ("{{ t.greets }}", ", <A>", vec![]),
+        ("{{ t('given', read=steps.mail.read) }}", "read", vec![]),
         ("{{ t.cart.items }}", " Dinge", vec![]),
         ("{{ t.cart.items.one }}", " Ding", vec![]),
         ("{{ t.only }}", "English text", vec![]),
+        // What one language has as a text, another one may have as a structure.
+        ("{{ t.split }}{{ t.split.short }}", "<i><A></i>s", vec![]),
+        ("{{ t.forms }}{{ t['forms'] }}{{ t('forms') }}", "TextTextText", vec![]),
+        ("{{ t.forms | upper }}{{ t.forms ~ '!' }}", "TEXTText!", vec![]),
+        ("{{ t.cart.title }}, {{ t.cart.title.long }}", "Korb, A long title", vec![]),
+        ("{{ t.later }}{{ t.later.part }}", "Plus tardp", vec![]),
         ("{{ t.nothing }}", "nothing", vec![TextNote::Missing("nothing".into())]),
         ("{{ t.cart.x.y | upper }}", "CART.X.Y", vec![TextNote::Missing("cart.x.y".into())]),
         ("{{ t.cart }}", "cart", vec![TextNote::Missing("cart".into())]),
@@ -95,6 +118,7 @@ fn markup_of_a_text_stays_and_that_of_values_is_escaped() {
         |text: &str| Template::new(text).unwrap().render(Format::Html, &variables()).unwrap();
     assert_eq!(render("{{ t.hello }}"), "Hallo <b>Ada &amp; Co</b>");
     assert_eq!(render("{{ t('greets', who='<i>') }}"), "&lt;i&gt;, &lt;A&gt;");
+    assert_eq!(render("{{ t.split }}"), "<i>&lt;A&gt;</i>", "nor if another language has more");
     assert_eq!(render("{{ t.hello ~ payload.a }}").matches("<A>").count(), 0);
     assert_eq!(render("{{ t['<x>'] }}"), "&lt;x&gt;", "a key that is missing is no markup");
 }
@@ -102,15 +126,18 @@ fn markup_of_a_text_stays_and_that_of_values_is_escaped() {
 #[test]
 fn a_text_that_does_not_compile_is_passed_over() {
     let variables = variables();
-    let template = Template::new("{{ t.broken }} {{ t.lost }} {{ t.loop }}").unwrap();
-    assert_eq!(template.render(Format::Plain, &variables).as_deref(), Ok("whole lost loop"));
-    let [broken, lost, missing, loops, none] = &variables.notes()[..] else { panic!() };
+    let template =
+        Template::new("{{ t.broken }} {{ t.lost }} {{ t.loop }} {{ t.results }}").unwrap();
+    let expected = Ok("whole lost loop results");
+    assert_eq!(template.render(Format::Plain, &variables).as_deref(), expected);
+    let [broken, lost, missing, loops, none, results, _] = &variables.notes()[..] else { panic!() };
     let problem = "in de_DE: is not a valid template: unknown filter `upcase` in line 1";
     assert_eq!(*broken, TextNote::Invalid(format!("broken {problem}")));
     assert_eq!(*lost, TextNote::Invalid(format!("lost {problem}")));
     assert_eq!(*missing, TextNote::Missing("lost".into()));
     assert!(matches!(loops, TextNote::Invalid(text) if text.contains("refers to other texts")));
     assert_eq!(*none, TextNote::Missing("loop".into()));
+    assert!(matches!(results, TextNote::Invalid(text) if text.contains("no results of steps")));
 }
 
 /// One row per text that wants too much, and the template that uses it.
