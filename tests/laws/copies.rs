@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fs, thread};
 
+use serde_json::json;
 use store::memory::MemoryStore;
 use store::redb::{RedbStore, restore, restore_with};
 use store::{Decision, Store, Table};
@@ -92,6 +93,26 @@ fn a_backup_takes_no_place() {
         fs::remove_file(folder.path().join(taken)).unwrap();
     }
     assert!(world.engine.backup(&path).unwrap().is_finished);
+    assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
+}
+
+/// A process ended when its backup had a name, and the part still had the other one. The next backup is
+/// another file.
+#[cfg(unix)]
+#[test]
+fn a_backup_does_not_change_an_earlier_one() {
+    let folder = tempdir().unwrap();
+    let [path, earlier, part] =
+        ["copy.redb", "monday.redb", "copy.redb-partial"].map(|name| folder.path().join(name));
+    let world = copy();
+    assert!(world.engine.backup(&earlier).unwrap().is_finished);
+    fs::hard_link(&earlier, &part).unwrap();
+    let before = fs::read(&earlier).unwrap();
+    world.env.topics().create(&parsed(json!({ "key": "tuesday" }))).unwrap();
+
+    assert!(world.engine.backup(&path).unwrap().is_finished);
+
+    assert!(fs::read(&earlier).unwrap() == before, "the earlier backup has changed");
     assert!(dump(&RedbStore::open(&path).unwrap()) == dump(&world.store));
 }
 

@@ -133,7 +133,8 @@ impl Runs {
     }
 
     pub(crate) fn contains(&self, ordinal: u64) -> bool {
-        self.0.iter().any(|run| run.contains(&ordinal))
+        let first = self.0.partition_point(|run| run.end <= ordinal);
+        self.0.get(first).is_some_and(|run| run.contains(&ordinal))
     }
 
     /// The parts of `range` that are in no run.

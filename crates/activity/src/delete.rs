@@ -25,7 +25,7 @@ impl ActivityIndex {
         places.insert(place);
         deleted::add(txn, environment, &head, segment, &places)?;
         head.deleted += 1;
-        forget_if_gone(txn, notification)?;
+        forget_if_gone(txn, notification.environment_id, &notification.transaction_id)?;
         head.put(txn, environment)
     }
 
@@ -44,7 +44,7 @@ impl ActivityIndex {
         self.remove(txn, environment, &removed)?;
         for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
             if let Some(last) = of_one.last() {
-                forget_if_gone(txn, last)?;
+                forget_if_gone(txn, last.environment_id, &last.transaction_id)?;
             }
         }
         Ok((removed.len(), rest))
@@ -146,22 +146,32 @@ fn leave_out(
     Ok(())
 }
 
-// Removes the records of a trigger that has no notifications left.
-fn forget_if_gone(txn: &mut dyn Transaction, of: &Notification) -> Result<()> {
-    let (environment, id) = (of.environment_id, &of.transaction_id);
+/// Removes the records of a trigger that had notifications, and has none left.
+///
+/// # Errors
+///
+/// Those of the store.
+pub fn forget_if_gone(
+    txn: &mut dyn Transaction,
+    environment: EnvironmentId,
+    id: &TransactionId,
+) -> Result<()> {
+    // Tasks still add to it.
+    if txn.contains(&layout::fan_out(environment, id))? {
+        return Ok(());
+    }
     let runs = Runs::find(&*txn, environment, id)?;
     // Missing runs do not prove that the trigger has no notifications, so its records stay.
     let mut is_gone = runs.iter().next().is_some();
-    // Tasks still add to it.
-    if txn.contains(&layout::fan_out(environment, id))? {
-        is_gone = false;
-    }
-    for run in runs.iter() {
+    for run in runs.newest_first() {
         let range = layout::notifications_between(environment, run);
         txn.scan_bytes(&range, Order::Ascending, Some(1), &mut |_, _| {
             is_gone = false;
-            ControlFlow::Continue(())
+            ControlFlow::Break(())
         })?;
+        if !is_gone {
+            return Ok(());
+        }
     }
     if is_gone {
         forget(txn, environment, id)?;

@@ -174,6 +174,46 @@ fn a_crowd_is_canceled_by_tasks() {
     });
 }
 
+/// A cancellation has jobs left to end, and all of its event is deleted before. The id is that of
+/// another event then.
+#[test]
+fn a_cancellation_does_not_reach_a_later_event() {
+    on_both(|world| {
+        world.active_integration("email", "ses");
+        world.workflow_of("mail", &[email()]);
+        let person = |n| json!({ "subscriberId": format!("s{n}"), "email": "a@example.org" });
+        let people: Vec<Value> = (0..75).map(person).collect();
+        subscribe_all(&world, 75);
+        let topic = json!({ "type": "Topic", "topicKey": "crowd" });
+        let to: Vec<Value> = people.into_iter().chain([topic]).collect();
+        let trigger = json!({ "name": "mail", "to": to, "transactionId": "t1" });
+        world.trigger(trigger.clone());
+        assert_eq!(world.env.events().cancel("t1").unwrap().remaining, 50);
+        let notifications = world.env.notifications();
+        loop {
+            let page = notifications.list(&NotificationQuery::default().limit(50)).unwrap();
+            if page.data.is_empty() {
+                break;
+            }
+            page.data.iter().for_each(|one| notifications.delete(one.id).unwrap());
+        }
+
+        world.trigger(trigger);
+        world.run_due();
+
+        assert_eq!(world.outbox.sent().len(), 150);
+    });
+}
+
+/// Subscribes others than those with low numbers to a topic.
+fn subscribe_all(world: &World, number: usize) {
+    let ids: Vec<String> = (100..100 + number).map(|n| format!("s{n}")).collect();
+    for id in &ids {
+        world.subscriber(json!({ "subscriberId": id, "email": "a@example.org" }));
+    }
+    subscribe(world, "crowd", json!({ "subscriptions": ids }));
+}
+
 #[test]
 fn what_is_not_sent_in_time_is_skipped() {
     on_both(|world| {

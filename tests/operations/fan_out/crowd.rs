@@ -234,6 +234,28 @@ fn a_canceled_crowd_is_not_told() {
     });
 }
 
+/// Notifications are deleted while tasks still tell the others of a canceled event.
+#[test]
+fn a_canceled_crowd_that_is_deleted_frees_its_id() {
+    on_both(|world| {
+        crowd(&world);
+        world.trigger(to_crowd());
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().created, 31);
+        world.env.events().cancel("t1").unwrap();
+        for notification in world.records::<Notification>() {
+            world.env.notifications().delete(notification.id).unwrap();
+        }
+        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().created, 0);
+
+        world.trigger(to_crowd());
+
+        assert_eq!(shown(&world).0, "running");
+        assert!(world.engine.delivery().run_due(usize::MAX).unwrap().created > 31);
+        assert_eq!(shown(&world).0, "completed");
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// The jobs of each chunk end, wherever the runs of ordinals lie.
 #[test]
 fn a_canceled_crowd_is_gone_through_chunk_by_chunk() {

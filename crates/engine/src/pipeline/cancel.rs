@@ -12,6 +12,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
 use crate::pipeline::apply::Course;
+use crate::pipeline::facts::is_canceled;
 use crate::pipeline::left::Look;
 use crate::pipeline::trigger::find_receipt;
 use crate::tx::{Tx, View};
@@ -89,6 +90,10 @@ pub(crate) fn step(engine: &Engine, leased: &Task) -> Result<()> {
         let task = tx.find(&layout::task(home.environment_id, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
         tx.remove(&task)?;
+        // If all of the event was deleted meanwhile, its id may be that of another one.
+        if !is_canceled(tx, transaction_id)? {
+            return Ok(());
+        }
         let ended = end_jobs(tx, transaction_id, place)?;
         go_on(tx, transaction_id, ended.rest)
     })

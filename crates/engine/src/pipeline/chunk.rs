@@ -208,6 +208,12 @@ impl Chunk {
     fn end(&self, tx: &mut Tx<'_>, after: &FanOutState) -> Result<usize> {
         tx.remove(&self.fan_out)?;
         tx.replace(&self.state, after)?;
+        // Its notifications may have been deleted meanwhile.
+        activity::forget_if_gone(
+            tx.draft.writer,
+            self.fan_out.environment_id,
+            &self.fan_out.transaction_id,
+        )?;
         Ok(0)
     }
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::environment::{Environment, Home};
 use domain::idempotency::StoredAnswer;
+use domain::ids::TransactionId;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::retention::{Retention, SweepPart};
@@ -20,6 +21,7 @@ use domain::suppression::Suppression;
 use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
+use foldhash::HashMap;
 use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 pub(crate) use pins::has_something_left;
@@ -232,6 +234,8 @@ impl Sweep<'_> {
     fn receipts(&self) -> Result<usize> {
         let Some(before) = self.retention().receipts_before(self.now) else { return self.skip() };
         let all = layout::triggers(self.home.environment_id).range();
+        // An event with many recipients has many rows.
+        let mut known: HashMap<TransactionId, bool> = HashMap::default();
         let walked = self.read(|view| {
             self.walk(view, [all.clone()], |trigger: &AcceptedTrigger| {
                 // Those behind one of a clock that was ahead are older.
@@ -239,7 +243,13 @@ impl Sweep<'_> {
                     let is_ahead = trigger.created_at.is_ahead_of(self.now);
                     return Ok(if is_ahead { Row::Kept } else { Row::End });
                 }
-                Ok(row_if(!has_something_left(view, &trigger.receipt.transaction_id)?))
+                let id = &trigger.receipt.transaction_id;
+                let is_left = match known.get(id) {
+                    Some(is_left) => *is_left,
+                    None => has_something_left(view, id)?,
+                };
+                known.insert(id.clone(), is_left);
+                Ok(row_if(!is_left))
             })
         })?;
         self.remove(walked, remove_triggers)

@@ -144,6 +144,9 @@ fn write(
     let open = |options: &RedbOptions| {
         RedbStore::open_file(partial, options, private(&mut File::options()))
     };
+    if is_published(partial) {
+        fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
+    }
     let part = match open(&RedbOptions { verify: true, ..options.clone() }) {
         // A part that a power cut has left.
         Err(Error::Damaged { .. }) => {
@@ -155,9 +158,24 @@ fn write(
     Ok((copy_over(store, &part, progress)?, part))
 }
 
+/// Returns `true` if the file at `partial` has another name as well: an earlier call ended before it removed
+/// this one. What is written to it would change that backup.
+#[cfg(unix)]
+fn is_published(partial: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    fs::metadata(partial).is_ok_and(|found| found.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn is_published(_: &Path) -> bool {
+    false
+}
+
 /// Gives the file at `partial` its name, unless that is taken meanwhile. Both are durable then.
 fn publish(partial: &Path, path: &Path) -> io::Result<()> {
-    File::open(partial)?.sync_all()?;
+    // Windows syncs files that are open for writing only.
+    File::options().write(true).open(partial)?.sync_all()?;
     match fs::hard_link(partial, path) {
         Ok(()) => fs::remove_file(partial)?,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
