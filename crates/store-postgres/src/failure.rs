@@ -163,8 +163,22 @@ impl Failure {
 
     /// Returns `true` if nothing was changed, because a key that was taken for new is there.
     pub(crate) fn is_about_a_key(&self) -> bool {
-        let error = self.source.downcast_ref::<tokio_postgres::Error>();
-        error.and_then(|error| error.code()) == Some(&SqlState::UNIQUE_VIOLATION)
+        self.code() == Some(&SqlState::UNIQUE_VIOLATION)
+    }
+
+    /// Returns `true` if another process has created the same schema or relation meanwhile.
+    pub(crate) fn is_created_twice(&self) -> bool {
+        let codes = [
+            SqlState::UNIQUE_VIOLATION,
+            SqlState::DUPLICATE_SCHEMA,
+            SqlState::DUPLICATE_TABLE,
+            SqlState::DUPLICATE_OBJECT,
+        ];
+        self.code().is_some_and(|code| codes.contains(code))
+    }
+
+    fn code(&self) -> Option<&SqlState> {
+        self.source.downcast_ref::<tokio_postgres::Error>()?.code()
     }
 
     /// Returns `true` if it is not known whether the last statement was carried out.

@@ -285,7 +285,8 @@ fn open_schema(server: &Server, options: &PostgresOptions) -> Result<(Opened, Ta
     let mut patience = Patience::new(options.patience);
     let (opened, rows) = loop {
         match try_open_schema(server, options) {
-            Err(failure) if failure.may_go_on() && patience.wait() => {}
+            Err(failure)
+                if (failure.may_go_on() || failure.is_created_twice()) && patience.wait() => {}
             opened => break opened?,
         }
     };

@@ -88,8 +88,15 @@ fn follow(shared: &Shared, known: &mut Counts, told: &Told) -> Option<Vec<(Table
     let mut keys = Some(Vec::new());
     for (head, after) in told.counts.iter().copied() {
         let before = known.get(head);
+        // A head is told with each of its commits.
+        if before == Some(after) {
+            continue;
+        }
         let more = before.and_then(|before| changed_keys(&told.news, (head, before, after)));
-        keys = keys.zip(more).map(|(keys, more)| [keys, more].concat());
+        keys = keys.zip(more).map(|(mut keys, more)| {
+            keys.extend(more);
+            keys
+        });
         known.set(head, after);
     }
     keys

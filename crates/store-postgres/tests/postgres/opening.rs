@@ -1,5 +1,7 @@
 //! Opening a store.
 
+use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
 
 use store::{Decision, Error, Store, Table};
@@ -37,6 +39,30 @@ fn a_timeout_may_be_of_any_length() {
             options.patience = Duration::ZERO;
         });
         assert!(place.open().read(&mut |_| Ok(())).is_ok(), "{timeout:?}");
+    }
+}
+
+/// Processes that start together on an empty database: each of them creates what it does not find.
+#[test]
+fn processes_create_a_schema_together() {
+    const PROCESSES: usize = 6;
+
+    let Some(server) = Server::shared() else { return };
+    for _ in 0..5 {
+        let (place, begin) = (server.place(), Barrier::new(PROCESSES));
+        thread::scope(|scope| {
+            for number in 0..PROCESSES {
+                let (place, begin) = (&place, &begin);
+                scope.spawn(move || {
+                    begin.wait();
+                    let engine = Engine::builder().build(place.open());
+                    let organization = engine.organization(format!("o{number}")).unwrap();
+                    organization.development().unwrap();
+                });
+            }
+        });
+        let engine = Engine::builder().build(place.open());
+        assert_eq!(engine.organizations(None).unwrap().data.len(), PROCESSES);
     }
 }
 
