@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::memory::MemoryStore;
     use crate::range::EVERYTHING;
-    use crate::sample::at;
+    use crate::sample::{at, store};
     use crate::{Change, ChangeKind, check, read, write};
 
     // The subscriber of that number, of one of two environments, with one of some names and numbers.
@@ -222,7 +222,7 @@ mod tests {
             before in prop::collection::vec((0..40_u8, 0..4_u8), 0..40),
             meanwhile in prop::collection::vec((0..40_u8, prop::option::of(0..4_u8)), 0..40),
         ) {
-            let (store, mut all) = (MemoryStore::default(), BTreeMap::new());
+            let (store, mut all) = (store(), BTreeMap::new());
             for (number, text) in before {
                 change(&store, &mut all, (number, Some(text)));
             }

@@ -1,5 +1,6 @@
 //! Records for unit tests.
 
+use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId};
 use domain::message::{Message, MessagePlace};
 use domain::notification::Ordinal;
@@ -7,9 +8,26 @@ use domain::time::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::memory::MemoryStore;
+use crate::{WriteRecords, write};
+
 /// The environment and the subscriber of all messages.
 pub(crate) fn own() -> (EnvironmentId, InternalSubscriberId) {
     (Uuid::from_u128(1).into(), Uuid::from_u128(2).into())
+}
+
+/// A store with the records of the environments 1 and 2.
+pub(crate) fn store() -> MemoryStore {
+    let store = MemoryStore::default();
+    write(&store, |txn| {
+        [1, 2].into_iter().try_for_each(|number| {
+            let environment_id = Uuid::from_u128(number).into();
+            let home = Home { organization_id: "o".parse().unwrap(), environment_id };
+            txn.insert(&Environment::stand_in(&home, "short".into(), at(0)))
+        })
+    })
+    .unwrap();
+    store
 }
 
 pub(crate) fn at(millis: u64) -> Timestamp {

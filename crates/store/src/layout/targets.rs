@@ -42,13 +42,12 @@ impl<'v> Target<'v> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::MemoryStore;
     use crate::{WriteRecords, check, read, sample, write};
 
     /// A message keeps its tags, and its entry would follow them.
     #[test]
     fn a_signature_follows_its_message() {
-        let store = MemoryStore::default();
+        let store = sample::store();
         let [before, after] = ["a", "b"].map(|tag| sample::message(1, tag));
         assert_ne!(Signature::of(&before), Signature::of(&after));
         write(&store, |txn| txn.insert(&before)).unwrap();

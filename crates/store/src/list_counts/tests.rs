@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{self, Problem};
 use crate::memory::MemoryStore;
-use crate::sample::at;
+use crate::sample::{at, store};
 use crate::{ChangeKind, Record, read, write};
 
 const LISTS: usize = 5;
@@ -151,7 +151,7 @@ proptest! {
     fn a_number_is_that_of_the_records(
         transactions in prop::collection::vec(prop::collection::vec(deed(), 1..6), 1..40),
     ) {
-        let (store, mut all) = (MemoryStore::default(), BTreeSet::new());
+        let (store, mut all) = (store(), BTreeSet::new());
         for deeds in transactions {
             // The rows are damaged and counted between the transactions of operations.
             let (rows, records): (Vec<_>, Vec<_>) =
@@ -193,7 +193,7 @@ proptest! {
 
 /// A store with `records` subscribers in a list that has no row.
 fn uncounted(records: u8) -> MemoryStore {
-    let store = MemoryStore::default();
+    let store = store();
     write(&store, |txn| {
         (0..records).try_for_each(|number| put(txn, ChangeKind::Inserted, (0, number)).map(drop))
     })

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::memory::MemoryStore;
+use crate::sample::store;
 use crate::{Error, Order, ReadBody, Record, Store, WriteBody, check, read, write};
 
 const EMAIL: &str = "[abAB0ıİßẞÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
@@ -47,7 +48,7 @@ struct World {
 
 impl World {
     fn of(field: SearchedField, steps: &[(u8, Option<String>)]) -> Self {
-        let mut world = Self { field, store: MemoryStore::default(), texts: BTreeMap::new() };
+        let mut world = Self { field, store: store(), texts: BTreeMap::new() };
         world.apply(steps);
         world
     }
