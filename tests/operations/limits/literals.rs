@@ -34,7 +34,7 @@ const OTHERS: [&str; 28] = [
     "suggest.rs MAX_LEN",
     "suppression.rs MAX_SUBSCRIBERS",
     "template.rs MAX_DEPTH",
-    "texts.rs MAX_LANGUAGES",
+    "texts.rs MAX_LOCALES",
     "texts.rs MAX_PREPARED",
     "thread.rs LONGEST_SLEEP",
     "tree.rs LONGEST",
