@@ -1,13 +1,18 @@
 //! Deleting something with all that depends on it, however much that is.
 
+use std::slice;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::{Interposed, Lie, Point};
+use testkit::tables::check_indexes;
 use tidings::integration::{Integration, IntegrationDelete};
 use tidings::preference::BulkPreferences;
 use tidings::subscription::Subscribe;
 use tidings::translation::TranslationUpsert;
 use tidings::trigger::Trigger;
+use tidings::workflow::{Workflow, WorkflowCreate, WorkflowSync};
 use tidings::{Builder, Error, Result, Scope};
 
 use crate::topics::key;
@@ -16,6 +21,8 @@ use crate::world::{self, World, active_integration, id, in_app, parsed, with, wo
 
 // How many dependents one transaction removes.
 const AT_A_TIME: usize = 500;
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 // Something to delete.
 struct Deletion {
@@ -85,7 +92,7 @@ const DELETIONS: &[Deletion] = &[
             translations(env, "workflow", name, count - 2);
         },
         delete: |env, name| env.workflows().delete(name),
-        is_there: |env, name| env.workflows().get(name).is_ok(),
+        is_there: |env, name| listed(env, name).is_some(),
         stays: &[],
     },
     Deletion {
@@ -163,6 +170,80 @@ fn a_deletion_that_is_interrupted_goes_on_when_it_is_called_again() {
         furnish(&world.env, AT_A_TIME + 1);
         check(&world, topic, "name", AT_A_TIME + 1, Some(1));
     });
+}
+
+/// The preferences go before the workflow, and those who wanted no message get none meanwhile.
+#[test]
+fn nothing_of_a_workflow_goes_on_after_the_first_transaction_of_its_deletion() {
+    for is_paused in [false, true] {
+        in_memory(|world| {
+            let names = delayed_to_nobody(&world, "hi");
+            let workflows = world.env.workflows();
+            if is_paused {
+                workflows.pause("hi").unwrap();
+            }
+            world.interrupted(1, || workflows.delete("hi")).unwrap_err();
+            check_closed(&world, &names);
+            let list = workflows.list(&parsed(json!({}))).unwrap().data;
+            assert_eq!(list.len(), 1);
+            assert!(list[0].deleted && list[0].deleted_at.is_some(), "{:?}", list[0]);
+
+            workflows.delete("hi").unwrap();
+
+            assert_eq!(workflows.delete("hi").unwrap_err().status(), 404);
+            workflows.create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
+            world.trigger(json!({ "name": "hi", "to": names[0] }));
+            assert_eq!(world.inbox(&names[0]).len(), 1);
+        });
+    }
+}
+
+#[test]
+fn a_synchronization_goes_on_with_a_deletion_that_was_interrupted() {
+    in_memory(|world| {
+        let workflows = world.env.workflows();
+        let hi = parsed::<WorkflowCreate>(delayed("hi"));
+        workflows.sync(slice::from_ref(&hi)).unwrap();
+        let names = opted_out(&world, "hi");
+        let nothing = WorkflowSync::new([]).delete_undeclared();
+        world.interrupted(2, || workflows.sync_with(&nothing)).unwrap_err();
+        check_closed(&world, &names);
+        for keeping in [WorkflowSync::new([]), WorkflowSync::new([]).deactivate_undeclared()] {
+            assert_eq!(workflows.sync_with(&keeping).unwrap().undeclared.len(), 1);
+            assert!(listed(&world.env, "hi").unwrap().active);
+        }
+        assert_eq!(workflows.sync(slice::from_ref(&hi)).unwrap_err().status(), 409);
+
+        assert_eq!(workflows.sync_with(&nothing).unwrap().undeclared.len(), 1);
+
+        assert_eq!(listed(&world.env, "hi"), None);
+        assert_eq!(workflows.sync(&[hi]).unwrap().created.len(), 1);
+    });
+}
+
+#[test]
+fn a_subscriber_has_its_preferences_until_the_last_transaction_of_its_deletion() {
+    for endpoints in [AT_A_TIME - 2, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
+        in_memory(|world| {
+            world.active_integration("chat", "slack");
+            world.bare_subscriber("ada");
+            for workflow in ["hi", "ho"] {
+                world.workflow(delayed(workflow));
+                opt_out(&world.env, "ada", workflow);
+                world.trigger(json!({ "name": workflow, "to": "ada" }));
+            }
+            self::endpoints(&world.env, "slack", "ada", endpoints);
+            let delete = || world.env.subscribers().delete(id("ada"));
+
+            if world.interrupted(1, delete).is_err() {
+                world.pass(HOUR);
+                world.run_due();
+                assert_eq!(world.inbox("ada").len(), 0, "{endpoints}");
+                delete().unwrap();
+            }
+            assert_eq!(delete().unwrap_err().status(), 404);
+        });
+    }
 }
 
 /// A damaged file may show records that are not found by their keys, and so cannot be removed.
@@ -343,6 +424,68 @@ fn translations(env: &Scope, kind: &str, name: &str, count: usize) {
 fn integration(env: &Scope, identifier: &str) -> Option<Integration> {
     let integrations = env.integrations().list().unwrap();
     integrations.into_iter().find(|one| one.identifier.as_str() == identifier)
+}
+
+fn delayed(workflow: &str) -> Value {
+    let delay = json!({
+        "type": "delay",
+        "metadata": { "type": "regular", "amount": 1, "unit": "hours" },
+    });
+    workflow_of(workflow, &[delay, in_app()])
+}
+
+// Creates a workflow with more preferences than one transaction removes. Returns those who want none of
+// its messages, which are delayed.
+fn delayed_to_nobody(world: &World, workflow: &str) -> Vec<String> {
+    world.workflow(delayed(workflow));
+    opted_out(world, workflow)
+}
+
+fn opted_out(world: &World, workflow: &str) -> Vec<String> {
+    let names: Vec<_> = (0..=AT_A_TIME).map(|n| format!("s{n:03}")).collect();
+    for name in &names {
+        world.bare_subscriber(name);
+        opt_out(&world.env, name, workflow);
+    }
+    for some in names.chunks(100) {
+        world.trigger(json!({ "name": workflow, "to": some }));
+    }
+    names
+}
+
+fn opt_out(env: &Scope, subscriber: &str, workflow: &str) {
+    let word = json!({ "workflowId": workflow, "channels": { "in_app": false } });
+    let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
+    env.preferences(id(subscriber)).unwrap().update_bulk(&update).unwrap();
+}
+
+// The delays end, and nothing can be done with the workflow.
+#[track_caller]
+fn check_closed(world: &World, names: &[String]) {
+    let workflows = world.env.workflows();
+    world.pass(HOUR);
+    world.run_due();
+    for name in names {
+        assert_eq!(world.inbox(name).len(), 0, "{name}");
+    }
+    let statuses = [
+        workflows.get("hi").unwrap_err().status(),
+        workflows.update("hi", &parsed(json!({ "name": "Ho" }))).unwrap_err().status(),
+        workflows.resume("hi").unwrap_err().status(),
+        workflows.create(&parsed(delayed("hi"))).unwrap_err().status(),
+        workflows.upsert(&parsed(delayed("hi"))).unwrap_err().status(),
+    ];
+    assert_eq!(statuses, [404, 404, 404, 409, 409]);
+    let event: Trigger = parsed(json!({ "name": "hi", "to": names[0] }));
+    assert_eq!(world.env.events().trigger(&event).unwrap_err().status(), 404);
+    let shown = world.env.preferences(id(&names[0])).unwrap().get(&parsed(json!({}))).unwrap();
+    assert_eq!(shown.workflows, []);
+    check_indexes(&world.store);
+}
+
+fn listed(env: &Scope, workflow: &str) -> Option<Workflow> {
+    let workflows = env.workflows().list(&parsed(json!({ "limit": 100 }))).unwrap().data;
+    workflows.into_iter().find(|one| one.identifier().as_str() == workflow)
 }
 
 fn groups(world: &World) -> usize {

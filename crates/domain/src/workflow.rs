@@ -79,9 +79,9 @@ pub struct Workflow {
     /// Workflow that this one derives from.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<WorkflowId>,
-    /// Always `false`: deletion removes the record.
+    /// `true` if the workflow is being deleted. Its deletion ends with the removal of the record.
     pub deleted: bool,
-    /// Time of the deletion.
+    /// Time at which its deletion began.
     pub deleted_at: Option<Timestamp>,
     /// User that deleted the workflow.
     pub deleted_by: Option<UserId>,
@@ -306,6 +306,20 @@ impl Workflow {
             workflow.check_texts()?;
         }
         Ok(workflow.changed_from(self, now))
+    }
+
+    /// Returns `true` if the workflow is being deleted: nothing can be done with it, and nothing of it
+    /// goes on.
+    pub const fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
+    /// Returns the workflow, whose deletion began at `now` unless it began before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn deleted(&self, now: Timestamp) -> Self {
+        let deleted_at = self.deleted_at.or(Some(now));
+        Self { deleted: true, deleted_at, paused_at: None, ..self.clone() }.changed_from(self, now)
     }
 
     /// Returns the workflow without translations.

@@ -101,6 +101,20 @@ impl<'c, 't> Cascade<'c, 't> {
         Ok(())
     }
 
+    /// The same. The records are removed in one transaction, if one can hold them.
+    ///
+    /// # Errors
+    ///
+    /// As [`remove`](Self::remove).
+    pub(crate) fn remove_together<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
+        let is_begun = self.left < Self::AT_A_TIME;
+        if is_begun && store::dependents(&*self.tx, &prefix.range(), self.left)?.len() == self.left
+        {
+            self.left = 0;
+        }
+        self.remove(prefix)
+    }
+
     fn begin(&mut self, first: (Table, Vec<u8>)) -> Result<()> {
         let is_repeat = self.before.first.as_ref() == Some(&first);
         let repeats = if is_repeat { self.before.repeats + 1 } else { 0 };

@@ -62,9 +62,11 @@ impl SubscriberPreferences<'_> {
             let said = Said::all(view, subscriber.id, &query.context_keys)?;
             let prefix = layout::workflows(view.environment_id());
             let workflows = self.scope.engine.parts.workflows.all(view, &prefix)?;
-            let shown = workflows
-                .iter()
-                .filter(|workflow| workflow.active && query.criticality.matches(workflow.critical));
+            let shown = workflows.iter().filter(|workflow| {
+                workflow.active
+                    && !workflow.is_deleted()
+                    && query.criticality.matches(workflow.critical)
+            });
             let workflows = shown.map(|workflow| said.about(workflow)).collect();
             Ok(Preferences::new(said.in_general(), workflows))
         })

@@ -229,8 +229,6 @@ pub(super) fn removal(
     cascade.remove_by(&all, messages::remove)?;
     let deleted = layout::deleted_messages(environment, subscriber.id);
     cascade.remove(&deleted.open())?;
-    let preferences = layout::preferences(environment, subscriber.id);
-    cascade.remove(&preferences)?;
     let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
     cascade.remove(&subscriptions)?;
     for step in &waiting {
@@ -241,6 +239,8 @@ pub(super) fn removal(
         let id = Some(&subscriber.subscriber_id);
         integrations::remove_dependents(&mut cascade, &integration, id)?;
     }
+    // The subscriber may be sent messages until the last transaction, which the preferences forbid.
+    cascade.remove_together(&layout::preferences(environment, subscriber.id))?;
     cascade.then(|tx| {
         tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
         tx.remove(subscriber)?;

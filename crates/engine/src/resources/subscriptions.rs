@@ -257,7 +257,7 @@ fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Workflow>> {
     let prefix = layout::workflows(view.environment_id());
     let mut workflows: Vec<Workflow> =
         view.readable(&prefix.range(), Order::Ascending, usize::MAX)?;
-    workflows.retain(|workflow| !workflow.tags.is_empty());
+    workflows.retain(|workflow| !workflow.tags.is_empty() && !workflow.is_deleted());
     Ok(workflows)
 }
 

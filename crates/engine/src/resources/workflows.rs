@@ -187,6 +187,11 @@ impl Workflows<'_> {
     /// Deletes a workflow with its preferences and translations. Its waiting messages are not sent.
     /// The activity list keeps its notifications.
     ///
+    /// More than 500 dependents are removed in several transactions. From the first one on, nothing
+    /// can be done with the workflow and nothing of it goes on, so that no message is sent without
+    /// the preferences that are gone. After an interruption the workflow is listed as `deleted`, its
+    /// identifier is taken, and another call goes on.
+    ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow.
@@ -196,7 +201,10 @@ impl Workflows<'_> {
 
     fn delete_named(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("workflows.delete", name, Removed::default(), |tx, before| {
-            let workflow = get(tx, name)?;
+            let workflow = match find_any(tx, name)? {
+                Some(workflow) => workflow,
+                None => get(tx, name)?,
+            };
             remove(tx, &workflow, before)
         })
     }
@@ -231,13 +239,19 @@ fn missing(view: &dyn View, identifier: &WorkflowIdentifier) -> Result<Error> {
 /// The workflow of that name. Returns `None` if there is none. An identifier that looks like an id
 /// or a slug is an identifier first.
 pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
+    Ok(usable(find_any(view, name)?))
+}
+
+// The same, also if its deletion has begun.
+fn find_any(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
+    let environment = view.environment_id();
     if let Ok(identifier) = WorkflowIdentifier::new(name)
-        && let Some(workflow) = find_by_identifier(view, &identifier)?
+        && let Some(workflow) = known(view, &layout::workflow_identifier(environment, &identifier))?
     {
         return Ok(Some(workflow));
     }
     let id = name.parse().ok().or_else(|| Workflow::id_in_slug(name));
-    id.map_or(Ok(None), |id| find_by_id(view, id))
+    id.map_or(Ok(None), |id| known(view, &layout::workflow(environment, id)))
 }
 
 /// The ids of the workflows with these identifiers, in the order of `names`. The workflows are not read.
@@ -258,14 +272,20 @@ pub(crate) fn find_by_identifier(
     view: &dyn View,
     identifier: &WorkflowIdentifier,
 ) -> Result<Option<Arc<Workflow>>> {
-    known(view, &layout::workflow_identifier(view.environment_id(), identifier))
+    let key = layout::workflow_identifier(view.environment_id(), identifier);
+    Ok(usable(known(view, &key)?))
 }
 
 /// The workflow of that id. Returns `None` if there is none.
 pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Arc<Workflow>>> {
-    known(view, &layout::workflow(view.environment_id(), id))
+    Ok(usable(known(view, &layout::workflow(view.environment_id(), id))?))
 }
 
+fn usable(workflow: Option<Arc<Workflow>>) -> Option<Arc<Workflow>> {
+    workflow.filter(|workflow| !workflow.is_deleted())
+}
+
+// A workflow, also if its deletion has begun.
 fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> {
     Ok(view.engine().parts.prepared.find(view, key)?)
 }
@@ -284,8 +304,12 @@ pub(crate) fn waiting_steps(view: &dyn View) -> Result<Vec<(EnvironmentId, Workf
     Ok(steps)
 }
 
-// Removes a workflow with its dependents, up to the limit of one transaction.
+// Removes a workflow with its dependents, up to the limit of one transaction. One that is left is
+// marked.
 fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step<Removed, ()>> {
+    if workflow.is_paused() {
+        pause::release(tx, workflow)?;
+    }
     let mut cascade = Cascade::new(tx, before);
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
     cascade.remove(&preferences)?;
@@ -293,12 +317,11 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step
     cascade.remove(&layout::workflow_slots(workflow.environment_id, workflow.id))?;
     let resource = Resource::workflow(workflow.identifier());
     translation_groups::remove(&mut cascade, workflow.environment_id, &resource)?;
-    cascade.then(|tx| {
-        if workflow.is_paused() {
-            pause::release(tx, workflow)?;
-        }
-        Ok(tx.remove(workflow)?)
-    })
+    let step = cascade.then(|tx| Ok(tx.remove(workflow)?))?;
+    if matches!(step, Step::More(_)) {
+        tx.replace(workflow, &workflow.deleted(tx.now()))?;
+    }
+    Ok(step)
 }
 
 /// Marks a workflow as not translated.

@@ -6,11 +6,11 @@ use domain::ids::WorkflowId;
 use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
 use store::{ReadRecords, WriteRecords, layout};
 
-use super::{Workflows, find_by_id, find_by_identifier, remove, step_ids, translate};
+use super::{Workflows, known, remove, step_ids, translate};
 use crate::idempotency::Step;
 use crate::resources::cascade::Removed;
 use crate::tx::{Tx, View};
-use crate::{Error, Result};
+use crate::{Entity, Error, Result};
 
 // Remainder of a synchronization after its first transaction.
 struct Rest {
@@ -58,7 +58,8 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create), but for the conflict.
+    /// As [`create`](Self::create); the identifier is taken by a workflow whose
+    /// [deletion](Self::delete) was interrupted.
     pub fn upsert(&self, create: &WorkflowCreate) -> Result<Workflow> {
         self.scope.write("workflows.upsert", create, |tx| Ok(declare(tx, create)?.0))
     }
@@ -119,7 +120,11 @@ impl Workflows<'_> {
 
 fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change)> {
     tx.limits().check_data(create.data.as_ref())?;
-    let (workflow, change) = match find_by_identifier(tx, &create.workflow_id)? {
+    let key = layout::workflow_identifier(tx.environment_id(), &create.workflow_id);
+    let (workflow, change) = match known(tx, &key)? {
+        Some(before) if before.is_deleted() => {
+            return Err(Error::conflict(Entity::Workflow, &create.workflow_id));
+        }
         None => {
             let (step_ids, create) = (|| step_ids(tx), create.clone());
             let workflow = Workflow::declared(tx.id(), tx.home(), create, step_ids, tx.now())?;
@@ -154,7 +159,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
     let to_delete = match sync.undeclared {
         Undeclared::Keep => Vec::new(),
         Undeclared::Deactivate => {
-            for one in &undeclared {
+            for one in undeclared.iter().filter(|one| !one.is_deleted()) {
                 tx.replace(one, &one.deactivated(tx.now()))?;
             }
             Vec::new()
@@ -185,7 +190,9 @@ impl Rest {
     fn after_one(&self, tx: &mut Tx<'_>) -> Result<Self> {
         let mut to_delete = self.to_delete.clone();
         // It may have been changed or deleted since the first transaction.
-        let last = to_delete.last().map(|last| find_by_id(tx, *last)).transpose()?.flatten();
+        let last =
+            to_delete.last().map(|last| known(tx, &layout::workflow(tx.environment_id(), *last)));
+        let last = last.transpose()?.flatten();
         let step = last.map_or(Ok(Step::Done(())), |last| remove(tx, &last, &self.removed))?;
         let removed = match step {
             Step::More(removed) => removed,
