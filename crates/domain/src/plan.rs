@@ -95,8 +95,6 @@ pub struct Run<'a> {
     pub payload: Cow<'a, Object>,
     /// Overrides of the trigger.
     pub overrides: Option<&'a Object>,
-    /// `true` if neither preferences nor schedules hold the messages back.
-    pub critical: bool,
     /// Time from which on nothing is sent any more.
     pub expires_at: Option<Timestamp>,
     /// Jobs, in the order of the steps.
@@ -362,7 +360,6 @@ impl<'a> Run<'a> {
             created_at: event.now,
             payload: Cow::Borrowed(&event.trigger.payload),
             overrides: event.trigger.overrides.as_ref(),
-            critical: event.workflow.critical,
             results: StepResults::default(),
             digested: None,
             shared: Shared::default(),
@@ -383,7 +380,6 @@ impl<'a> Run<'a> {
             created_at: notification.created_at,
             payload: notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default(),
             overrides: notification.overrides.as_ref(),
-            critical: notification.critical.unwrap_or_default(),
             expires_at: notification.expires_at,
             results: StepResults::default(),
             shared: Shared::default(),

@@ -88,6 +88,25 @@ fn a_critical_message_is_not_held_back() {
     });
 }
 
+/// The workflow is what it is when the step is done, as with preferences.
+#[test]
+fn a_workflow_that_becomes_critical_is_not_held_back_any_more() {
+    for critical in [true, false] {
+        on_both(|world| {
+            ada(&world, Value::Null);
+            let minute = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+            let create = workflow_of("code", &[delay(minute), email()]);
+            world.workflow(with(create, json!({ "critical": !critical })));
+            event_at(&world, 0, "code", json!({}));
+            world.run_due();
+            let update = parsed(json!({ "critical": critical }));
+            world.env.workflows().update("code", &update).unwrap();
+            run_at(&world, 60);
+            assert_eq!(world.outbox.sent().len(), usize::from(critical));
+        });
+    }
+}
+
 /// A message that is tried again outside the hours waits as well.
 #[test]
 fn a_retry_waits_for_the_next_opening() {

@@ -24,7 +24,7 @@ pub enum Choice {
     Conditions,
     /// It is the primary one.
     Primary,
-    /// No other one is active.
+    /// No other one without conditions is active.
     Sole,
     /// It is the newest one of a channel without a primary one.
     Newest,
@@ -73,8 +73,8 @@ pub fn objection(
 
 /// Returns the integrations that may send on `channel`, in the order in which they are tried. The
 /// `named` one comes first, then the first in rank whose conditions hold, then the primary one. The
-/// last choice is the only active one. Channels without a primary integration take the newest active
-/// one instead. The fallbacks follow, unless the `named` one is no candidate.
+/// last choice is the only active one without conditions. Channels without a primary integration take
+/// the newest of these instead. The fallbacks follow, unless the `named` one is no candidate.
 #[doc(hidden)]
 pub fn route<'a>(
     integrations: &[&'a Integration],

@@ -98,7 +98,7 @@ impl<'a> RunStep<'a> {
 
     /// Returns when a message that is ready now is sent.
     pub(super) fn timing(&self, channel: Channel) -> Timing {
-        let (critical, now, zone) = (self.run.critical, self.facts.now, self.zone());
+        let (critical, now, zone) = (self.workflow.critical, self.facts.now, self.zone());
         let timing = |schedule: &Schedule| schedule.timing(channel, critical, now, zone);
         let timing = self.facts.schedule.map_or(Timing::Now, timing);
         if self.facts.schedule.is_some() {

@@ -249,7 +249,7 @@ fn resume(
         StepKind::Digest { metadata } => metadata.extends_to_schedule(),
         _ => false,
     };
-    if !extends || run.critical {
+    if !extends || step.workflow.critical {
         return Action::Pass(number, detail);
     }
     let opening = facts.schedule.and_then(|one| one.extended(facts.now, step.zone()));

@@ -161,9 +161,8 @@ fn link(
     (notification, kind): (&Notification, JobType),
     facts: &RunFacts,
 ) -> Result<Option<Link>> {
-    let critical = notification.critical.unwrap_or_default();
     match (facts.workflow.as_deref(), kind.channel()) {
-        (Some(workflow), Some(channel)) if !critical => {
+        (Some(workflow), Some(channel)) if !workflow.critical => {
             let (subscriber, since) = (notification.subscriber_id, notification.created_at);
             let contexts = &notification.context_keys;
             let to = LinkTo { subscriber, contexts, channel, since };
