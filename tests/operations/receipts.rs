@@ -10,7 +10,7 @@ use tidings::{
     Delivery, Inbound, InboundReport, Provider, ProviderReceipt, Rejection, Scope, SendError,
 };
 
-use crate::world::{World, changed, email, on_both_with, only, parsed, wire};
+use crate::world::{World, changed, email, on_both_with, only, parsed, wire, with};
 
 // A service that numbers its messages by their subscriber, and whose reports are lists of receipts
 // behind the key.
@@ -202,6 +202,50 @@ fn a_report_is_recorded_once_under_a_key() {
             once.integrations().ingest_receipt(ses.id, &receipt(ReceiptKind::Clicked))
         });
     });
+}
+
+/// Each integration has a message of its own. One that went to several destinations has reached others.
+#[test]
+fn a_bounce_is_one_of_the_message_of_its_integration() {
+    let configure =
+        |builder: tidings::Builder| builder.provider("slack", Service).provider("discord", Service);
+    for (urls, marked) in [(["https://a.example", ""], true), (["https://a.example", "b"], false)] {
+        on_both_with(configure, |world| {
+            let slack = world.active_integration("chat", "slack");
+            let discord = world.active_integration("chat", "discord");
+            world.subscriber(json!({ "subscriberId": "ada", "channels": [
+                settings(&slack, "https://s.example"),
+                settings(&discord, urls[0]),
+            ] }));
+            if !urls[1].is_empty() {
+                let endpoint = json!({
+                    "identifier": "more", "subscriberId": "ada", "integrationIdentifier": "discord",
+                    "type": "webhook", "endpoint": { "url": "https://b.example" },
+                });
+                world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+            }
+            world.workflow_of("chat", &[with(email(), json!({ "type": "chat" }))]);
+            world.notify("chat", "ada");
+            world.run_due();
+
+            let bounced = receipt(ReceiptKind::Bounced);
+            assert_eq!(ingest(&world.env, &discord, &bounced)["outcome"], "recorded");
+
+            for message in world.messages("ada") {
+                let message = wire(message);
+                let is_marked = marked && message["providerId"] == "discord";
+                let expected = if is_marked { "error" } else { "sent" };
+                assert_eq!(message["status"], expected, "{message}");
+            }
+        });
+    }
+}
+
+fn settings(integration: &Integration, url: &str) -> Value {
+    json!({
+        "providerId": integration.provider_id, "_integrationId": integration.id,
+        "credentials": { "webhookUrl": url },
+    })
 }
 
 #[test]

@@ -63,6 +63,24 @@ pub struct ChannelEndpoint {
     pub updated_at: Timestamp,
 }
 
+impl ChannelEndpoint {
+    /// Returns the address that a suppression can have, with its channel: a telephone number. Returns
+    /// `None` for other destinations.
+    #[doc(hidden)]
+    pub fn address(&self) -> Option<(Channel, String)> {
+        match &self.endpoint {
+            Endpoint::Phone { phone_number } => {
+                Some((Channel::Sms, phone_number.as_str().to_owned()))
+            }
+            Endpoint::Webhook { .. }
+            | Endpoint::SlackChannel { .. }
+            | Endpoint::SlackUser { .. }
+            | Endpoint::MsTeamsChannel { .. }
+            | Endpoint::MsTeamsUser { .. } => None,
+        }
+    }
+}
+
 /// New channel endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

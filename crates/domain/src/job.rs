@@ -472,6 +472,20 @@ impl Job {
         self.provider_messages.iter_mut().find(|sent| sent.is(integration, id))
     }
 
+    /// Returns the message that an integration has sent. Returns `None` if it went to several
+    /// destinations: a report about one of them says nothing about the message.
+    #[doc(hidden)]
+    pub fn message_of(&self, integration: IntegrationId) -> Option<MessageId> {
+        if self.sends.is_empty() {
+            return self.message_id;
+        }
+        let mut own = self.sends.iter().filter(|one| one.target.integration_id == integration);
+        match (own.next(), own.next()) {
+            (Some(only), None) => only.message_id,
+            _ => None,
+        }
+    }
+
     /// Returns the places between the message of the job and that of an integration. The message of
     /// the first integration is that of the job.
     #[doc(hidden)]

@@ -17,7 +17,7 @@
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_AT_ONCE`](Trigger::MAX_AT_ONCE), [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
 //! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`], [`ContextPart::MAX_LEN`] |
 //! | subscribers | [`Profile::MAX_DEVICE_TOKENS`], [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN) |
-//! | preferences | [`BulkPreferences::MAX`] |
+//! | preferences | [`BulkPreferences::MAX`], [`DaySchedule::MAX_HOURS`] |
 //! | topics | [`Topic::MAX_NAME`], [`TopicKey::MAX_LEN`] |
 //! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER), [`SubscriptionIdentifier::MAX_LEN`] |
 //! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`], [`MAX_TOKEN`](UnsubscribeLinks::MAX_TOKEN) |
@@ -55,6 +55,7 @@ use crate::{
     page::PageQuery,
     preference::BulkPreferences,
     receipt::Receipt,
+    schedule::DaySchedule,
     step::{StepDefinition, ThrottleMetadata},
     subscription::{Subscribe, Subscription},
     suppression::{SuppressedAddress, SuppressionCreate},

@@ -10,7 +10,7 @@ use std::fmt;
 use chrono::{NaiveTime, Timelike};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Invalid, Reason};
+use crate::error::{Invalid, Reason, at_most_items};
 use crate::json::shape;
 use crate::vocabulary::{Channel, Weekday, wire_enum};
 
@@ -77,13 +77,24 @@ shape! { Hours { "start": start, "end": end } }
 #[serde(try_from = "String", into = "String")]
 pub struct ClockTime(NaiveTime);
 
+impl DaySchedule {
+    /// Maximum number of spans in a day.
+    pub const MAX_HOURS: usize = 48;
+}
+
 impl Schedule {
-    /// Refuses a schedule that applies but names no day, an empty span, and a setting for the inbox.
+    /// Refuses a schedule that applies but names no day, an empty span, a day with too many spans, and a
+    /// setting for the inbox.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if self.outside.iter().any(|outside| outside.contains_key(&Channel::InApp)) {
             let expected = "left out: the inbox is always open";
             return Err(Invalid::new("schedule.outside.in_app", Reason::malformed(expected)));
+        }
+        for (day, open) in self.weekly_schedule.iter().flatten() {
+            let hours = open.hours.as_deref().unwrap_or_default();
+            let field = format!("schedule.weeklySchedule.{day}.hours");
+            at_most_items(&field, hours, DaySchedule::MAX_HOURS)?;
         }
         let (true, Some(days)) = (self.is_enabled, &self.weekly_schedule) else { return Ok(()) };
         if days.is_empty() {

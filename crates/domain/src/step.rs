@@ -42,6 +42,7 @@ pub use digest::{DigestMetadata, TimedWindow, Window};
 pub use lookup::EventKey;
 pub(crate) use lookup::find as find_in_payload;
 pub(crate) use overrides::check_lengths;
+pub(crate) use render::one_line;
 #[doc(hidden)]
 pub use results::{DigestEvent, Digested, StepOutput, StepResults};
 #[doc(hidden)]

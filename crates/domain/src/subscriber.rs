@@ -17,6 +17,7 @@ use crate::json::{Object, shape};
 use crate::limits;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
+use crate::plan::Address;
 use crate::secret::Secret;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{Channel, ChannelProviderId};
@@ -286,15 +287,19 @@ impl Subscriber {
 }
 
 impl Subscriber {
-    /// Returns the subscriber without a destination. Returns `None` if it is not there.
+    /// Returns the subscriber without a destination. Returns `None` if it is not there, or has another
+    /// address by now.
     #[doc(hidden)]
-    pub fn without(&self, target: &SendTarget, now: Timestamp) -> Option<Self> {
+    pub fn without(&self, target: &SendTarget, address: &Address, now: Timestamp) -> Option<Self> {
         let mut subscriber = self.clone();
         let settings = subscriber.profile.channels.iter_mut();
         for settings in settings.filter(|one| one.integration_id == target.integration_id) {
             let credentials = &mut settings.credentials;
             match &target.to {
-                Destination::Webhook => credentials.webhook_url = None,
+                Destination::Webhook => {
+                    let url = credentials.webhook_url.take();
+                    credentials.webhook_url = url.filter(|url| !address.is_webhook(url.expose()));
+                }
                 Destination::Device { token } => {
                     credentials.device_tokens.retain(|known| known != token);
                 }

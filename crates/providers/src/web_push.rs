@@ -201,8 +201,8 @@ fn message(delivery: &Delivery) -> Value {
 fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
     match answer.status {
         404 | 410 => Err(SendError::recipient_gone(answer.reason())),
-        // The token of the application is refused.
-        401 | 403 => Err(SendError::misconfigured(answer.reason())),
+        // The subscription may be for another key, and other browsers have other services.
+        401 | 403 => Err(SendError::permanent(answer.reason())),
         _ => {
             let accepted = answer.accepted()?;
             Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::id))

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
 use tidings::job::{Destination, SendStatus};
@@ -270,6 +271,58 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
         assert_eq!(world.run_due().failed, 1);
         assert_eq!(world.env.channel_endpoints().find("elsewhere").unwrap(), None);
     });
+}
+
+/// Only the address that was asked has no recipient.
+#[test]
+fn a_destination_that_gets_another_address_during_the_call_stays() {
+    on_both(|world| {
+        let slack = world.active_integration("chat", "slack");
+        world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+        let channels = move |url: &str| {
+            json!([{
+                "providerId": "slack", "_integrationId": slack.id, "credentials": { "webhookUrl": url },
+            }])
+        };
+        let hook = |url: &str| json!({ "endpoint": { "url": url } });
+        let [before, after] = ["https://chat.example/before", "https://chat.example/after"];
+        let env = world.env.clone();
+        let changed: Box<dyn FnOnce() + Send> = Box::new(move || {
+            env.channel_endpoints().update("hook", &parsed(hook(after))).unwrap();
+        });
+        world.bare_subscriber("ada");
+        endpoint(&world, "hook", with(hook(before), json!({ "type": "webhook" })));
+        refused_while(&world, changed);
+        assert!(world.env.channel_endpoints().find("hook").unwrap().is_some());
+
+        world.env.channel_endpoints().delete("hook").unwrap();
+        let ada = |channels: Value| json!({ "subscriberId": "ada", "channels": channels });
+        world.env.subscribers().upsert(&parsed(ada(channels(before)))).unwrap();
+        let env = world.env.clone();
+        refused_while(
+            &world,
+            Box::new(move || {
+                env.subscribers().upsert(&parsed(ada(channels(after)))).unwrap();
+            }),
+        );
+
+        let ada = world.env.subscribers().get("ada").unwrap();
+        let url = only(ada.profile.channels).credentials.webhook_url.unwrap();
+        assert_eq!(url.expose(), after);
+        world.outbox.refuse_next(SendError::recipient_gone("the channel was removed"));
+        world.notify("chat", "ada");
+        assert_eq!(world.run_due().failed, 1);
+        let ada = world.env.subscribers().get("ada").unwrap();
+        assert_eq!(only(ada.profile.channels).credentials.webhook_url, None);
+    });
+}
+
+// Sends a message to a destination without a recipient, and changes it during the call.
+fn refused_while(world: &World, change: Box<dyn FnOnce() + Send>) {
+    world.notify("chat", "ada");
+    world.outbox.refuse_next(SendError::recipient_gone("the channel was removed"));
+    world.store.pause(Point::Write, 1, change);
+    assert_eq!(world.run_due().failed, 1);
 }
 
 /// A token is for the service of its integration only.

@@ -15,7 +15,7 @@ fn a_message_is_sent_with_the_settings_of_its_trigger() {
         let step = json!({ "type": "email", "name": "receipt", "template": template });
         world.workflow(workflow_of("mail", &[step]));
         let overrides = json!({
-            "steps": { "receipt": { "subject": "Your receipt", "providers": { "relay": { "tag": "step" } } } },
+            "steps": { "receipt": { "subject": "Your\r\nreceipt", "providers": { "relay": { "tag": "step" } } } },
             "channels": { "email": { "integrationIdentifier": "relay", "subject": "Mail", "tag": "channel" } },
             "providers": { "relay": { "template": 7 }, "ses": { "template": 8 } },
             "severity": "high",
@@ -28,10 +28,10 @@ fn a_message_is_sent_with_the_settings_of_its_trigger() {
 
         let sent = only(world.outbox.sent());
         assert_eq!(sent.integration.identifier.as_str(), "relay");
-        assert_eq!(sent.message.subject.as_deref(), Some("Your receipt"));
+        assert_eq!(sent.message.subject.as_deref(), Some("Your  receipt"));
         assert_eq!(sent.message.text(), Some("<p>Hello</p>"));
         let expected = json!({
-            "integrationIdentifier": "relay", "subject": "Your receipt", "tag": "step", "template": 7,
+            "integrationIdentifier": "relay", "subject": "Your\r\nreceipt", "tag": "step", "template": 7,
         });
         assert_eq!(serde_json::to_value(&sent.overrides).unwrap(), expected);
         for (overrides, refusal) in [

@@ -144,6 +144,24 @@ impl Address {
         }
     }
 
+    /// Returns `true` if the address is that of an endpoint.
+    #[doc(hidden)]
+    pub fn is_at(&self, place: &Endpoint) -> bool {
+        match (self, place) {
+            (_, Endpoint::Webhook { url, .. }) => self.is_webhook(url.expose()),
+            (Address::Phone(number), Endpoint::Phone { phone_number }) => {
+                number == phone_number.as_str()
+            }
+            (Address::Workspace { endpoint, .. }, place) => endpoint == place,
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if the address is a webhook with that URL.
+    pub(crate) fn is_webhook(&self, other: &str) -> bool {
+        matches!(self, Address::Webhook { url, .. } if url.expose() == other)
+    }
+
     // The address of an endpoint.
     fn of(reach: &Reach) -> Self {
         let connection = reach.connection.as_ref();

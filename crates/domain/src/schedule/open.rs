@@ -1,5 +1,7 @@
 //! Opening times of a schedule at an instant.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime};
 use chrono::{TimeZone as _, Utc};
 use chrono_tz::Tz;
@@ -61,8 +63,8 @@ impl Schedule {
         }
         let today = local(at, zone).date();
         let spans = days_around(today, 1, DAYS_AHEAD).flat_map(|day| self.spans(day));
-        let starts = spans.filter_map(|(start, _)| instant(start, zone));
-        starts.filter(|start| *start >= at && self.is_open(*start, zone)).min()
+        let starts: BTreeSet<_> = spans.filter_map(|(start, _)| instant(start, zone)).collect();
+        starts.range(at..).copied().find(|start| self.is_open(*start, zone))
     }
 
     pub(super) fn is_always_open(&self) -> bool {

@@ -181,8 +181,8 @@ impl Rendered {
     }
 }
 
-// Replaces control characters by spaces: a line break in a subject could begin another header.
-fn one_line(text: String) -> String {
+/// Replaces control characters by spaces: a line break in a subject could begin another header.
+pub(crate) fn one_line(text: String) -> String {
     let breaks =
         |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
     if text.contains(breaks) { text.replace(breaks, " ") } else { text }

@@ -111,6 +111,11 @@ impl Notes {
         self.noted().failure.get_or_insert(text);
     }
 
+    /// Returns `true` if there was an error.
+    pub(super) fn has_failed(&self) -> bool {
+        self.noted().failure.is_some()
+    }
+
     /// Returns the first missing variable.
     pub(super) fn missing(&self) -> Option<String> {
         self.noted().missing.take()

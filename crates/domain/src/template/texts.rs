@@ -32,6 +32,10 @@ impl Translator {
     // Returns the text under `key`, in the first language that has it, or the key itself.
     fn text(&self, key: &str, given: Option<Value>) -> Result<Value, Error> {
         let (variables, notes) = (&self.roots.variables, &self.roots.variables.notes);
+        // A property that cannot be read does not end the rendering.
+        if notes.has_failed() {
+            return Err(refusal("a text of a translation has failed"));
+        }
         let count = given.as_ref().and_then(|given| given.get_attr("count").ok());
         let count = count.filter(|count| !count.is_undefined()).map(|count| count.to_string());
         for translation in variables.texts.iter().flat_map(Texts::chain) {

@@ -12,7 +12,7 @@ use crate::filter::FilterFacts;
 use crate::ids::{IntegrationIdentifier, LayoutIdentifier};
 use crate::json::Object;
 use crate::layout::LayoutChoice;
-use crate::step::{Rendered, WorkflowStep, check_lengths};
+use crate::step::{Rendered, WorkflowStep, check_lengths, one_line};
 use crate::vocabulary::{Channel, Severity};
 
 /// Settings that put a text in place of rendered content.
@@ -83,8 +83,8 @@ pub(crate) fn layout<'f>(
 /// Puts the texts of `settings` in place of rendered content.
 pub(crate) fn put_texts(settings: &Object, mut rendered: Rendered) -> Rendered {
     let text = |name: &str| settings.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
-    rendered.subject = text("subject").or(rendered.subject);
-    rendered.title = text("title").or(rendered.title);
+    rendered.subject = text("subject").map(one_line).or(rendered.subject);
+    rendered.title = text("title").map(one_line).or(rendered.title);
     if let Some(body) = text("body") {
         rendered.content = MessageContent::Text(body);
     }

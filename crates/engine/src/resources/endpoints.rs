@@ -11,8 +11,8 @@ use domain::integration::Integration;
 use domain::page::{ListKind, Page};
 use store::{List, ReadRecords, WriteRecords, layout};
 
-use crate::resources::{channels, contexts, integrations, subscribers};
-use crate::tx::View;
+use crate::resources::{channels, contexts, integrations, subscribers, suppressions};
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// The channel endpoints of an environment.
@@ -137,6 +137,9 @@ impl ChannelEndpoints<'_> {
             let before: ChannelEndpoint = channels::get(tx, identifier)?;
             let after = before.updated(update, tx.now())?;
             tx.replace(&before, &after)?;
+            if before.address() != after.address() {
+                note(tx, &before)?;
+            }
             channels::shown(tx, after)
         })
     }
@@ -153,9 +156,20 @@ impl ChannelEndpoints<'_> {
     fn remove(&self, identifier: &EndpointIdentifier) -> Result<()> {
         self.scope.write("channel_endpoints.delete", identifier, |tx| {
             let endpoint: ChannelEndpoint = channels::get(tx, identifier)?;
-            Ok(tx.remove(&endpoint)?)
+            remove(tx, &endpoint)
         })
     }
+}
+
+/// Removes an endpoint. The suppression of its telephone number names the subscriber from then on, so that
+/// an erasure finds it.
+pub(crate) fn remove(tx: &mut Tx<'_>, endpoint: &ChannelEndpoint) -> Result<()> {
+    tx.remove(endpoint)?;
+    note(tx, endpoint)
+}
+
+fn note(tx: &mut Tx<'_>, before: &ChannelEndpoint) -> Result<()> {
+    suppressions::note(tx, &before.subscriber_id, before.address())
 }
 
 // Refuses a connection that the integration does not have.

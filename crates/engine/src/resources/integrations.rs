@@ -3,21 +3,25 @@
 mod pause;
 mod receipts;
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::circuit::IntegrationHealth;
 use domain::error::{Invalid, Reason};
-use domain::ids::{AnyIntegrationName, IntegrationId, IntegrationIdentifier, SubscriberId, UserId};
+use domain::ids::{
+    AnyIntegrationName, EnvironmentId, IntegrationId, IntegrationIdentifier, SubscriberId, UserId,
+};
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
 };
 use domain::page::OrderBy;
 use domain::vocabulary::Channel;
-use store::{ReadRecords, WriteRecords, layout};
+use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::neighbours;
+use crate::resources::{endpoints, neighbours};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 
@@ -259,7 +263,7 @@ impl Integrations<'_> {
         self.scope.write_in_steps("integrations.delete", (name, delete), start, |tx, before| {
             let integration = get_named(tx, name)?;
             let mut cascade = Cascade::new(tx, before);
-            remove_dependents(&mut cascade, &integration, None)?;
+            remove_dependents(&mut cascade, (integration.environment_id, integration.id), None)?;
             cascade.then(|tx| {
                 let (by, now) = (UserId::host(), tx.now());
                 // Others may be deleted while one cannot be read.
@@ -314,6 +318,25 @@ fn changed(
 /// Every integration of an environment that is not deleted and can be read, oldest first.
 pub(crate) fn all(view: &dyn View) -> Result<Vec<Arc<Integration>>> {
     Ok(readable(view)?.0)
+}
+
+/// The ids of the integrations that may have connections and endpoints: of all but those that are known
+/// to be deleted.
+pub(crate) fn ids(view: &dyn View) -> Result<BTreeSet<IntegrationId>> {
+    let prefix = layout::integrations(view.environment_id());
+    let (known, unreadable) = view.engine().parts.integrations.readable(view, &prefix)?;
+    let mut ids = BTreeSet::new();
+    if unreadable > 0 {
+        view.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, _| {
+            ids.extend(layout::integration_of(key));
+            ControlFlow::Continue(())
+        })?;
+    }
+    ids.extend(known.iter().map(|known| known.id));
+    for deleted in known.iter().filter(|known| known.is_deleted()) {
+        ids.remove(&deleted.id);
+    }
+    Ok(ids)
 }
 
 /// The same, and the number of integrations that cannot be read.
@@ -389,13 +412,13 @@ pub(crate) fn find_by_identifier(
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
 pub(crate) fn remove_dependents(
     cascade: &mut Cascade<'_, '_>,
-    integration: &Integration,
+    (environment, id): (EnvironmentId, IntegrationId),
     subscriber: Option<&SubscriberId>,
 ) -> Result<()> {
-    let (environment, order) = (integration.environment_id, OrderBy::Id);
-    let id = integration.id;
+    let order = OrderBy::Id;
     cascade.remove(&layout::connection_list(environment, order, id, subscriber, None))?;
-    cascade.remove(&layout::endpoint_list(environment, order, id, subscriber, None))
+    let own = layout::endpoint_list(environment, order, id, subscriber, None);
+    cascade.remove_by(&own, endpoints::remove)
 }
 
 /// The integration of that id, unless it is deleted. Returns `None` if there is none.

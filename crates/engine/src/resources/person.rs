@@ -4,9 +4,11 @@ mod meanwhile;
 mod tables;
 mod whose;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use domain::endpoint::ChannelEndpoint;
 use domain::ids::SubscriberId;
 use domain::notification::Notification;
 use domain::person::{Erasure, PersonalData, Traces};
@@ -144,10 +146,13 @@ fn run_of(view: &dyn View, notification: &Notification) -> Result<Option<Accepte
     Ok(runs.and_then(|mut runs| runs.pop()))
 }
 
-// The suppressions of the addresses of a subscriber.
+// The suppressions of the addresses of a subscriber and its endpoints.
 fn suppressed(view: &dyn View, subscriber: &Subscriber) -> Result<Vec<Suppression>> {
+    let (_, endpoints) = channels_of(view, &subscriber.subscriber_id)?;
+    let numbers = endpoints.iter().filter_map(ChannelEndpoint::address);
+    let addresses: BTreeSet<_> = subscriber.profile.addresses().chain(numbers).collect();
     let mut found = Vec::new();
-    for (channel, text) in subscriber.profile.addresses() {
+    for (channel, text) in addresses {
         found.extend(suppression_of(view, channel, text)?);
     }
     Ok(found)

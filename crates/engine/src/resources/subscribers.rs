@@ -222,7 +222,7 @@ pub(super) fn removal(
     damaged: Damaged,
 ) -> Result<Step<Removed, ()>> {
     let environment = tx.environment_id();
-    let integrations = integrations::all(tx)?;
+    let integrations = integrations::ids(tx)?;
     let waiting = workflows::waiting_steps(tx)?;
     let mut cascade = Cascade::new(tx, before).with(damaged);
     let all = layout::message_lists(environment, subscriber.id);
@@ -237,7 +237,7 @@ pub(super) fn removal(
     }
     for integration in integrations {
         let id = Some(&subscriber.subscriber_id);
-        integrations::remove_dependents(&mut cascade, &integration, id)?;
+        integrations::remove_dependents(&mut cascade, (environment, integration), id)?;
     }
     // The subscriber may be sent messages until the last transaction, which the preferences forbid.
     cascade.remove_together(&layout::preferences(environment, subscriber.id))?;

@@ -139,7 +139,13 @@ impl Suppressions<'_> {
 
 /// Adds an address. One that is suppressed already stays so for the longer time.
 pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
+    let added = put_new(tx, create)?;
     remove_expired(tx)?;
+    Ok(added)
+}
+
+// Adds an address. The subscribers who had it are those of one that has expired.
+fn put_new(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
     let now = tx.now();
     if let Some(before) = in_force(tx, &create.address, now)? {
         let after = before.clone().renewed(create);

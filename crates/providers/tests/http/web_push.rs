@@ -132,8 +132,8 @@ fn an_answer_of_a_push_service_is_understood() {
         (410, "gone"),
         // A header that is not valid is one of the message.
         (400, "permanent"),
-        (401, "misconfigured"),
-        (403, "misconfigured"),
+        (401, "permanent"),
+        (403, "permanent"),
         (413, "permanent"),
         (429, "retryable"),
         (500, "retryable"),

@@ -23,6 +23,7 @@ use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
 use tidings::preference::BulkPreferences;
 use tidings::receipt::Receipt;
+use tidings::schedule::DaySchedule;
 use tidings::step::{StepDefinition, ThrottleMetadata};
 use tidings::subscriber::Profile;
 use tidings::subscription::{Subscribe, Subscription};
@@ -437,6 +438,17 @@ fn of_people() -> Vec<Row> {
             let one = json!({ "workflowId": "both", "channels": { "email": true } });
             json!(["preferences.update_bulk", "ada", { "preferences": vec![one; n] }])
         }),
+        row(
+            "DaySchedule::MAX_HOURS",
+            DaySchedule::MAX_HOURS,
+            "schedule.weeklySchedule.monday.hours",
+            |n| {
+                let hours = vec![json!({ "start": "09:00 AM", "end": "05:00 PM" }); n];
+                let monday = json!({ "monday": { "isEnabled": true, "hours": hours } });
+                let schedule = json!({ "isEnabled": false, "weeklySchedule": monday });
+                json!(["preferences.update_global", "ada", { "schedule": schedule }])
+            },
+        ),
         row(
             "Topic::MAX_NAME",
             Topic::MAX_NAME,

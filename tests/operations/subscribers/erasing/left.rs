@@ -16,7 +16,7 @@ use tidings::vocabulary::Channel;
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 
 use super::nothing_is_left;
-use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed, wire};
+use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed, wire, with};
 
 // A message to two devices has a task for each of them, which may be held by the integration.
 fn push_to_devices(world: &World, is_held: bool) -> NotificationId {
@@ -247,6 +247,108 @@ fn an_erasure_reaches_suppressions_of_addresses_that_nothing_else_names() {
             assert!(found.is_some());
         });
     }
+}
+
+/// A text message goes to the number of an endpoint first, and one that is suppressed leaves no message.
+#[test]
+fn an_erasure_reaches_suppressions_of_the_numbers_of_endpoints() {
+    for (moves, removes, deletes) in [
+        (false, false, false),
+        (true, false, false),
+        (false, true, false),
+        (false, false, true),
+        (true, false, true),
+    ] {
+        on_both(|world| {
+            world.active_integration("sms", "twilio");
+            world.bare_subscriber("canary-id");
+            let endpoint = json!({
+                "identifier": "number", "subscriberId": "canary-id", "integrationIdentifier": "twilio",
+                "type": "phone", "endpoint": { "phoneNumber": "+4299887766" },
+            });
+            world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+            let add = json!({ "channel": "sms", "address": "+4299887766", "text": "Canaria" });
+            let once = world.env.idempotent("k").unwrap();
+            once.suppressions().add(&parsed(add)).unwrap();
+            world.pass(Duration::from_secs(3_600));
+            if moves {
+                let update = json!({ "endpoint": { "phoneNumber": "+4912345678" } });
+                world.env.channel_endpoints().update("number", &parsed(update)).unwrap();
+            } else if !removes && !deletes {
+                let export = world.env.subscribers().export("canary-id").unwrap();
+                assert_eq!(only(export.suppressions).address.address(), "+4299887766");
+            }
+            if removes {
+                world.env.channel_endpoints().delete("number").unwrap();
+            }
+            if deletes {
+                world.env.subscribers().delete("canary-id").unwrap();
+            }
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!(
+                (erased.suppressions, erased.answers),
+                (1, 1),
+                "{moves} {removes} {deletes}"
+            );
+            nothing_is_left(&world.store);
+        });
+    }
+}
+
+/// Records of an integration that cannot be read are found by its id.
+#[test]
+fn a_deletion_removes_the_endpoints_of_an_integration_that_cannot_be_read() {
+    for erases in [false, true] {
+        on_both(|world| {
+            world.active_integration("chat", "slack");
+            world.bare_subscriber("canary-id");
+            let of = json!({ "subscriberId": "canary-id", "integrationIdentifier": "slack" });
+            let endpoint =
+                json!({ "type": "slack_channel", "endpoint": { "channelId": "canary-token-1" } });
+            world.env.channel_endpoints().create(&parsed(with(of.clone(), endpoint))).unwrap();
+            let auth = json!({ "accessToken": "canary-token-2" });
+            let connection = json!({ "workspace": { "id": "T" }, "auth": auth });
+            world.env.channel_connections().create(&parsed(with(of, connection))).unwrap();
+            let (_, row, _) = only(
+                tables::dump(&world.store)
+                    .into_iter()
+                    .filter(|(table, ..)| *table == Table::Integrations),
+            );
+            tables::put(&world.store, Table::Integrations, &row, Some(b"damaged"));
+
+            if erases {
+                world.env.subscribers().erase("canary-id").unwrap();
+            } else {
+                world.env.subscribers().delete("canary-id").unwrap();
+            }
+
+            nothing_is_left(&world.store);
+        });
+    }
+}
+
+/// A suppression that has expired names those who had the address. The one that follows it does as well.
+#[test]
+fn a_suppression_that_is_added_again_names_who_had_the_address() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "canary-id", "email": "canary@example.org" }));
+        let until = world.now().after(Duration::from_secs(60));
+        let add =
+            json!({ "channel": "email", "address": "canary@example.org", "expiresAt": until });
+        world.env.suppressions().add(&parsed(add)).unwrap();
+        let other = json!({ "email": "other@example.org" });
+        world.env.subscribers().update("canary-id", &parsed(other)).unwrap();
+        world.pass(Duration::from_secs(60));
+        let add = json!({ "channel": "email", "address": "canary@example.org" });
+        world.env.suppressions().add(&parsed(add)).unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.suppressions, 1);
+        nothing_is_left(&world.store);
+    });
 }
 
 /// A provider that names its messages.

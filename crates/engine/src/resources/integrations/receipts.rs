@@ -152,7 +152,7 @@ fn ingest(
     course.log(job, receipt.kind.detail(), receipt.shown());
     let after = course.notification;
     tx.replace(before, &after)?;
-    let suppression = follow(tx, &after, job, receipt)?.map(Box::new);
+    let suppression = follow(tx, &after, job, (integration, receipt))?.map(Box::new);
     Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
 }
 
@@ -161,14 +161,14 @@ fn follow(
     tx: &mut Tx<'_>,
     notification: &Notification,
     job: usize,
-    receipt: &Receipt,
+    (integration, receipt): (IntegrationId, &Receipt),
 ) -> Result<Option<Suppression>> {
     let Some(job) = notification.jobs.get(job) else { return Ok(None) };
     let Some(channel) = job.kind.channel() else { return Ok(None) };
     if receipt.kind == ReceiptKind::Unsubscribed {
         unsubscribe(tx, notification, channel)?;
     }
-    let message = match job.message_id {
+    let message = match job.message_of(integration) {
         Some(id) => {
             let found = tx.find::<Message>(&layout::message(tx.environment_id(), id.place()))?;
             found.filter(|found| found.id == id)

@@ -133,8 +133,7 @@ pub(super) fn channels_of(
 ) -> Result<(Vec<ChannelConnection>, Vec<ChannelEndpoint>)> {
     let (environment, order) = (view.environment_id(), OrderBy::Id);
     let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
-    for integration in integrations::all(view)? {
-        let of = integration.id;
+    for of in integrations::ids(view)? {
         let of_one = layout::connection_list(environment, order, of, Some(id), None);
         connections.extend(view.all(&of_one)?);
         let of_one = layout::endpoint_list(environment, order, of, Some(id), None);
@@ -144,8 +143,11 @@ pub(super) fn channels_of(
 }
 
 // The identifiers of what a subscriber has.
-fn identifiers(view: &dyn View, subscriber: &Subscriber) -> Result<BTreeSet<String>> {
-    let (connections, endpoints) = channels_of(view, &subscriber.subscriber_id)?;
+fn identifiers(
+    view: &dyn View,
+    subscriber: &Subscriber,
+    (connections, endpoints): &(Vec<ChannelConnection>, Vec<ChannelEndpoint>),
+) -> Result<BTreeSet<String>> {
     let own = layout::subscriber_subscriptions(view.environment_id(), subscriber.id);
     let subscriptions = view.all(&own)?;
     let connections = connections.iter().map(|connection| connection.identifier.to_string());
@@ -200,7 +202,12 @@ impl Person {
     ) -> Result<Self> {
         let subscriber = subscribers::find(view, id)?;
         let addresses = suppressed(view, id)?.into_iter();
+        let channels = match &subscriber {
+            Some(found) => channels_of(view, &found.subscriber_id)?,
+            None => Default::default(),
+        };
         let own = subscriber.iter().flat_map(|found| found.profile.addresses());
+        let own = own.chain(channels.1.iter().filter_map(ChannelEndpoint::address));
         Ok(Self {
             id: id.clone(),
             own: subscriber.iter().map(|found| found.id).collect(),
@@ -208,7 +215,7 @@ impl Person {
             answered: Arc::clone(answered),
             notifications: Vec::new(),
             identifiers: match &subscriber {
-                Some(found) => identifiers(view, found)?,
+                Some(found) => identifiers(view, found, &channels)?,
                 None => BTreeSet::new(),
             },
             addresses: addresses.chain(own).collect(),

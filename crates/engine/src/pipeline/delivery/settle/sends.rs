@@ -15,6 +15,7 @@ use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::FailureReason;
 use crate::pipeline::delivery::provider::Delivery;
+use crate::resources::endpoints;
 
 impl Course<'_, '_> {
     // Leaves a task for each destination.
@@ -137,7 +138,7 @@ impl Course<'_, '_> {
         true
     }
 
-    // Removes a destination without a recipient.
+    // Removes a destination without a recipient. It may have got another address during the call.
     pub(super) fn forget(&mut self, job: usize, delivery: &Delivery) -> Result<()> {
         let Some(target) = &delivery.target else { return Ok(()) };
         let environment = self.notification.environment_id;
@@ -145,16 +146,19 @@ impl Course<'_, '_> {
             Destination::Endpoint { identifier } => {
                 let key = layout::endpoint(environment, identifier);
                 let found = self.tx.find::<ChannelEndpoint>(&key)?;
-                let endpoint = found.filter(|one| one.integration_id == target.integration_id);
+                let endpoint = found.filter(|one| {
+                    one.integration_id == target.integration_id
+                        && delivery.address.is_at(&one.endpoint)
+                });
                 if let Some(endpoint) = &endpoint {
-                    self.tx.remove(endpoint)?;
+                    endpoints::remove(self.tx, endpoint)?;
                 }
                 endpoint.is_some()
             }
             Destination::Webhook | Destination::Device { .. } => {
                 let key = layout::subscriber_id(environment, self.notification.subscriber_id);
                 let Some(before) = self.tx.find::<Subscriber>(&key)? else { return Ok(()) };
-                let after = before.without(target, self.tx.now());
+                let after = before.without(target, &delivery.address, self.tx.now());
                 if let Some(after) = &after {
                     self.tx.replace(&before, after)?;
                 }
