@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use store::Table;
 use testkit::interposed::Point;
+use testkit::tables;
 use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
 use tidings::job::{Destination, SendStatus};
@@ -270,6 +272,31 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
         world.trigger(trigger);
         assert_eq!(world.run_due().failed, 1);
         assert_eq!(world.env.channel_endpoints().find("elsewhere").unwrap(), None);
+    });
+}
+
+/// Each send whose task is put back waits again.
+#[test]
+fn sends_that_were_set_aside_are_put_back() {
+    on_both(|world| {
+        let id = pushing(&world);
+        world.engine.delivery().run_due(1).unwrap();
+        let rows = tables::dump(&world.store).into_iter();
+        let (_, key, value) = only(rows.filter(|(table, ..)| *table == Table::Subscribers));
+        tables::put(&world.store, Table::Subscribers, &key, Some(b"damaged"));
+        assert_eq!(world.run_due().sent, 0);
+        assert_eq!(statuses(&world, id), ["failed"]);
+        tables::put(&world.store, Table::Subscribers, &key, Some(&value));
+
+        for entry in world.engine.delivery().quarantined(100).unwrap() {
+            assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        }
+
+        assert_eq!(world.run_due().sent, 3);
+        assert_eq!(statuses(&world, id), ["completed"]);
+        let sends = only(world.notification(id).jobs).sends;
+        assert!(sends.iter().all(|send| send.status == SendStatus::Sent), "{sends:?}");
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
 

@@ -38,6 +38,72 @@ fn check(world: &World, size: u32) {
     assert_eq!(sent, ["code", "other"]);
 }
 
+/// A claim of one task is what a slow provider leaves.
+#[test]
+fn lanes_take_turns_in_claims_of_one_task() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        let flood = world.workflow_of("flood", &[email()]);
+        add_flood(&world, 10_000, flood.id);
+        world.workflow_of("other", &[email()]);
+        world.notify("other", "ada");
+
+        for _ in 0..2 {
+            world.engine.delivery().run_due(1).unwrap();
+        }
+
+        assert_eq!(world.outbox.sent().len(), 1);
+    });
+}
+
+/// A task whose last attempt has no outcome is done alone, and waits for its turn.
+#[test]
+fn a_task_without_an_outcome_holds_up_no_lane() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        let flood = world.workflow_of("flood", &[email()]);
+        add_flood(&world, 10_000, flood.id);
+        let lost = world.workflow_of("lost", &[email()]);
+        let state = TaskState::Leased { until: world.now(), attempts: 1 };
+        add(&world, Task { state, ..task(&world, 1 << 40, lost.id) });
+        world.tick();
+        world.workflow_of("other", &[email()]);
+        world.notify("other", "ada");
+
+        world.engine.delivery().run_due(32).unwrap();
+
+        assert_eq!(world.outbox.sent().len(), 1);
+        assert!(!is_there(&world, |task| task.state.is_leased()));
+    });
+}
+
+/// Broadcasts and upkeep go on beside what is due all the time.
+#[test]
+fn a_flood_leaves_a_share_to_the_background() {
+    for limit in [1, 32] {
+        on_both(|world| {
+            ada(&world);
+            let flood = world.workflow_of("flood", &[email()]);
+            add_flood(&world, 10_000, flood.id);
+            let class = TaskClass::Background;
+            add(&world, Task { class, ..task(&world, 1 << 40, flood.id) });
+
+            for _ in 0..16 {
+                assert!(is_there(&world, |task| task.class == TaskClass::Normal));
+                world.engine.delivery().run_due(limit).unwrap();
+            }
+
+            assert!(!is_there(&world, |task| task.class == class), "{limit}");
+        });
+    }
+}
+
+fn is_there(world: &World, is_wanted: impl Fn(&Task) -> bool) -> bool {
+    world.records::<Task>().iter().any(is_wanted)
+}
+
 /// A claim and a settlement are a commit each. Messages are sent in small batches also behind turns, so that
 /// what is urgent waits for few of them.
 #[test]
@@ -106,24 +172,36 @@ fn the_start_of_a_lane_is_looked_at_for_a_claim_only() {
 
 // Tasks that have been due for longer than any other one. Their notifications are gone.
 fn add_flood(world: &World, size: u32, workflow_id: WorkflowId) {
-    let home = |n: u32| Task {
-        id: parsed(json!(format!("00000000-0000-7000-8000-{n:012x}"))),
+    let lane = task(world, 0, workflow_id).lane();
+    for start in (0..size).step_by(10_000) {
+        let added = store::write(&world.opened(), |transaction| {
+            let mut tasks = (start..start + 10_000).map(|n| task(world, n.into(), workflow_id));
+            tasks.try_for_each(|task| transaction.insert(&task))?;
+            lanes::move_lane(transaction, &lane)
+        });
+        added.unwrap();
+    }
+    world.tick();
+}
+
+fn add(world: &World, task: Task) {
+    let added = store::write(&world.opened(), |transaction| {
+        transaction.insert(&task)?;
+        lanes::move_lane(transaction, &task.lane())
+    });
+    added.unwrap();
+}
+
+fn task(world: &World, number: u64, workflow_id: WorkflowId) -> Task {
+    Task {
+        id: parsed(json!(format!("00000000-0000-7000-8000-{number:012x}"))),
         environment_id: world.env.environment_id(),
         organization_id: parsed(json!("acme")),
         workflow_id: Some(workflow_id),
         class: TaskClass::Normal,
         state: TaskState::Waiting { due_at: world.now(), attempts: 0 },
         work: Work::Turn { notification_id: nobody() },
-    };
-    let lane = home(0).lane();
-    for start in (0..size).step_by(10_000) {
-        let added = store::write(&world.opened(), |transaction| {
-            (start..start + 10_000).try_for_each(|n| transaction.insert(&home(n)))?;
-            lanes::move_lane(transaction, &lane)
-        });
-        added.unwrap();
     }
-    world.tick();
 }
 
 fn nobody() -> NotificationId {

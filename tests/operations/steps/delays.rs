@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::interposed::Point;
 use tidings::job::JobStatus;
 use tidings::time::Timestamp;
 use tidings::{Clock, ManualClock};
@@ -117,6 +118,25 @@ fn a_step_that_was_removed_during_a_delay_is_skipped_and_a_deleted_workflow_canc
         world.env.workflows().delete("wait").unwrap();
         run_at(&world, 10 * 24 * 3_600);
         assert_eq!(statuses(&world, gone), ["canceled", "canceled"]);
+    });
+}
+
+/// The turn was planned with the workflow. No job is left that nothing ends.
+#[test]
+fn a_workflow_that_is_deleted_while_a_delay_ends_cancels() {
+    on_both(|world| {
+        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        world.workflow_of("wait", &[minute, say("one")]);
+        let id = event_at(&world, 0, "wait", json!({}));
+        world.clock.set(time(START).after(Duration::from_secs(60)));
+        let env = world.env.clone();
+        world.store.pause(Point::Write, 1, move || env.workflows().delete("wait").unwrap());
+
+        world.run_due();
+
+        assert_eq!(statuses(&world, id), ["completed", "canceled"]);
+        assert_eq!(log(&world.notification(id), 1).last().unwrap(), "workflow_deleted");
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
 

@@ -55,6 +55,13 @@ impl<'a> RunStep<'a> {
             self.candidates(channel, named, (&chosen, &[]))
         });
         if all.len() > 1 {
+            // After a lost answer, each of them would get the message under another key.
+            let routed = |found: &Target<'a>| Routed {
+                integration: found.integration,
+                choice: Choice::Newest,
+            };
+            let route: Vec<_> = all.iter().map(routed).collect();
+            self.run.tries.next(&route, &[]).map_err(fail)?;
             return Ok(Targets::Many(all.into_iter().map(|found| found.place).collect()));
         }
         match all.pop() {

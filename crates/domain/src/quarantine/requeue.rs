@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Detail, JobStatus};
+use crate::job::{Detail, JobStatus, SendStatus};
 use crate::notification::Notification;
-use crate::task::Work;
+use crate::task::{Task, Work};
 use crate::time::Timestamp;
 
 /// Reason for which a task is not put back into the queue.
@@ -65,6 +65,18 @@ impl Notification {
         }
         let waits = self.jobs.get(job).is_some_and(|job| !job.status.has_ended());
         if waits { Ok(None) } else { Err(RequeueRefusal::Ended) }
+    }
+}
+
+impl Notification {
+    /// Lets the send of a task wait again, if the task is that of one of several destinations.
+    #[doc(hidden)]
+    pub fn wait_again(&mut self, task: &Task) {
+        let Some(id) = task.send_id() else { return };
+        let sends = self.jobs.iter_mut().flat_map(|job| &mut job.sends);
+        for send in sends.filter(|send| send.id == id) {
+            send.status = SendStatus::Queued;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use domain::ids::{JobId, MessageId, TaskId};
 use domain::job::{Detail, ExecutionDetail, JobStatus};
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{self, Action, Refusal, Run};
+use domain::plan::{self, Action, Refusal, RefusalKind, Run};
 use domain::step::{ContentWarning, Rendered};
 use domain::subscriber::Subscriber;
 use domain::task::{Task, Tries, Work};
@@ -76,7 +76,11 @@ impl Course<'_, '_> {
     // Puts the message of an in-app job into the inbox.
     fn keep(&mut self, job: usize, rendered: &Rendered) -> Result<()> {
         let (now, random) = (self.tx.now(), self.tx.random());
-        let Some(workflow) = self.workflow else { return Ok(()) };
+        // It may have been deleted since the turn was planned.
+        let Some(workflow) = self.workflow else {
+            self.refuse(job, Refusal::new(RefusalKind::Cancel, Detail::WorkflowDeleted));
+            return Ok(());
+        };
         let content = (workflow, Channel::InApp);
         let message =
             Message::of_job(&self.notification, job, content, rendered.clone(), (now, random));

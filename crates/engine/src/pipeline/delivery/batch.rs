@@ -172,7 +172,8 @@ impl DeliveryQueue<'_> {
         if let Some(until) = circuits.waits_until(integration, now) {
             return held(until);
         }
-        let permit = match quotas.admit(&delivery.integration.provider_id, now) {
+        let permit = match quotas.admit(&delivery.integration.provider_id, leased.task.lane(), now)
+        {
             Admission::Now(permit) => permit,
             Admission::Later(until) => return held(until),
         };

@@ -1,7 +1,7 @@
 //! Claims: due tasks are leased, from all lanes in turn.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use domain::task::{Claim, Lane, Task, TaskClass, TaskState, Work};
@@ -43,6 +43,14 @@ impl Leased {
     }
 }
 
+impl Leased {
+    // Returns `true` if the last attempt has no outcome: the task may end the process, and the attempts of
+    // others would count.
+    fn is_alone(&self) -> bool {
+        !matches!(self.claim, Claim::Attempt(_))
+    }
+}
+
 /// Tasks that were claimed together.
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
@@ -60,6 +68,35 @@ pub(super) struct Claimed {
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     ahead::bring_back(engine)?;
+    let first = claim_in_background(engine, limit)?;
+    let left = limit.saturating_sub(first.leased.len());
+    if left == 0 || first.leased.iter().any(Leased::is_alone) {
+        return Ok(first);
+    }
+    // What is leased is done also if the others cannot be claimed.
+    match claim_others(engine, left) {
+        Ok(others) => Ok(first.and(others)),
+        Err(error) if first.leased.is_empty() => Err(error),
+        Err(_) => Ok(first),
+    }
+}
+
+// One task of the last class, once in some claims: those of the others may be due all the time.
+fn claim_in_background(engine: &Engine, limit: usize) -> Result<Claimed> {
+    const CLASS: TaskClass = TaskClass::Background;
+    let now = engine.now();
+    if limit == 0 || !engine.parts.turns.is_in_background() {
+        return Ok(Claimed::default());
+    }
+    let lanes = engine.read(|snapshot| Ok(lanes_of(snapshot, CLASS, now, turns::LANES)?.lanes))?;
+    let Some(lane) = engine.parts.turns.in_turn(CLASS, lanes, 1).pop() else {
+        return Ok(Claimed::default());
+    };
+    let scope = WriteScope::Environment(lane.0.environment_id);
+    claim_within(engine, scope, |draft, claimed| due_in(draft, &[lane], 1, claimed))
+}
+
+fn claim_others(engine: &Engine, limit: usize) -> Result<Claimed> {
     if !engine.store().runs_side_by_side() {
         return claim_of_all(engine, limit);
     }
@@ -72,26 +109,40 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
 
 // From all environments, in one transaction.
 fn claim_of_all(engine: &Engine, limit: usize) -> Result<Claimed> {
-    engine.write(engine.now(), |draft| {
+    claim_within(engine, WriteScope::Everything, |draft, claimed| due(draft, limit, claimed))
+}
+
+// Leases tasks that `find` finds in a transaction.
+fn claim_within(
+    engine: &Engine,
+    scope: WriteScope,
+    mut find: impl FnMut(&mut Draft<'_>, &mut Claimed) -> Result<Vec<Task>>,
+) -> Result<Claimed> {
+    let mut lanes = Vec::new();
+    let claimed = engine.write_within(scope, engine.now(), |draft| {
         let mut claimed = Claimed::default();
-        let tasks = due(draft, limit, &mut claimed)?;
+        let tasks = find(draft, &mut claimed)?;
+        lanes = tasks.iter().map(Task::lane).collect();
         lease_all(draft, tasks, &mut claimed)?;
         Ok(claimed)
-    })
+    })?;
+    let leased: HashSet<_> = claimed.leased.iter().map(|leased| leased.task.lane()).collect();
+    engine.parts.turns.end(&lanes, &leased);
+    Ok(claimed)
 }
 
 // From the first environment that still has due tasks: another process may have taken them.
 fn claim_in_turn(engine: &Engine, due: &turns::Due, limit: usize) -> Result<Claimed> {
     for (environment, classes) in engine.parts.turns.take(due) {
         let scope = WriteScope::Environment(environment);
-        let claimed = engine.write_within(scope, engine.now(), |draft| {
-            let (mut claimed, mut tasks) = (Claimed::default(), Vec::new());
-            for lanes in &classes {
+        let claimed = claim_within(engine, scope, |draft, claimed| {
+            let mut tasks = Vec::new();
+            for (class, lanes) in &classes {
                 let left = limit.saturating_sub(tasks.len());
-                tasks.extend(due_in(draft, lanes, left, &mut claimed)?);
+                let lanes = engine.parts.turns.in_turn(*class, lanes.clone(), left);
+                tasks.extend(due_in(draft, &lanes, left, claimed)?);
             }
-            lease_all(draft, tasks, &mut claimed)?;
-            Ok(claimed)
+            Ok(tasks)
         })?;
         if claimed.first.is_some() {
             return Ok(claimed);
@@ -105,8 +156,9 @@ fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> 
     for task in tasks {
         let alone = task.state.is_leased();
         long += usize::from(!task.work.is_short());
+        // It is claimed when its lane is the first one, and holds up no other lane until then.
         if alone && !claimed.leased.is_empty() {
-            break;
+            continue;
         }
         if long > BATCH {
             continue;
@@ -179,13 +231,14 @@ fn corrupt(what: &'static str) -> Error {
 fn due(draft: &mut Draft<'_>, limit: usize, claimed: &mut Claimed) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
     for class in TaskClass::ALL {
-        let found = lanes_of(draft.writer, class, draft.now, limit.saturating_sub(tasks.len()))?;
+        let left = limit.saturating_sub(tasks.len());
+        let found = lanes_of(draft.writer, class, draft.now, left.max(turns::LANES))?;
         for entry in &found.unreadable {
             draft.writer.delete(Table::Lanes, entry)?;
             claimed.took_out(entry);
         }
-        let left = limit.saturating_sub(tasks.len());
-        tasks.extend(due_in(draft, &found.lanes, left, claimed)?);
+        let lanes = draft.engine.parts.turns.in_turn(class, found.lanes, left);
+        tasks.extend(due_in(draft, &lanes, left, claimed)?);
         if tasks.len() >= limit {
             break;
         }
@@ -291,6 +344,13 @@ pub(super) fn held_lanes_of(
 }
 
 impl Claimed {
+    fn and(mut self, others: Self) -> Self {
+        self.leased.extend(others.leased);
+        self.quarantined += others.quarantined;
+        self.first = self.first.or(others.first);
+        self
+    }
+
     fn took_out(&mut self, entry: &[u8]) {
         self.quarantined += 1;
         self.first.get_or_insert_with(|| entry.to_vec());

@@ -116,6 +116,7 @@ fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<(
             course.log(job, Detail::StepQueued, None);
             course.move_job(job, status);
         }
+        course.notification.wait_again(&task);
         let after = course.notification;
         tx.replace(&before, &after)?;
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
+use domain::task::Lane;
 use domain::time::Timestamp;
 use parking_lot::{Condvar, Mutex};
 
@@ -30,10 +31,11 @@ struct Limits {
 #[derive(Debug, Default)]
 struct Calls {
     running: usize,
-    // Times of the calls of the last second. Kept only if there is a limit.
+    // Times of the calls of the last second, in their order. Kept only if there is a limit.
     recent: VecDeque<Timestamp>,
-    // Second to which messages are held back, and their number.
-    booked: Option<(Timestamp, usize)>,
+    // Second to which the messages of a lane are held back, and their number. What is urgent and what is
+    // of another workflow does not wait behind them.
+    booked: HashMap<Lane, (Timestamp, usize)>,
     // Time of the latest question.
     asked_at: Option<Timestamp>,
 }
@@ -75,8 +77,14 @@ impl Quotas {
         running.map(|(id, calls)| (id.clone(), calls.running)).collect()
     }
 
-    /// Admits a call of a provider at `now`. Waits a little if too many calls are under way.
-    pub(super) fn admit<'q>(&'q self, provider_id: &'q str, now: Timestamp) -> Admission<'q> {
+    /// Admits a call of a provider at `now` for a task of a lane. Waits a little if too many calls are
+    /// under way.
+    pub(super) fn admit<'q>(
+        &'q self,
+        provider_id: &'q str,
+        lane: Lane,
+        now: Timestamp,
+    ) -> Admission<'q> {
         let limits = self.limits.get(provider_id).copied().unwrap_or_default();
         let mut all = self.calls.lock();
         if let Some(limit) = limits.concurrent {
@@ -90,7 +98,7 @@ impl Quotas {
         }
         let calls = all.entry(provider_id.to_owned()).or_default();
         if let Some(limit) = limits.per_second
-            && let Err(later) = calls.count(limit, now)
+            && let Err(later) = calls.count(lane, limit, now)
         {
             return Admission::Later(later);
         }
@@ -101,25 +109,27 @@ impl Quotas {
 
 impl Calls {
     // Counts a call at `now`, unless `limit` calls were made in the second before. Then the messages
-    // that are held back are spread over the seconds to come.
-    fn count(&mut self, limit: usize, now: Timestamp) -> Result<(), Timestamp> {
+    // of the lane that are held back are spread over the seconds to come.
+    fn count(&mut self, lane: Lane, limit: usize, now: Timestamp) -> Result<(), Timestamp> {
         // The clock may have gone back. Threads ask within the same second in any order.
         if self.asked_at.replace(now).is_some_and(|before| before > now.after(SECOND)) {
-            self.booked = None;
+            self.booked.clear();
         }
-        self.recent.retain(|at| *at <= now && at.after(SECOND) > now);
+        self.recent.retain(|at| *at <= now.after(SECOND) && at.after(SECOND) > now);
         let Some(oldest) = self.recent.front().filter(|_| self.recent.len() >= limit) else {
-            self.recent.push_back(now);
+            let place = self.recent.partition_point(|at| *at <= now);
+            self.recent.insert(place, now);
             return Ok(());
         };
         let first = oldest.after(SECOND);
-        let (second, count) = match self.booked {
-            Some((second, count)) if second >= first && count < limit => (second, count + 1),
-            Some((second, _)) if second >= first => (second.after(SECOND), 1),
-            _ => (first, 1),
+        self.booked.retain(|_, (second, _)| *second >= first);
+        let booked = match self.booked.get(&lane) {
+            Some((second, count)) if *count < limit => (*second, count + 1),
+            Some((second, _)) => (second.after(SECOND), 1),
+            None => (first, 1),
         };
-        self.booked = Some((second, count));
-        Err(second)
+        self.booked.insert(lane, booked);
+        Err(booked.0)
     }
 }
 
@@ -134,15 +144,26 @@ impl Drop for Permit<'_> {
 
 #[cfg(test)]
 mod tests {
+    use domain::task::TaskClass;
+    use uuid::Uuid;
+
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
     }
 
+    fn lane(class: TaskClass) -> Lane {
+        Lane { class, environment_id: Uuid::nil().into(), workflow_id: None }
+    }
+
     // The time to which a call at `now` is held back.
     fn later(quotas: &Quotas, now: i64) -> Option<i64> {
-        match quotas.admit("smtp", at(now)) {
+        later_of(quotas, TaskClass::Normal, now)
+    }
+
+    fn later_of(quotas: &Quotas, class: TaskClass, now: i64) -> Option<i64> {
+        match quotas.admit("smtp", lane(class), at(now)) {
             Admission::Now(_) => None,
             Admission::Later(time) => Some(time.as_millis()),
         }
@@ -165,6 +186,25 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_does_not_wait_behind_another_one() {
+        let mut quotas = Quotas::default();
+        quotas.limit_rate("smtp".into(), 1);
+        let flood: Vec<_> = (0..4).map(|now| later(&quotas, now)).collect();
+        assert_eq!(flood, [None, Some(1_000), Some(2_000), Some(3_000)]);
+        assert_eq!(later_of(&quotas, TaskClass::Urgent, 4), Some(1_000));
+        assert_eq!(later_of(&quotas, TaskClass::Urgent, 1_000), None);
+    }
+
+    /// Threads read the clock and wait for one another.
+    #[test]
+    fn calls_that_ask_late_are_counted() {
+        let mut quotas = Quotas::default();
+        quotas.limit_rate("smtp".into(), 3);
+        let held: Vec<_> = [0, 5, 0, 6].map(|now| later(&quotas, now)).into();
+        assert_eq!(held, [None, None, None, Some(1_000)]);
+    }
+
+    #[test]
     fn a_clock_that_was_ahead_holds_no_call_back() {
         const YEAR: i64 = 365 * 24 * 3_600_000;
         let mut quotas = Quotas::default();
@@ -178,7 +218,10 @@ mod tests {
         let mut quotas = Quotas::default();
         quotas.limit_rate("smtp".into(), 1);
         for _ in 0..3 {
-            assert!(matches!(quotas.admit("ses", at(0)), Admission::Now(_)));
+            assert!(matches!(
+                quotas.admit("ses", lane(TaskClass::Normal), at(0)),
+                Admission::Now(_)
+            ));
         }
     }
 
@@ -186,7 +229,8 @@ mod tests {
     fn calls_under_way_are_limited() {
         let mut quotas = Quotas::default();
         quotas.limit_concurrent("smtp".into(), 2);
-        let permits = [quotas.admit("smtp", at(0)), quotas.admit("smtp", at(0))];
+        let admit = || quotas.admit("smtp", lane(TaskClass::Normal), at(0));
+        let permits = [admit(), admit()];
         assert_eq!(quotas.running(), BTreeMap::from([("smtp".into(), 2)]));
         assert_eq!(later(&quotas, 0), Some(1_000));
         drop(permits);

@@ -1,5 +1,6 @@
 //! Rounds: a claim, and the work on the tasks that it has taken.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use domain::ids::TaskId;
@@ -20,12 +21,13 @@ pub(crate) struct Rounds {
     beginnings: Beginnings,
 }
 
-/// What the last claim began with, and how many claims in a row did.
+/// Number of claims whose beginnings are known: lanes take turns, so that a claim may begin as one long
+/// before it.
+const BEGINNINGS: usize = 256;
+
+/// What the last claims began with, each with the number of claims that began so again.
 #[derive(Debug, Default)]
-pub(super) struct Beginnings {
-    last: Option<Beginning>,
-    repeats: u32,
-}
+pub(super) struct Beginnings(VecDeque<(Beginning, u32)>);
 
 /// The first entry of the queue that a claim has read, and a task that is not the same in the next
 /// claim, if the store keeps what is written: the first that calls the host application, if any,
@@ -50,15 +52,18 @@ impl Beginnings {
             entry,
             task: task.map(|leased| (leased.task.id, leased.attempt(), leased.task.work.clone())),
         });
-        let is_same = beginning.is_some() && beginning == self.last;
-        self.repeats = if is_same { self.repeats + 1 } else { 0 };
-        self.last = beginning;
+        let Some(beginning) = beginning else { return Ok(()) };
+        let before = self.0.iter().position(|(before, _)| *before == beginning);
+        let before = before.and_then(|place| self.0.remove(place));
+        let (is_same, repeats) = before.map_or((false, 0), |(_, repeats)| (true, repeats + 1));
+        self.0.truncate(BEGINNINGS - 1);
+        self.0.push_front((beginning, repeats));
         let allowed = match calling {
             // A call that was made is not made again, unless its task was put back meanwhile.
             Some(leased) if is_same && !claim::is_kept(engine, leased)? => 0,
             Some(_) | None => REPEATS,
         };
-        if self.repeats > allowed { Err(claim::not_claimed()) } else { Ok(()) }
+        if repeats > allowed { Err(claim::not_claimed()) } else { Ok(()) }
     }
 }
 
