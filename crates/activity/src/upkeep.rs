@@ -42,8 +42,8 @@ pub(crate) struct Upkeep {
     sealed: Option<Head>,
     /// The head at the start of the last merging that has ended.
     merged: Option<Head>,
-    /// The last entry that was cleared away, and the head at that time.
-    cleared: Option<(Head, Place)>,
+    /// The last part that was cleared away, and the head at that time.
+    cleared: Option<(Head, Cleared)>,
     interrupted: Interrupted,
     /// `true` while the index is rebuilt.
     pub(crate) is_rebuilding: bool,
@@ -55,14 +55,23 @@ enum Interrupted {
     /// There may be some: those that a process has left that has ended.
     #[default]
     Perhaps,
-    /// There are some, up to this generation. The last entry that was cleared away.
-    Through(u32, Option<Place>),
+    /// There are some, up to this generation. The last part that was cleared away.
+    Through(u32, Cleared),
     /// There are none.
     No,
 }
 
 /// Place of an entry that is not needed: the number of its range, and its key.
 type Place = (usize, Vec<u8>);
+
+/// A part that was cleared away.
+#[derive(Debug)]
+struct Cleared {
+    /// The last of its entries.
+    last: Place,
+    /// `true` if it begins in front of the end of the part before.
+    goes_back: bool,
+}
 
 /// Number of triggers between two looks at an environment that needs no upkeep, at most.
 const REST: u32 = 16;
@@ -214,21 +223,16 @@ impl Upkeep {
         self.clear = None;
         let ranges = not_needed(environment, head);
         let Some(places) = places_in(head.era, store, &ranges)? else { return Ok(true) };
-        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        let before = self.cleared.as_ref().filter(|(before, _)| extent(before) == extent(head));
+        let Some(cleared) = Cleared::behind(before.map(|(_, part)| part), &ranges, &places)? else {
             self.clear = Some(*head);
             return Ok(false);
         };
-        if let Some((before, cleared)) = &self.cleared
-            && extent(before) == extent(head)
-            && first <= cleared
-        {
-            return Err(still_there(&ranges, first));
-        }
         store::write_in(store, environment, |txn| {
             // What is not needed may be needed again where commits are lost.
             if txn.era() == head.era { remove(txn, &ranges, &places) } else { Ok(()) }
         })?;
-        self.cleared = Some((*head, last.clone()));
+        self.cleared = Some((*head, cleared));
         Ok(true)
     }
 
@@ -245,36 +249,52 @@ impl Upkeep {
         environment: EnvironmentId,
         head: &Head,
     ) -> Result<bool> {
-        let (through, cleared) = match &self.interrupted {
+        let (through, before) = match &self.interrupted {
             Interrupted::No => return Ok(false),
-            Interrupted::Through(through, cleared) => (*through, cleared.as_ref()),
+            Interrupted::Through(through, cleared) => (*through, Some(cleared)),
             Interrupted::Perhaps => {
                 (store::read(store, |snapshot| newest_generation(snapshot, environment))?, None)
             }
         };
-        // The marks are deletions, and go first, so that nothing is added to the others.
-        let [facets, segments, merged, deleted] =
-            layout::activity_after(environment, head.generation, through);
-        let ranges = [deleted, facets, segments, merged];
-        let Some(mut places) = places_in(head.era, store, &ranges)? else { return Ok(true) };
-        if places.first().is_some_and(|(range, _)| *range == 0) {
-            places.retain(|(range, _)| *range == 0);
-        }
-        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        let ranges = marks_first(layout::activity_after(environment, head.generation, through));
+        let Some(places) = places_in(head.era, store, &ranges)? else { return Ok(true) };
+        let Some(cleared) = Cleared::behind(before, &ranges, &places)? else {
             self.interrupted = Interrupted::No;
             return Ok(false);
         };
-        if cleared.is_some_and(|cleared| first <= cleared) {
-            return Err(still_there(&ranges, first));
-        }
-        store::write_in(store, environment, |txn| {
+        let is_removed = store::write_in(store, environment, |txn| {
             // A rebuild of another process may have ended, and its generation is in use then.
             let current = Head::find(&*txn, environment)?;
             let is_same = current.is_none_or(|current| current.generation == head.generation);
-            if is_same && txn.era() == head.era { remove(txn, &ranges, &places) } else { Ok(()) }
+            let is_over = is_same && txn.era() == head.era;
+            if is_over {
+                remove(txn, &ranges, &places)?;
+            }
+            Ok::<_, Error>(is_over)
         })?;
-        self.interrupted = Interrupted::Through(through, Some(last.clone()));
+        if is_removed {
+            self.interrupted = Interrupted::Through(through, cleared);
+        }
+        // Another head is read by the next call.
         Ok(true)
+    }
+}
+
+impl Cleared {
+    // The part of `places`, behind the one before. Returns `None` if there are no places. A rebuild of
+    // another process may add an entry just before its mark is removed, and a later one may take the
+    // same generation. So one part may lie in front of the one before, but not two in succession.
+    fn behind(
+        before: Option<&Self>,
+        ranges: &[Range<Bytes>],
+        places: &[Place],
+    ) -> Result<Option<Self>> {
+        let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(None) };
+        let goes_back = before.is_some_and(|before| *first <= before.last);
+        if goes_back && before.is_some_and(|before| before.goes_back) {
+            return Err(still_there(ranges, first));
+        }
+        Ok(Some(Self { last: last.clone(), goes_back }))
     }
 }
 
@@ -313,10 +333,24 @@ fn extent(head: &Head) -> (u32, u64, [u32; LEVELS.len()], u32) {
     (head.generation, head.sealed, head.merged, head.lowest())
 }
 
-// The first entries of `ranges`, as many as one transaction removes. Returns `None` in another era.
+// The marks of rebuilds are deletions. They go first, and alone, so that nothing is added to the other
+// entries of their generations.
+fn marks_first([facets, segments, merged, deleted]: [Range<Bytes>; 4]) -> Vec<Range<Bytes>> {
+    vec![deleted, facets, segments, merged]
+}
+
+// The first entries of `ranges`, as many as one transaction removes, and of the first range alone.
+// Returns `None` in another era.
 fn places_in(era: u64, store: &dyn Store, ranges: &[Range<Bytes>]) -> Result<Option<Vec<Place>>> {
     store::read(store, |snapshot| {
-        (snapshot.era() == era).then(|| first_places(snapshot, ranges)).transpose()
+        if snapshot.era() != era {
+            return Ok(None);
+        }
+        let mut places = first_places(snapshot, ranges)?;
+        if places.first().is_some_and(|(range, _)| *range == 0) {
+            places.retain(|(range, _)| *range == 0);
+        }
+        Ok(Some(places))
     })
 }
 
@@ -344,7 +378,7 @@ fn remove(txn: &mut dyn Transaction, ranges: &[Range<Bytes>], places: &[Place]) 
 
 fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<Range<Bytes>> {
     let Head { generation, sealed, merged, .. } = *head;
-    let mut ranges = layout::activity_before(environment, generation).to_vec();
+    let mut ranges = marks_first(layout::activity_before(environment, generation));
     let rows =
         layout::activity_facets_before(environment, generation, sealed / u64::from(FACETS_IN_ROW));
     ranges.push(rows);

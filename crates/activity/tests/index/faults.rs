@@ -252,7 +252,7 @@ fn comes_to_rest(world: &World) {
 }
 
 /// There is one generation, and in it nothing that is over.
-fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
+pub(crate) fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
     let mut generations = BTreeSet::new();
     for table in layout::ACTIVITY {
         for (key, _) in entries(snapshot, table) {

@@ -1,11 +1,15 @@
 //! Whatever others do while the index is made anew or the upkeep is done, and whenever they do it.
 
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use tidings_activity::Tended;
 
 use store::memory::MemoryStore;
 
+use crate::faults::is_tidy;
 use crate::sample;
 use crate::world::{Deed, World, past, queries};
 use testkit::interposed::Point;
@@ -58,6 +62,73 @@ fn two_processes_do_the_upkeep_of_one_store() {
     let index = world.index(0);
     assert_eq!(index.tend(&world.store, sample::environment()).ok(), Some(Tended::Nothing));
     world.is_in_order(&queries(1, 5));
+}
+
+/// A rebuild goes on while the upkeep of another process removes its generation: that is older than the
+/// one in use, or taken for one that was interrupted.
+#[test]
+fn upkeep_removes_the_generation_of_a_rebuild_that_goes_on() {
+    for is_overtaken in [true, false] {
+        for (steps, begins) in (1..9).flat_map(|steps| (0..4).map(move |begins| (steps, begins))) {
+            removes_a_generation(is_overtaken, steps, begins);
+        }
+    }
+}
+
+fn removes_a_generation(is_overtaken: bool, steps: usize, begins: usize) {
+    let world = Arc::new(World::new(Backend::Memory(MemoryStore::default()), 16));
+    past(&world, 3);
+    world.does(0, &Deed::TendAll).unwrap();
+    world.reopen();
+    let (done, is_done) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let other = Arc::clone(&world);
+    let rebuild = thread::spawn(move || {
+        let step = &mut |_, _| {
+            // At the end it goes on by itself.
+            done.send(()).ok();
+            may_go.recv().ok();
+            ControlFlow::Continue(())
+        };
+        other.index(1).rebuild(&other.store, sample::environment(), step).unwrap()
+    });
+    is_done.recv().unwrap();
+    let turns = Arc::new(Steps { go, is_done: Mutex::new(is_done) });
+    (1..steps).for_each(|_| turns.take());
+    if is_overtaken {
+        world.does(0, &Deed::Rebuild).unwrap();
+    }
+    turns.take_at_each(&world, begins);
+    world.does(0, &Deed::TendAll).unwrap();
+    world.store.recover();
+    drop(turns);
+    assert_eq!(rebuild.join().unwrap(), ControlFlow::Continue(()));
+    world.does(0, &Deed::TendAll).unwrap();
+    world.is_in_order(&queries(1, 2));
+    world.reads(|snapshot| is_tidy(snapshot, &world.records()));
+}
+
+/// The steps of a rebuild in another thread, which waits behind each of them.
+struct Steps {
+    go: Sender<()>,
+    is_done: Mutex<Receiver<()>>,
+}
+
+impl Steps {
+    fn take(&self) {
+        if self.go.send(()).is_ok() {
+            self.is_done.lock().unwrap().recv().ok();
+        }
+    }
+
+    /// Takes a step when so many transactions have begun, again and again.
+    fn take_at_each(self: &Arc<Self>, world: &Arc<World>, begins: usize) {
+        let (own, shared) = (Arc::clone(self), Arc::clone(world));
+        world.store.pause(Point::Begin, begins, move || {
+            own.take();
+            own.take_at_each(&shared, begins);
+        });
+    }
 }
 
 /// Callers beside the one that does the upkeep do not wait for the store.
