@@ -131,8 +131,13 @@ fn leave_out(
     // A damaged page may hold keys of other records, with any ordinal.
     let floor = head::end(&*txn, &all, Order::Ascending)?.map_or(head.next, |it| it.min(head.next));
     let (below, above) = removed.split_at(removed.partition_point(|ordinal| *ordinal < floor));
-    // The others below the floor were deleted before.
-    let before = (floor - head.floor).saturating_sub(below.len() as u64);
+    // The others below the floor were deleted before, or a repair has removed them and not rebuilt the
+    // index yet. Only the former are counted.
+    let before = if floor - head.floor > below.len() as u64 {
+        deleted::count(&*txn, environment, head, head.floor..floor)?
+    } else {
+        0
+    };
     head.deleted = head.deleted.saturating_sub(before) + above.len() as u64;
     head.floor = floor;
     for of_one in above.chunk_by(|one, next| head.place(*one).0 == head.place(*next).0) {

@@ -1,7 +1,7 @@
 //! Deleted places of each segment, in the store.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use domain::ids::EnvironmentId;
 use store::{Order, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
@@ -39,6 +39,27 @@ pub(crate) fn all(
         ControlFlow::Continue(())
     })?;
     Ok(all)
+}
+
+/// The number of ordinals within `range` that are deleted.
+pub(crate) fn count(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    head: &Head,
+    range: Range<u64>,
+) -> Result<u64> {
+    let mut count = 0;
+    let all = layout::activity_deletions(environment, head.generation);
+    let (first, _) = head.place(range.start);
+    let (last, _) = head.place(range.end);
+    let within = all.clone().then(first).until(all.then(last.saturating_add(1)));
+    snapshot.scan_bytes(&within, Order::Ascending, None, &mut |key, bytes| {
+        let start = layout::deleted_segment(key).map_or(u64::MAX, |segment| head.start(segment));
+        let places = View::read(bytes).places().map(u64::from);
+        count += places.filter(|place| range.contains(&start.saturating_add(*place))).count();
+        ControlFlow::Continue(())
+    })?;
+    Ok(count as u64)
 }
 
 /// Adds `places` to those of a segment that are deleted.

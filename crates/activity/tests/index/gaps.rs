@@ -30,6 +30,21 @@ fn times_are_in_order_around_what_is_gone() {
     }
 }
 
+/// A repair that is ended has removed notifications, and not rebuilt the index.
+#[test]
+fn what_is_deleted_stays_so_behind_notifications_that_are_lost() {
+    let world = World::new(Backend::Memory(MemoryStore::default()), 16);
+    for _ in 0..8 {
+        let append = Deed::Append { count: 5, transaction: 1, traits: 77, later: 2 };
+        world.does(0, &append).unwrap();
+    }
+    world.does(0, &Deed::Delete(0, 3)).unwrap();
+    world.does(0, &Deed::Delete(30, 2)).unwrap();
+    world.loses(12);
+    world.does(0, &Deed::DeleteBefore { ago: 7, limit: 1_000 }).unwrap();
+    world.is_in_order(&(-1..17).flat_map(around).collect::<Vec<_>>());
+}
+
 /// What was created until a time, and what since.
 fn around(time: i64) -> [Query; 2] {
     let after = Wanted { after: Some(time), ..Wanted::default() };

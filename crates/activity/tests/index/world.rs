@@ -166,6 +166,19 @@ impl World {
         self.model.lock().unwrap().records.clone()
     }
 
+    /// Removes the oldest notifications, and not from the index.
+    pub(crate) fn loses(&self, count: usize) {
+        let mut model = self.model.lock().unwrap();
+        let lost: Vec<u64> = model.records.keys().take(count).copied().collect();
+        store::write(&self.store, |txn| {
+            lost.iter().try_for_each(|ordinal| {
+                txn.delete_key(&layout::notification(sample::environment(), Ordinal::new(*ordinal)))
+            })
+        })
+        .unwrap();
+        model.records.retain(|ordinal, _| !lost.contains(ordinal));
+    }
+
     fn keep(&self) {
         if let Backend::Memory(store) = &*self.backend.lock().unwrap() {
             let model = self.model.lock().unwrap().clone();
