@@ -72,6 +72,11 @@ impl Reader<'_> {
 }
 
 impl Blocks {
+    /// Forgets all blocks.
+    pub(crate) fn forget(&self) {
+        *self.kept.write() = Kept::default();
+    }
+
     fn read(&self, snapshot: &dyn Snapshot, name: Name) -> Result<Arc<[u8]>> {
         if let Some(known) = self.kept.read().blocks.get(&name) {
             return Ok(Arc::clone(known));

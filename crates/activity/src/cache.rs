@@ -75,6 +75,11 @@ impl Cache {
             && self.sealed.lowest <= head.lowest()
     }
 
+    /// How far it is, as [`Head::progress`].
+    pub(crate) fn progress(&self) -> (u64, u32, u64) {
+        (self.era, self.generation, self.next)
+    }
+
     /// Takes in some of the changes that were committed since. Returns `true` if none are left, or
     /// if `head` is of an earlier moment.
     pub(crate) fn follow(

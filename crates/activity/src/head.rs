@@ -111,6 +111,11 @@ impl Head {
         txn.put_bytes(&key, &self.bytes())
     }
 
+    /// How far the list is: in the era, the generation and the ordinals. A later head is not behind it.
+    pub(crate) fn progress(&self) -> (u64, u32, u64) {
+        (self.era, self.generation, self.next)
+    }
+
     /// The segment that an ordinal is in, and its place there.
     pub(crate) fn place(&self, ordinal: u64) -> (u32, u16) {
         let size = u64::from(self.segment_size);

@@ -10,6 +10,7 @@ use store::{
     Bytes, Error, Order, Range, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout,
 };
 
+use crate::cache::Cache;
 use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::merge::Merging;
@@ -95,9 +96,19 @@ impl ActivityIndex {
         if upkeep.is_rebuilding {
             return Ok(Tended::Elsewhere);
         }
+        let before = known.cache.read().progress();
         let head = store::read(store, |snapshot| {
             let head = Head::find(snapshot, environment)?;
-            head.iter().try_for_each(|head| known.catch_up(snapshot, environment, head))?;
+            if let Some(head) = &head {
+                // A later head is behind only if it is a new one, in place of one that was lost. Its
+                // generations may have been in use before.
+                if head.progress() < before {
+                    *known.cache.write() = Cache::default();
+                    self.blocks.forget();
+                    *upkeep = Upkeep::default();
+                }
+                known.catch_up(snapshot, environment, head)?;
+            }
             Ok::<_, store::Error>(head)
         })?;
         let Some(head) = head else { return Ok(Tended::Nothing) };

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use store::memory::MemoryStore;
 use store::{Store, Table};
 
-use crate::faults::entries;
+use crate::faults::{entries, is_tidy};
 use crate::sample::environment;
 use crate::scale;
 use crate::world::{Deed, World, past, queries};
@@ -46,6 +46,35 @@ fn damaged_rows_are_survived_and_made_anew() {
             world.does(1, &Deed::TendAll).unwrap();
             world.is_in_order(&queries(seed, 3));
         }
+    }
+}
+
+/// The generation of an index without rows starts anew, so it is older than that in memory.
+#[test]
+fn an_index_that_starts_anew_is_sealed() {
+    for which in [0, 1] {
+        let store = MemoryStore::default();
+        let world = World::new(Backend::Memory(store.clone()), 16);
+        past(&world, 3);
+        for deed in [Deed::Rebuild, Deed::Rebuild, Deed::TendAll] {
+            world.does(0, &deed).unwrap();
+        }
+        world.is_in_order(&queries(1, 3));
+        store::write(&store, |txn| {
+            TABLES.into_iter().try_for_each(|table| {
+                let rows = entries(&*txn, table);
+                rows.iter().try_for_each(|(key, _)| txn.delete(table, key))
+            })
+        })
+        .unwrap();
+        world.does(which, &Deed::Rebuild).unwrap();
+        world.is_in_order(&queries(2, 3));
+        let append = Deed::Append { count: 40, transaction: 2, traits: 99, later: 1 };
+        for deed in [append, Deed::TendAll] {
+            world.does(0, &deed).unwrap();
+        }
+        world.is_in_order(&queries(3, 3));
+        world.reads(|snapshot| is_tidy(snapshot, &world.records()));
     }
 }
 
