@@ -29,25 +29,21 @@ impl ActivityIndex {
         head.put(txn, environment)
     }
 
-    /// Removes at most `limit` of the notifications of `old` that were created before `time`, in the
-    /// order of their ordinals. The records of a trigger are removed with its last notification.
-    /// Returns the number of removed notifications, and those that are left.
-    pub fn delete_before(
+    /// Removes notifications, which are in the order of their ordinals, and takes them out of the
+    /// list. The records of a trigger are removed with its last notification.
+    pub fn delete_all(
         &self,
         txn: &mut dyn Transaction,
         environment: EnvironmentId,
-        time: Timestamp,
-        old: &Old,
-        limit: usize,
-    ) -> Result<(usize, Old)> {
-        let (removed, rest) = old.first(&*txn, environment, time, limit)?;
-        self.remove(txn, environment, &removed)?;
+        removed: &[Notification],
+    ) -> Result<()> {
+        self.remove(txn, environment, removed)?;
         for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
             if let Some(last) = of_one.last() {
                 forget_if_gone(txn, last.environment_id, &last.transaction_id)?;
             }
         }
-        Ok((removed.len(), rest))
+        Ok(())
     }
 
     /// Removes notifications, which are in the order of their ordinals, and takes them out of the
@@ -86,6 +82,13 @@ impl Old {
     /// Returns `true` if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Those from `ordinal` on.
+    #[must_use]
+    pub fn from(&self, ordinal: Ordinal) -> Self {
+        let ranges = self.ranges().map(|range| range.start.max(ordinal.get())..range.end);
+        Self(ranges.filter(|range| !range.is_empty()).collect())
     }
 
     /// The first `limit` notifications that are there and were created before `time`, and the rest.

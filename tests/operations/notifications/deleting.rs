@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use domain::digest::WindowEvent;
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::Scope;
 use tidings::ids::NotificationId;
+use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
 
 use super::{count, happen, ids, intact, on_both_with_segments as on_both};
 use crate::cascades;
 use crate::world::{START, email, in_app, names, parsed, time, workflow_of};
+
+/// A deletion of a notification, or of those before a time.
+type Act = fn(&Scope, NotificationId, Timestamp);
 
 #[test]
 fn any_time_is_searched_after_the_segments_before_it_are_cleared() {
@@ -267,6 +272,36 @@ fn the_events_of_digests_go_with_their_notifications() {
             assert_eq!(notifications.digest_events(bob, None).unwrap().data.len(), 1);
             assert_eq!(notifications.delete_before(world.now()).unwrap(), 3);
             assert_eq!(left(), [""; 0]);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// A delay ends while the deletion looks for the events of the notification, which then joins a window.
+#[test]
+fn an_event_that_is_collected_meanwhile_goes_with_its_notification() {
+    let many: Act = |env, _, time| assert_eq!(env.notifications().delete_before(time).unwrap(), 3);
+    let one: Act = |env, id, _| env.notifications().delete(id).unwrap();
+    for (act, left) in [(many, 0), (one, 2)] {
+        on_both(|world| {
+            let minute = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+            let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+            let [delay, digest] = [("delay", minute), ("digest", hour)]
+                .map(|(kind, metadata)| json!({ "type": kind, "metadata": metadata }));
+            world.workflow_of("news", &[digest.clone(), in_app()]);
+            world.workflow_of("late", &[delay, digest, in_app()]);
+            world.notify("news", "ada");
+            let late = world.notify("late", "ada");
+            world.notify("news", "bob");
+            world.pass(Duration::from_secs(60));
+            let events = || world.records::<WindowEvent>().len();
+            assert_eq!(events(), 2);
+            let engine = world.engine.clone();
+            world.store.pause(Point::Write, 0, move || _ = engine.delivery().run_due(9).unwrap());
+
+            act(&world.env, late, world.now());
+
+            assert_eq!((count(&world.env, json!({})), events()), (left, left as usize));
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
     }

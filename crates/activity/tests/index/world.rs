@@ -261,7 +261,9 @@ impl World {
             store::read(&self.store, |snapshot| index.created_before(snapshot, environment, time))
                 .and_then(|old| {
                     store::write(&self.store, |txn| {
-                        index.delete_before(txn, environment, time, &old, limit)
+                        let (removed, rest) = old.first(&*txn, environment, time, limit)?;
+                        index.delete_all(txn, environment, &removed)?;
+                        Ok((removed.len(), rest))
                     })
                 });
         self.note(after, &result);

@@ -32,7 +32,7 @@ use crate::{Entity, Error, Rejection, Result, Scope};
 
 pub(crate) use self::index::{rebuild, rebuild_activity};
 
-use self::events::Deletion;
+use self::events::{Deletion, Events};
 use self::search::Search;
 
 /// The activity list of an environment.
@@ -264,16 +264,28 @@ impl Notifications<'_> {
 
     fn remove(&self, id: NotificationId) -> Result<()> {
         let index = self.scope.engine.activity();
-        let events = self.scope.view(|view| {
-            let found = if_readable(find(view, id))?.flatten();
-            events::of(view, found.as_slice())
-        })?;
-        self.scope.write("notifications.delete", id, |tx| {
-            let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
-            remove_tasks(tx, &notification)?;
-            index.delete(tx, &notification)?;
-            events::remove(tx, &events)
-        })
+        let look = || {
+            self.scope.view(|view| {
+                let found = if_readable(find(view, id))?.flatten();
+                Events::of(view, found.as_slice())
+            })
+        };
+        let (start, mut again) = (look()?, |_: Events| look());
+        self.scope.write_in_steps_with(
+            "notifications.delete",
+            id,
+            (start, &mut again),
+            |tx, events: &Events| {
+                let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
+                if !events.are_all_of(&notification) {
+                    return Ok(Step::More(Events::default()));
+                }
+                remove_tasks(tx, &notification)?;
+                index.delete(tx, &notification)?;
+                events.remove(tx)?;
+                Ok(Step::Done(()))
+            },
+        )
     }
 
     /// Deletes every notification that was created before `time`, by the clock at its creation.
@@ -287,20 +299,18 @@ impl Notifications<'_> {
         let environment = self.scope.environment_id();
         let start = self.scope.view(|view| {
             let old = index.created_before(view, environment, time)?;
-            Deletion::behind(0, old).next(view, time)
+            Deletion::of(old).next(view, time)
         })?;
         let mut next = |at: Deletion| self.scope.view(|view| at.clone().next(view, time));
         let deleted = self.scope.write_in_steps_with(
             "notifications.delete_before",
             json!({ "time": time }),
             (start, &mut next),
-            |tx, Deletion { deleted: before, old, events }| {
-                let limit = Deletion::AT_A_TIME;
-                let (deleted, rest) = index.delete_before(tx, environment, time, old, limit)?;
-                events::remove(tx, events)?;
-                let all = before + deleted as u64;
-                let next = Deletion::behind(all, rest);
-                Ok(if next.old.is_empty() { Step::Done(all) } else { Step::More(next) })
+            |tx, at: &Deletion| {
+                let (removed, next) = at.first(tx, time)?;
+                index.delete_all(tx, environment, &removed)?;
+                at.events.remove(tx)?;
+                Ok(if next.old.is_empty() { Step::Done(next.deleted) } else { Step::More(next) })
             },
         )?;
         // After a failure here, the next trigger removes the remainder.
