@@ -282,20 +282,28 @@ fn a_look_back_outlives_the_age() {
     );
 }
 
-/// Deleting a workflow or a subscriber removes its buckets and slots.
+/// Deleting a workflow or a subscriber removes its buckets and slots, also those of steps that the workflow
+/// does not have any more.
 #[test]
 fn deletions_take_buckets_and_slots_along() {
-    on_both(|world| {
-        digesting(&world, 1, "hours");
-        world.notify("news", "ada");
-        world.notify("news", "bob");
-        let left =
-            |world: &World| (rows(world, Table::DigestBuckets), rows(world, Table::ThrottleSlots));
-        assert_eq!(left(&world), (2, 2));
-        world.env.subscribers().delete("ada").unwrap();
-        assert_eq!(left(&world), (1, 1));
-        world.env.workflows().delete("news").unwrap();
-        assert_eq!(left(&world), (0, 0));
-        is_sound(&world);
-    });
+    for has_steps in [true, false] {
+        on_both(|world| {
+            digesting(&world, 1, "hours");
+            world.notify("news", "ada");
+            world.notify("news", "bob");
+            let left = |world: &World| {
+                (rows(world, Table::DigestBuckets), rows(world, Table::ThrottleSlots))
+            };
+            assert_eq!(left(&world), (2, 2));
+            if !has_steps {
+                let bare = parsed(json!({ "steps": [in_app()] }));
+                world.env.workflows().update("news", &bare).unwrap();
+            }
+            world.env.subscribers().delete("ada").unwrap();
+            assert_eq!(left(&world), (1, 1), "{has_steps}");
+            world.env.workflows().delete("news").unwrap();
+            assert_eq!(left(&world), (0, 0));
+            is_sound(&world);
+        });
+    }
 }

@@ -5,14 +5,14 @@ mod pause;
 
 use std::sync::Arc;
 
-use domain::ids::{AnyWorkflowName, EnvironmentId, StepId, WorkflowId, WorkflowIdentifier};
+use domain::ids::{AnyWorkflowName, WorkflowId, WorkflowIdentifier};
 use domain::page::{ListKind, Page};
 use domain::preview::Preview;
-use domain::step::{Rendered, StepKind};
+use domain::step::Rendered;
 use domain::translation::Resource;
 use domain::unsubscribe::LinkTo;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{Key, List, Order, ReadRecords, WriteRecords, layout};
+use store::{Key, List, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::Step;
 use crate::pipeline::texts;
@@ -288,20 +288,6 @@ fn usable(workflow: Option<Arc<Workflow>>) -> Option<Arc<Workflow>> {
 // A workflow, also if its deletion has begun.
 fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> {
     Ok(view.engine().parts.prepared.find(view, key)?)
-}
-
-/// The digests and the throttles of all workflows that can be read.
-pub(crate) fn waiting_steps(view: &dyn View) -> Result<Vec<(EnvironmentId, WorkflowId, StepId)>> {
-    let environment = view.environment_id();
-    let mut steps = Vec::new();
-    let all = layout::workflows(environment).range();
-    for workflow in view.readable::<Workflow>(&all, Order::Ascending, usize::MAX)? {
-        let of_workflow = workflow.steps.iter().filter(|step| {
-            matches!(step.definition.kind, StepKind::Digest { .. } | StepKind::Throttle { .. })
-        });
-        steps.extend(of_workflow.map(|step| (environment, workflow.id, step.id)));
-    }
-    Ok(steps)
 }
 
 // Removes a workflow with its dependents, up to the limit of one transaction. One that is left is

@@ -38,6 +38,36 @@ pub fn digest_events_from(
     digest_events(environment, window).range().starting_at(start)
 }
 
+/// The workflow and the step in the key of a bucket.
+pub fn step_of_bucket(key: &[u8]) -> Option<(WorkflowId, StepId)> {
+    let (_, (workflow, (step, _))) = DIGEST_BUCKETS.read(key)?;
+    Some((workflow, step))
+}
+
+/// The workflow and the step in the key of a slot.
+pub fn step_of_slot(key: &[u8]) -> Option<(WorkflowId, StepId)> {
+    let (_, (workflow, (step, _))) = THROTTLE_SLOTS.read(key)?;
+    Some((workflow, step))
+}
+
+/// The buckets of the steps behind a step, those of later workflows included.
+pub fn buckets_behind(
+    environment: EnvironmentId,
+    (workflow, step): (WorkflowId, StepId),
+) -> Range<DigestBucket> {
+    let all = DIGEST_BUCKETS.within(environment);
+    all.range().beyond(all.then(workflow).then(step).range())
+}
+
+/// The slots of the steps behind a step, those of later workflows included.
+pub fn slots_behind(
+    environment: EnvironmentId,
+    (workflow, step): (WorkflowId, StepId),
+) -> Range<ThrottleSlot> {
+    let all = THROTTLE_SLOTS.within(environment);
+    all.range().beyond(all.then(workflow).then(step).range())
+}
+
 /// The buckets of a step for a subscriber.
 pub fn subscriber_buckets(
     (environment, workflow, step): (EnvironmentId, WorkflowId, StepId),
