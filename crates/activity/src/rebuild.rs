@@ -76,6 +76,11 @@ impl ActivityIndex {
             if let Some(ended) = building.run(store, progress)? {
                 return Ok(ended);
             }
+            // A rebuild that was begun later may have ended first, and upkeep removes this one then.
+            let current = store::read(store, |snapshot| Head::salvage(snapshot, environment))?;
+            if current.is_some_and(|current| current.generation > above) {
+                return Ok(ControlFlow::Continue(()));
+            }
         }
         Err(corrupt(Table::ActivityDeleted, "the mark of a rebuild is removed again and again"))
     }

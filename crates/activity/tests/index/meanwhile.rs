@@ -8,8 +8,9 @@ use std::thread;
 use tidings_activity::Tended;
 
 use store::memory::MemoryStore;
+use store::{Table, layout};
 
-use crate::faults::is_tidy;
+use crate::faults::{entries, is_tidy};
 use crate::sample;
 use crate::world::{Deed, World, past, queries};
 use testkit::interposed::Point;
@@ -105,7 +106,13 @@ fn removes_a_generation(is_overtaken: bool, steps: usize, begins: usize) {
     assert_eq!(rebuild.join().unwrap(), ControlFlow::Continue(()));
     world.does(0, &Deed::TendAll).unwrap();
     world.is_in_order(&queries(1, 2));
-    world.reads(|snapshot| is_tidy(snapshot, &world.records()));
+    world.reads(|snapshot| {
+        is_tidy(snapshot, &world.records());
+        let segments = entries(snapshot, Table::ActivitySegments);
+        let generation = segments.first().and_then(|(key, _)| layout::activity_generation(key));
+        // What has overtaken it was begun later, and stays.
+        assert!(!is_overtaken || generation == Some(2), "{generation:?}");
+    });
 }
 
 /// The steps of a rebuild in another thread, which waits behind each of them.
