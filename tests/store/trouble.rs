@@ -6,17 +6,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, thread};
 
-use store::Error;
 use store::memory::MemoryStore;
 use store::redb::{AppliedBy, RedbOptions, RedbStore};
+use store::{Decision, Error, Store};
 use tempfile::{TempDir, tempdir};
 use testkit::disk::Disk;
 use testkit::tables::{dump, try_dump};
 
-use crate::{check_contains, check_whole, write_five};
+use crate::{check_contains, check_whole, put_five, write_five};
 
 /// The file that another process opens as well.
 const FILE: &str = "TIDINGS_STORE_TROUBLE";
+
+/// Without a log, and with one that either applies.
+const KINDS: [fn(&Disk) -> RedbStore; 3] = [
+    Disk::open,
+    |disk| disk.open_logged(AppliedBy::Thread),
+    |disk| disk.open_logged(AppliedBy::Callers),
+];
 
 #[test]
 #[cfg(unix)]
@@ -142,6 +149,72 @@ fn a_file_that_becomes_read_only_says_so() {
         }
         assert_eq!(check_whole(&store), ["ada"]);
     }
+}
+
+/// redb shrinks the file behind a commit, and the commit is durable when that fails.
+#[test]
+fn a_file_that_cannot_be_shrunk_shows_what_was_acknowledged() {
+    let refused: fn(&Disk) -> io::Error = |_| io::Error::other("on purpose");
+    let full: fn(&Disk) -> io::Error = |_| io::ErrorKind::StorageFull.into();
+    for (open, failure) in KINDS.into_iter().flat_map(|open| [(open, refused), (open, full)]) {
+        let disk = Disk::new();
+        let store = open(&disk);
+        let acknowledged = MemoryStore::default();
+        write_until_shrunk(&store, &acknowledged, &disk, failure).unwrap();
+        assert!(dump(&store) == dump(&acknowledged), "what was acknowledged is not there");
+        store.checkpoint().unwrap();
+        for store in [&store as &dyn Store, &acknowledged] {
+            write_five(store, "zzz").unwrap();
+        }
+        assert!(dump(&store) == dump(&acknowledged), "what was acknowledged is not there");
+        drop(store);
+        assert!(dump(&open(&disk)) == dump(&acknowledged), "what was acknowledged is lost");
+    }
+}
+
+/// The file cannot be opened again either. What is read is what was acknowledged.
+#[test]
+fn a_file_that_cannot_be_shrunk_or_opened_takes_no_changes() {
+    for open in KINDS {
+        let disk = Disk::new();
+        let store = open(&disk);
+        let acknowledged = MemoryStore::default();
+        let failure = |disk: &Disk| {
+            disk.unplug_after(0);
+            io::Error::other("on purpose")
+        };
+        let written = write_until_shrunk(&store, &acknowledged, &disk, failure);
+        let error = written.and_then(|()| store.checkpoint()).unwrap_err();
+        assert!(matches!(error, Error::NeedsReopen { .. }), "{error:?}");
+        assert!(dump(&store) == dump(&acknowledged), "what was acknowledged is not there");
+        let error = write_five(&store, "zzz").unwrap_err();
+        assert!(matches!(error, Error::NeedsReopen { .. }), "{error:?}");
+        assert!(dump(&store) == dump(&acknowledged), "what was acknowledged is not there");
+    }
+}
+
+/// Breaks the next shrink of the file, and writes to both stores until the file was to shrink.
+fn write_until_shrunk(
+    store: &RedbStore,
+    acknowledged: &MemoryStore,
+    disk: &Disk,
+    failure: fn(&Disk) -> io::Error,
+) -> Result<(), Error> {
+    disk.break_shrink(failure);
+    let mut rounds = 0..300;
+    while disk.has_broken_shrink() {
+        let round = rounds.next().expect("the file is never to shrink");
+        for store in [store as &dyn Store, acknowledged] {
+            store.write(&mut |transaction| {
+                for id in 0..20 {
+                    put_five(transaction, &format!("{round:04}-{id:04}"))?;
+                }
+                Ok(Decision::Commit)
+            })?;
+        }
+        assert!(dump(store) == dump(acknowledged), "what was acknowledged is not there");
+    }
+    Ok(())
 }
 
 /// Needs the right to mount a disk.

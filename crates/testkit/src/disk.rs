@@ -36,6 +36,8 @@ struct State {
     broken: Mutex<Option<fn() -> io::Error>>,
     /// Whether only the syncs of the file are broken, and not those of the log.
     broken_file: AtomicBool,
+    /// What becomes of the next change of the file's length that would shrink it.
+    broken_shrink: Mutex<Option<fn(&Disk) -> io::Error>>,
     /// Whether syncs do nothing, and say that they have done it.
     lies: AtomicBool,
     /// Number of operations before the power fails.
@@ -123,6 +125,7 @@ impl Disk {
             syncs: AtomicUsize::new(0),
             broken: Mutex::default(),
             broken_file: AtomicBool::new(false),
+            broken_shrink: Mutex::default(),
             lies: AtomicBool::new(false),
             power: AtomicU64::new(u64::MAX),
             room: Mutex::new(Room { pages: usize::MAX, noticed: Noticed::AtWrite }),
@@ -211,6 +214,16 @@ impl Disk {
     pub fn break_syncs_of_file(&self, failure: fn() -> io::Error) {
         self.0.broken_file.store(true, SeqCst);
         self.break_syncs(failure);
+    }
+
+    /// Makes the file fail to shrink, once. The failure may do more to the disk.
+    pub fn break_shrink(&self, failure: fn(&Disk) -> io::Error) {
+        *self.0.broken_shrink.lock().unwrap() = Some(failure);
+    }
+
+    /// Returns `true` if the file has not yet failed to shrink.
+    pub fn has_broken_shrink(&self) -> bool {
+        self.0.broken_shrink.lock().unwrap().is_some()
     }
 
     /// Makes every sync from now on do nothing, and succeed.
@@ -443,6 +456,11 @@ impl StorageBackend for Disk {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        if len < self.len_of(0)
+            && let Some(failure) = self.0.broken_shrink.lock().unwrap().take()
+        {
+            return Err(failure(self));
+        }
         self.edit(0, Edit::SetLen(usize::try_from(len).unwrap()))
     }
 

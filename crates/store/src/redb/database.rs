@@ -1,9 +1,10 @@
 //! An open database: commits, and the note about its log.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use redb::{Builder, Table as RedbTable, WriteTransaction};
 
 use super::failure::{Failure, attempt};
@@ -19,9 +20,21 @@ use crate::memtable::{Memtable, Position};
 pub(super) struct DatabaseFile {
     /// The present database. Another one takes its place after a failure of the disk.
     present: RwLock<Arc<OpenDatabase>>,
+    /// Held by a commit, and while the file is opened again: a commit in the middle of which the file
+    /// is opened again has no certain outcome.
+    committing: Mutex<()>,
     medium: Arc<Medium>,
     cache_bytes: usize,
     pub(super) path: PathBuf,
+}
+
+/// What has become of a commit that is durable.
+#[must_use]
+pub(super) enum Durable {
+    /// Snapshots show it.
+    Shown,
+    /// The present database shows the state before it, and the file could not be opened again.
+    Hidden(Failure),
 }
 
 /// A key with its new value, or with `None` for its removal.
@@ -42,7 +55,8 @@ type Rows<'t> = RedbTable<'t, Bytes, &'static [u8]>;
 impl DatabaseFile {
     pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
         let present = RwLock::new(Arc::new(OpenDatabase::new(database)));
-        Self { present, medium, cache_bytes: cache, path }
+        let committing = Mutex::default();
+        Self { present, committing, medium, cache_bytes: cache, path }
     }
 
     /// The present database.
@@ -60,13 +74,19 @@ impl DatabaseFile {
     /// all of the file, to check that the commit is whole. Snapshots that are being read are
     /// interrupted, and new ones wait.
     pub(super) fn reopen(&self) -> Result<(), Failure> {
-        let mut present = self.present.write();
+        let _committing = self.committing.lock();
         let Some(trouble) = self.medium.trouble() else { return Ok(()) };
         let failure = Failure::of_disk(REOPEN, Arc::clone(&trouble));
         if !matches!(failure, Failure::Full { .. }) {
             return Err(failure);
         }
-        *present = self.open_again().inspect_err(|_| self.medium.keep(Some(trouble)))?;
+        self.replace(Some(trouble))
+    }
+
+    /// Puts another database in the place of the present one, which has seen `trouble`.
+    fn replace(&self, trouble: Option<Arc<io::Error>>) -> Result<(), Failure> {
+        let mut present = self.present.write();
+        *present = self.open_again().inspect_err(|_| self.medium.keep(trouble))?;
         Ok(())
     }
 
@@ -100,7 +120,8 @@ impl DatabaseFile {
         &self,
         rows: impl IntoIterator<Item = Row<'r>>,
         note: Option<&Note>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Durable, Failure> {
+        let _committing = self.committing.lock();
         let (present, version) = (self.present(), self.medium.version());
         let committed = present.commit(|database| {
             attempt("commit a transaction", || {
@@ -112,17 +133,23 @@ impl DatabaseFile {
                 Ok::<_, redb::Error>(transaction.commit()?)
             })
         });
-        committed.or_else(|failure| match self.explained(failure) {
-            // What redb does behind a commit has failed, and the commit is durable.
-            _ if self.has_failed() && self.medium.version() != version => Ok(()),
-            failure => Err(failure),
-        })
+        match committed {
+            Ok(()) => Ok(Durable::Shown),
+            // What redb does behind a commit has failed, such as making the file shorter. It may
+            // show the state before the commit.
+            Err(_) if self.medium.version() != version => {
+                let replaced = self.replace(self.medium.trouble());
+                Ok(replaced.map_or_else(Durable::Hidden, |()| Durable::Shown))
+            }
+            Err(failure) => Err(self.explained(failure)),
+        }
     }
 
     /// Commits about `bytes` of the changes behind `position`. Returns where they end, or `None` if
     /// they were the last ones.
     ///
-    /// The note is written with the last changes. Before that, the changes may be made again.
+    /// The note is written with the last changes. Before that, and after a failure, the changes may be
+    /// made again.
     pub(super) fn step(
         &self,
         frozen: &Frozen,
@@ -138,8 +165,18 @@ impl DatabaseFile {
         let end = rows.last().map(|(table, key, _)| (*table, key.to_vec()));
         let end = end.filter(|_| left.peek().is_some());
         let note = if end.is_none() { Some(&frozen.note) } else { None };
-        self.commit(rows, note)?;
+        self.commit(rows, note)?.shown()?;
         Ok(end)
+    }
+}
+
+impl Durable {
+    /// Returns the failure of a commit that snapshots do not show.
+    pub(super) fn shown(self) -> Result<(), Failure> {
+        match self {
+            Durable::Shown => Ok(()),
+            Durable::Hidden(failure) => Err(failure),
+        }
     }
 }
 

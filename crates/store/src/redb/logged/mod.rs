@@ -19,7 +19,7 @@ use redb::StorageError;
 
 use self::pause::Stop;
 pub(super) use self::snapshot::Merged;
-use super::database::{DatabaseFile, Frozen};
+use super::database::{DatabaseFile, Durable, Frozen, Row};
 use super::failure::{Failure, attempt, caught};
 use super::log::{Log, LogPlace, Loss};
 use super::meta::{Note, NoteState};
@@ -208,8 +208,20 @@ impl Shared {
         let rows = tables.flat_map(|(table, changes)| {
             changes.iter().map(move |(key, change)| (table, key.as_slice(), change.as_deref()))
         });
-        let committed = self.file.commit(rows, None);
-        committed.map(|()| 0).map_err(|failure| self.stop(failure))
+        self.commit_or_end(rows, None).map(|()| 0)
+    }
+
+    /// Commits to the database what no memtable has. There are no more commits if snapshots do not
+    /// show it: the caller gets an error, and a store that goes on would show the changes later.
+    fn commit_or_end<'r>(
+        &self,
+        rows: impl IntoIterator<Item = Row<'r>>,
+        note: Option<&Note>,
+    ) -> Result<(), Failure> {
+        match self.file.commit(rows, note).map_err(|failure| self.stop(failure))? {
+            Durable::Shown => Ok(()),
+            Durable::Hidden(failure) => Err(self.stop(Failure::Stopped(Box::new(failure)))),
+        }
     }
 
     fn create_log(&self, logging: &Logging, last: u64) -> Result<Log, Failure> {
@@ -218,7 +230,7 @@ impl Shared {
         let log = attempt("create the log", || create().map_err(StorageError::Io))?;
         // The database names its log before there is a record that could be lost.
         let note = Note { state: NoteState::Open, id: log.id(), applied: last };
-        self.file.commit([], Some(&note)).map_err(|failure| self.stop(failure))?;
+        self.commit_or_end([], Some(&note))?;
         Ok(log)
     }
 

@@ -30,8 +30,10 @@ pub(super) enum Stop {
 
 impl Stop {
     fn new(failure: Failure, before: Option<&Stop>, start: Instant) -> Self {
-        if !matches!(failure, Failure::Full { .. }) {
-            return Stop::End(failure);
+        match failure {
+            Failure::Full { .. } => {}
+            Failure::Stopped(failure) => return Stop::End(*failure),
+            failure => return Stop::End(failure),
         }
         let pause = match before {
             Some(Stop::Pause { pause, .. }) => pause.saturating_mul(2).min(LONGEST),
@@ -111,7 +113,7 @@ impl Shared {
         let note = Note { state: NoteState::Closed, id: log.id(), applied: log.last() };
         // From here on the log is not needed, and may remain. If the commit fails, the file may still
         // name it, and the log must not get any more records.
-        self.file.commit([], Some(&note))?;
+        self.file.commit([], Some(&note))?.shown()?;
         *writer = Writer { log: None, note };
         Ok(())
     }
