@@ -134,7 +134,10 @@ impl DatabaseFile {
             })
         });
         match committed {
-            Ok(()) => Ok(Durable::Shown),
+            Ok(()) => {
+                self.medium.drop_shortage();
+                Ok(Durable::Shown)
+            }
             // What redb does behind a commit has failed, such as making the file shorter. It may
             // show the state before the commit.
             Err(_) if self.medium.version() != version => {

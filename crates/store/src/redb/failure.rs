@@ -50,9 +50,7 @@ impl Failure {
     /// The failure of an action by an error of the operating system.
     pub(super) fn of_disk(action: &'static str, cause: Arc<io::Error>) -> Self {
         match cause.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                Failure::Full { action, cause }
-            }
+            _ if is_full(&cause) => Failure::Full { action, cause },
             ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
                 Failure::ReadOnly { action, cause }
             }
@@ -97,6 +95,14 @@ impl Failure {
             error => Failure::Refused { action, cause: Arc::new(error) },
         }
     }
+}
+
+/// Returns `true` if the disk has no room, or the file may not grow.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
 }
 
 /// Runs an action of redb that may return an error.

@@ -15,6 +15,8 @@ use parking_lot::{Mutex, RwLock};
 use redb::{BackendError, StorageBackend};
 use thiserror::Error;
 
+use super::failure::is_full;
+
 /// Length of the start of the file that decides which commit is the last one, in bytes.
 const START: usize = 512;
 
@@ -87,6 +89,11 @@ impl Medium {
     pub(super) fn keep(&self, trouble: Option<Arc<io::Error>>) {
         let mut present = self.trouble.lock();
         *present = present.take().or(trouble);
+    }
+
+    /// Drops the error of a full disk: redb has written everything since.
+    pub(super) fn drop_shortage(&self) {
+        self.trouble.lock().take_if(|trouble| is_full(trouble));
     }
 
     /// The first error of the present view.

@@ -40,6 +40,9 @@ mod recovery;
 mod unchanged;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 /// A store in one file. No other process can open the file meanwhile.
 ///
 /// While the store is open, there is a log beside the file: `shop.redb-log` beside `shop.redb`. It has

@@ -64,6 +64,10 @@ impl Shared {
     }
 
     fn stop_since(&self, failure: Failure, start: Instant) -> Failure {
+        // The next commit goes on with the file that was opened again.
+        if matches!(failure, Failure::Interrupted(_)) {
+            return failure;
+        }
         // So that reads go on.
         let is_pause = matches!(failure, Failure::Full { .. });
         let reopened = if is_pause { self.file.reopen() } else { Ok(()) };
@@ -116,5 +120,29 @@ impl Shared {
         self.file.commit([], Some(&note))?.shown()?;
         *writer = Writer { log: None, note };
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use redb::backends::InMemoryBackend;
+
+    use super::super::super::medium::Outdated;
+    use super::super::super::{RedbOptions, open};
+    use super::super::{Keeping, Logged};
+    use super::*;
+
+    #[test]
+    fn a_commit_that_was_interrupted_ends_nothing() {
+        let storage = Box::new(InMemoryBackend::new());
+        let options = RedbOptions::default();
+        let (file, note) = open::open(storage, Path::new("shop"), &options, None).unwrap();
+        let shared = &Logged::new(file, note, Keeping::Directly(None)).shared;
+        let told = shared.stop(Failure::Interrupted(Arc::new(Outdated)));
+        assert!(matches!(told, Failure::Interrupted(_)));
+        assert!(shared.check().is_ok());
     }
 }
