@@ -28,7 +28,8 @@ pub(crate) trait Base: Send + Sync + 'static {
     /// Takes a snapshot.
     fn snapshot(&self) -> Result<Self::Snapshot<'_>>;
 
-    /// Makes all of `changes` durable, or none of them.
+    /// Makes all of `changes` durable, or none of them. Does not panic, because callers wait for the
+    /// outcome.
     fn commit(&self, changes: &Changes) -> Result<(), Self::Failure>;
 
     /// The error that a caller gets for `failure`.

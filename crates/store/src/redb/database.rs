@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use redb::{Builder, Table as RedbTable, WriteTransaction};
+use redb::{Builder, StorageError, Table as RedbTable, WriteTransaction};
 
 use super::failure::{Failure, attempt};
 use super::handle::Handle;
@@ -91,8 +91,7 @@ impl DatabaseFile {
     }
 
     fn open_again(&self) -> Result<Arc<OpenDatabase>, Failure> {
-        let view = self.medium.renew();
-        let view = view.map_err(|error| Failure::of_disk(REOPEN, Arc::new(error)))?;
+        let view = attempt(REOPEN, || self.medium.renew().map_err(StorageError::Io))?;
         let mut builder = Builder::new();
         builder.set_cache_size(self.cache_bytes);
         // redb says so between the first and the second half when the last commit is not whole, and

@@ -39,7 +39,7 @@ type Cause = Arc<dyn error::Error + Send + Sync>;
 type Result<T, E = Failure> = result::Result<T, E>;
 
 #[derive(Debug, Error)]
-#[error("redb panicked: {0}")]
+#[error("redb or its storage panicked: {0}")]
 struct Panicked(String);
 
 impl Failure {
@@ -116,7 +116,8 @@ pub(super) fn attempt<T, E: Into<redb::Error>>(
 /// Runs an action of redb that can only fail by a panic.
 ///
 /// redb verifies checksums on recovery from a crash, not on reads, and its own assertions fail on a
-/// damaged page. No code but redb's may run inside: a panic of other code would count as damage.
+/// damaged page. No code but redb's and that of the storage may run inside: a panic of other code would
+/// count as damage.
 pub(super) fn caught<T>(ask: impl FnOnce() -> T) -> Result<T> {
     catch_unwind(AssertUnwindSafe(ask))
         .map_err(|payload| Failure::damaged(Panicked(message(&*payload))))

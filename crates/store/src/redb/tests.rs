@@ -1,4 +1,4 @@
-//! A storage of the host that fails where no file does.
+//! A storage of the host that fails or panics where no file does.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -6,7 +6,9 @@ use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -17,11 +19,13 @@ use redb::backends::InMemoryBackend;
 use super::database::{DatabaseFile, Durable};
 use super::disk::Disk;
 use super::failure::Failure;
-use super::{RedbOptions, open};
-use crate::{Order, Snapshot, Table};
+use super::{AppliedBy, LogOptions, LogPlace, Loss, RedbOptions, RedbStore, open};
+use crate::{Decision, Error, Order, Snapshot, Store, Table};
 
 /// Far longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
+
+const SMALL_LOG: LogOptions = LogOptions { memtable_bytes: 4_096, applied_by: AppliedBy::Thread };
 
 /// What a storage is asked for, as far as it can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,13 @@ type Hook = Box<dyn FnMut(Act) -> io::Result<()> + Send>;
 struct Hooked {
     bytes: Arc<InMemoryBackend>,
     hook: Arc<Mutex<Hook>>,
+}
+
+/// A place in memory, which panics when it is asked for a loss after it was broken.
+#[derive(Debug)]
+struct Place {
+    bytes: Mutex<Option<Hooked>>,
+    is_broken: Arc<AtomicBool>,
 }
 
 #[test]
@@ -79,6 +90,66 @@ fn a_file_is_not_opened_again_within_a_commit() {
     });
 }
 
+/// One caller leads, and the other waits for it.
+#[test]
+fn a_panic_of_the_place_is_the_error_of_all_who_wait() {
+    for logged in [false, true] {
+        let is_broken = Arc::default();
+        let place = Place { bytes: Mutex::default(), is_broken: Arc::clone(&is_broken) };
+        let log = logged.then_some(SMALL_LOG);
+        let options = RedbOptions { log, ..RedbOptions::default() };
+        let store = RedbStore::open_storage_with_log(Hooked::new(), place, "shop", &options);
+        let store = Arc::new(store.unwrap());
+        write(&store, b"ada").unwrap();
+        is_broken.store(true, SeqCst);
+        let (join, joined) = channel();
+        let first = {
+            let store = Arc::clone(&store);
+            in_time(move || {
+                store.write(&mut |transaction| {
+                    join.send(()).unwrap();
+                    // The other caller comes while this body runs.
+                    thread::sleep(Duration::from_millis(50));
+                    transaction.put(Table::ALL[0], b"bob", b"").map(|()| Decision::Commit)
+                })
+            })
+        };
+        joined.recv_timeout(LONG).unwrap();
+        let second = {
+            let store = Arc::clone(&store);
+            in_time(move || write(&store, b"cid"))
+        };
+        for caller in [second, first] {
+            let told = caller.recv_timeout(LONG).map_err(named).expect("a caller waits");
+            assert!(matches!(told, Err(Error::NeedsReopen { .. })), "{told:?}");
+        }
+    }
+}
+
+/// The storage panics while the thread that applies opens the file again.
+#[test]
+fn a_panic_of_the_storage_that_is_opened_again_is_the_error_of_all_who_wait() {
+    let (storage, mut has_failed) = (Hooked::new(), false);
+    let place = Place { bytes: Mutex::default(), is_broken: Arc::default() };
+    let options = RedbOptions { log: Some(SMALL_LOG), ..RedbOptions::default() };
+    let store = RedbStore::open_storage_with_log(storage.clone(), place, "shop", &options);
+    let store = Arc::new(store.unwrap());
+    write(&store, b"ada").unwrap();
+    storage.set_hook(move |act| match act {
+        Act::Sync => {
+            has_failed = true;
+            Err(ErrorKind::StorageFull.into())
+        }
+        Act::Write => {
+            assert!(!has_failed, "on purpose");
+            Ok(())
+        }
+    });
+    let written = in_time(move || (0..100_u32).try_for_each(|id| write(&store, &id.to_be_bytes())));
+    let told = written.recv_timeout(LONG).map_err(named).expect("a caller waits");
+    assert!(matches!(told, Err(Error::NeedsReopen { .. })), "{told:?}");
+}
+
 /// A database whose cache is so small that redb writes ahead of its commits.
 fn database(storage: &Hooked) -> DatabaseFile {
     let options = RedbOptions { cache_bytes: 64 << 10, log: None, ..RedbOptions::default() };
@@ -106,6 +177,26 @@ fn commit(file: &DatabaseFile, value: u8) -> Result<Durable, Failure> {
     let keys: Vec<_> = (0..400_u32).map(u32::to_be_bytes).collect();
     let value = [value; 1_000];
     file.commit(keys.iter().map(|key| (Table::ALL[0], key.as_slice(), Some(&value[..]))), None)
+}
+
+fn write(store: &RedbStore, key: &[u8]) -> Result<(), Error> {
+    store.write(&mut |transaction| {
+        transaction.put(Table::ALL[0], key, &[1; 1_000]).map(|()| Decision::Commit)
+    })
+}
+
+/// Runs `act` in a thread of its own, which remains if it never ends.
+fn in_time<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+    let (end, ended) = channel();
+    thread::spawn(move || drop(end.send(act())));
+    ended
+}
+
+fn named(error: RecvTimeoutError) -> &'static str {
+    match error {
+        RecvTimeoutError::Timeout => "it never ends",
+        RecvTimeoutError::Disconnected => "it has panicked",
+    }
 }
 
 impl Hooked {
@@ -150,5 +241,28 @@ impl StorageBackend for Hooked {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.before(Act::Write)?;
         self.bytes.write(offset, data)
+    }
+}
+
+impl LogPlace for Place {
+    fn open(&self) -> io::Result<Option<Box<dyn StorageBackend>>> {
+        Ok(self.bytes.lock().clone().map(|bytes| Box::new(bytes) as _))
+    }
+
+    fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let bytes = Hooked::new();
+        bytes.set_len(1 << 20)?;
+        *self.bytes.lock() = Some(bytes.clone());
+        Ok(Box::new(bytes))
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        *self.bytes.lock() = None;
+        Ok(())
+    }
+
+    fn lost(&self) -> Option<Loss> {
+        assert!(!self.is_broken.load(SeqCst), "on purpose");
+        None
     }
 }

@@ -110,7 +110,13 @@ impl Logged {
 
     /// Applies everything, and removes the log.
     pub(super) fn checkpoint(&self) -> Result<(), Failure> {
-        self.shared.checkpoint()
+        self.caught(Shared::checkpoint)
+    }
+
+    /// Runs an action that asks the storage of the host. A panic of that ends commits, as an error
+    /// does, so that whoever waits for the action is told.
+    fn caught<T>(&self, act: impl FnOnce(&Shared) -> Result<T, Failure>) -> Result<T, Failure> {
+        caught(|| act(&self.shared)).unwrap_or_else(|panic| Err(self.shared.stop(panic)))
     }
 }
 
@@ -134,7 +140,7 @@ impl Base for Logged {
     }
 
     fn commit(&self, changes: &Changes) -> Result<(), Failure> {
-        let written = self.shared.commit(changes)?;
+        let written = self.caught(|shared| shared.commit(changes))?;
         if self.thread.is_none() {
             self.shared.apply_for(written);
         }
@@ -313,6 +319,6 @@ impl Drop for Logged {
         self.shared.state.lock().has_thread = false;
         self.shared.hurry();
         // If this fails, the next opening does the same.
-        drop(caught(|| self.checkpoint()));
+        drop(self.checkpoint());
     }
 }
