@@ -109,15 +109,17 @@ pub fn restore_with(
     // A log is beside the file that a link leads to.
     let found = from.as_ref().canonicalize();
     let from = &found.map_err(|source| Error::of_opening(from.as_ref(), source))?;
-    if fs::metadata(from).is_ok_and(|found| found.len() == 0) {
-        return Err(Error::NotOurs { path: from.clone() });
-    }
-    let options = RedbOptions { verify: true, ..RedbOptions::default() };
-    let store = if log::name(from).exists() {
-        RedbStore::open_with(from, &options)?
+    // A copy that was cut off is not an empty store.
+    let options = RedbOptions { create: false, verify: true, ..RedbOptions::default() };
+    let opened = if log::name(from).exists() {
+        RedbStore::open_with(from, &options)
     } else {
-        RedbStore::open_storage(unchanged(from)?, from, &options)?
+        unchanged(from).and_then(|file| RedbStore::open_storage(file, from, &options))
     };
+    let store = opened.map_err(|error| match error {
+        Error::NoStore { path } => Error::NotOurs { path },
+        error => error,
+    })?;
     backup(&store, to, progress)
 }
 
@@ -190,4 +192,36 @@ pub(super) fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-partial");
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::Database;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_store_is_not_restored() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to, database] = ["from", "to", "database"].map(|name| folder.path().join(name));
+        drop(Database::create(&database).unwrap());
+        let database = fs::read(&database).unwrap();
+        let unfinished = b"an unfinished notification store\n";
+        for bytes in [b"".as_slice(), &[0], &[0; 33], unfinished, &[0; 4_096], &database] {
+            for log in [None, Some("")] {
+                fs::write(&from, bytes).unwrap();
+                if let Some(log) = log {
+                    fs::write(log::name(&from), log).unwrap();
+                }
+                let there = fs::read_dir(folder.path()).unwrap().count();
+
+                let restored = restore(&from, &to);
+
+                assert!(matches!(restored, Err(Error::NotOurs { .. })), "{restored:?}");
+                assert_eq!(fs::read_dir(folder.path()).unwrap().count(), there);
+                assert!(fs::read(&from).unwrap() == bytes, "the file was changed");
+                drop(fs::remove_file(log::name(&from)));
+            }
+        }
+    }
 }
