@@ -64,7 +64,8 @@ pub struct Lane {
     pub workflow_id: Option<WorkflowId>,
 }
 
-/// Order among the tasks that are due: all due tasks of a class come before those of the next one.
+/// Order among the tasks that are due: all due tasks of a class come before those of the next one, but for
+/// a share that the last class has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskClass {

@@ -257,7 +257,7 @@ impl Builder {
 
     /// Sets how many calls of the provider with `provider_id` this engine makes within a second: 1
     /// at least. The default is no limit. The messages that do not fit are spread over the seconds
-    /// that follow, and urgent ones go first.
+    /// that follow. Urgent ones go first, and workflows take turns.
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
         self.quotas.limit_rate(provider_id.into(), calls);
