@@ -1,15 +1,18 @@
 //! Group commit: one transaction of the server takes the changes of several callers.
 //!
-//! Bodies run one after the other, each on its caller's thread. A caller behind whom others wait
-//! leaves the transaction to the next one, and waits for its commit. A transaction locks what those
-//! touch who wait when it begins.
+//! The bodies of callers with the same lock run one after the other, each on its caller's thread. A caller
+//! behind whom others wait leaves the transaction to the next one, and waits for its commit. Callers with
+//! another lock have a transaction of their own: a lock that another process holds keeps nobody else
+//! waiting.
 //!
 //! While a transaction is committed, the bodies of the next one run over its changes. If the commit
 //! fails, they run again.
 
 use std::iter;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use foldhash::HashMap;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use store::overlay::{Changes, Overlay};
 use store::{Decision, Error, Result, Scoped, WriteBody, WriteScope};
@@ -23,12 +26,16 @@ use crate::view::{Mode, View};
 /// Number of callers in a transaction at most.
 const MOST: usize = 64;
 
-/// Writers of this process, one after the other.
+/// Writers of this process, by their locks.
 #[derive(Default)]
-pub(crate) struct Writers {
+pub(crate) struct Writers(Mutex<HashMap<Lock, Arc<Lane>>>);
+
+/// Writers with the same lock, one after the other.
+#[derive(Default)]
+struct Lane {
     turn: Mutex<Turn>,
-    /// What those touch who wait for their turn.
-    waiting: Mutex<Vec<Lock>>,
+    /// Number of those who wait for their turn.
+    waiting: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -41,7 +48,6 @@ struct Turn {
 
 /// A transaction with the changes of some callers.
 struct Batch {
-    lock: Lock,
     view: View,
     changes: Changes,
     callers: usize,
@@ -50,7 +56,6 @@ struct Batch {
 
 /// A transaction whose bodies have run.
 pub(crate) struct Ahead {
-    lock: Lock,
     /// Counts of the heads behind its commit.
     pub(crate) counts: Counts,
     pub(crate) changes: Arc<Changes>,
@@ -94,21 +99,22 @@ impl Writers {
         body: &mut WriteBody<'_>,
     ) -> Result<Result<(), Unwritten>> {
         let lock = Lock::of(scope);
-        let mut turn = self.wait_for_turn(lock);
-        while let Some(batch) = turn.batch.as_ref().filter(|batch| !batch.takes(lock)) {
+        let lane = Arc::clone(self.0.lock().entry(lock).or_default());
+        let mut turn = lane.wait_for_turn();
+        while let Some(batch) = turn.batch.as_ref().filter(|batch| !batch.goes_on()) {
             let outcome = Arc::clone(&batch.outcome);
-            self.end(shared, turn, &outcome);
-            turn = self.turn.lock();
+            lane.end(shared, turn, &outcome);
+            turn = lane.turn.lock();
         }
         if turn.batch.is_none() {
-            match Batch::begin(shared, self.of_all_waiting(lock), turn.ahead.clone()) {
+            match Batch::begin(shared, lock, turn.ahead.clone()) {
                 Ok(batch) => turn.batch = Some(batch),
                 Err(failure) => return Ok(Err(Unwritten::Undone(failure))),
             }
         }
         let Some(batch) = &turn.batch else { return Ok(Err(Unwritten::Undone(Failure::closed()))) };
         let outcome = Arc::clone(&batch.outcome);
-        let mut held = Held { writers: self, shared, turn: Some(turn) };
+        let mut held = Held { lane: &lane, shared, turn: Some(turn) };
         let ran = held.run(scope, body);
         drop(held);
         match ran {
@@ -118,12 +124,14 @@ impl Writers {
             Err(Stopped::Body(error)) => Err(error),
         }
     }
+}
 
+impl Lane {
     /// Ends the transaction with this outcome, behind the one that is committed.
-    fn end<'w>(
-        &'w self,
+    fn end<'l>(
+        &'l self,
         shared: &Arc<Shared>,
-        mut turn: MutexGuard<'w, Turn>,
+        mut turn: MutexGuard<'l, Turn>,
         outcome: &Arc<Outcome>,
     ) {
         while let Some(ahead) = turn.ahead.clone().filter(|ahead| !ahead.outcome.is_known()) {
@@ -138,33 +146,30 @@ impl Writers {
         turn.ahead = Some(Arc::clone(&ahead));
         drop(turn);
         ahead.end(shared, view);
+        // A lane without callers keeps no changes in memory. One that has callers soon has other ones.
+        if let Some(mut turn) = self.turn.try_lock() {
+            turn.ahead.take_if(|last| Arc::ptr_eq(last, &ahead));
+        }
     }
 
-    fn wait_for_turn(&self, lock: Lock) -> MutexGuard<'_, Turn> {
-        self.waiting.lock().push(lock);
+    fn wait_for_turn(&self) -> MutexGuard<'_, Turn> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
         let turn = self.turn.lock();
-        let mut waiting = self.waiting.lock();
-        if let Some(own) = waiting.iter().position(|waits| *waits == lock) {
-            waiting.swap_remove(own);
-        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
         turn
     }
 
-    fn of_all_waiting(&self, own: Lock) -> Lock {
-        self.waiting.lock().iter().fold(own, |all, lock| all.and(*lock))
-    }
-
-    fn has_next(&self, batch: &Batch) -> bool {
-        self.waiting.lock().iter().any(|lock| batch.lock.covers(*lock))
+    fn has_next(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
     }
 }
 
 /// The turn of a caller. When it is dropped, also by a panic, the next caller goes on with the batch,
 /// or it is committed.
-struct Held<'w> {
-    writers: &'w Writers,
-    shared: &'w Arc<Shared>,
-    turn: Option<MutexGuard<'w, Turn>>,
+struct Held<'l> {
+    lane: &'l Lane,
+    shared: &'l Arc<Shared>,
+    turn: Option<MutexGuard<'l, Turn>>,
 }
 
 impl Held<'_> {
@@ -201,11 +206,11 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let Some(turn) = self.turn.take() else { return };
         let Some(batch) = &turn.batch else { return };
-        if batch.goes_on() && self.writers.has_next(batch) {
+        if batch.goes_on() && self.lane.has_next() {
             return;
         }
         let outcome = Arc::clone(&batch.outcome);
-        self.writers.end(self.shared, turn, &outcome);
+        self.lane.end(self.shared, turn, &outcome);
     }
 }
 
@@ -213,8 +218,8 @@ impl Batch {
     fn begin(shared: &Arc<Shared>, lock: Lock, ahead: Option<Arc<Ahead>>) -> Result<Self, Failure> {
         let mut ahead = ahead.filter(|ahead| !ahead.outcome.is_known());
         let is_own = shared.cache.is_own(lock);
-        if let Some(other) = ahead.take_if(|ahead| !is_own || ahead.lock != lock) {
-            drop(other.outcome.wait());
+        if let Some(ahead) = ahead.take_if(|_| !is_own) {
+            drop(ahead.outcome.wait());
         }
         let view = if is_own {
             View::guess(shared, Mode::Write(lock), ahead)?
@@ -222,7 +227,7 @@ impl Batch {
             View::begin(shared, Mode::Write(lock))?
         };
         let (changes, outcome) = (Changes::default(), Arc::default());
-        Ok(Self { lock, view, changes, callers: 0, outcome })
+        Ok(Self { view, changes, callers: 0, outcome })
     }
 
     /// Returns `true` if other callers may join.
@@ -230,31 +235,29 @@ impl Batch {
         self.callers < MOST && self.view.failure().is_none()
     }
 
-    /// Returns `true` if a caller may join who touches this.
-    fn takes(&self, lock: Lock) -> bool {
-        self.goes_on() && self.lock.covers(lock)
-    }
-
     fn close(self) -> (View, Arc<Ahead>) {
-        let Self { lock, view, changes, outcome, .. } = self;
+        let Self { view, changes, outcome, .. } = self;
         let counts = view.counts_behind(&changes);
         let changes = Arc::new(changes);
-        (view, Arc::new(Ahead { lock, counts, changes, outcome }))
+        (view, Arc::new(Ahead { counts, changes, outcome }))
     }
 }
 
 impl Ahead {
     /// Ends the transaction, with the changes of all callers.
     fn end(&self, shared: &Arc<Shared>, view: View) {
-        let outcome = match view.failure() {
-            Some(failure) => Err(Unwritten::Undone(failure)),
-            None if self.changes.is_empty() => view.settle().map_err(Unwritten::Undone),
-            None => commit(shared, &view, &self.changes),
-        };
         // Its connection is free when callers go on.
-        drop(view);
+        let outcome = self.make(shared, view);
         *self.outcome.known.lock() = Some(outcome);
         self.outcome.told.notify_all();
+    }
+
+    fn make(&self, shared: &Arc<Shared>, view: View) -> Result<(), Unwritten> {
+        match view.failure() {
+            Some(failure) => Err(Unwritten::Undone(failure)),
+            None if self.changes.is_empty() => view.settle().map_err(Unwritten::Undone),
+            None => commit(shared, view, &self.changes),
+        }
     }
 }
 
@@ -274,7 +277,7 @@ impl Outcome {
     }
 }
 
-fn commit(shared: &Arc<Shared>, view: &View, changes: &Arc<Changes>) -> Result<(), Unwritten> {
+fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<(), Unwritten> {
     let mut random = [0; 8];
     getrandom::fill(&mut random)
         .map_err(|error| Unwritten::Undone(Failure::refused("identify a commit", error)))?;
@@ -288,6 +291,8 @@ fn commit(shared: &Arc<Shared>, view: &View, changes: &Arc<Changes>) -> Result<(
     if !failure.is_lost() {
         return Err(Unwritten::Undone(failure));
     }
+    // The one who asks needs a connection.
+    drop(view);
     match is_committed(shared, (head, number), batch) {
         Ok(Some(true)) => Ok(()),
         Ok(Some(false)) => Err(Unwritten::Undone(failure)),

@@ -204,9 +204,13 @@ impl Cache {
     }
 
     /// Follows a commit of this process behind these counts, if it was made, and unless a reader has
-    /// heard of it before.
-    pub(crate) fn commit(&self, counts: &Counts, head: Head, is_made: bool) {
+    /// heard of it before. A transaction of another lock may have taken its place meanwhile: then the next
+    /// transaction asks for it.
+    pub(crate) fn commit(&self, counts: &Counts, head: Head, (batch, is_made): ([u8; 16], bool)) {
         let Some(mut state) = self.of_era(counts) else { return };
+        if state.under_way.get(&head).is_none_or(|own| own.batch != batch) {
+            return;
+        }
         match counts.get(head).filter(|_| is_made) {
             Some(before) if state.counts.get(head) == Some(before) => {
                 state.commit(self.most, head, before + 1);

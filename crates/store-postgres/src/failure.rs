@@ -48,9 +48,9 @@ struct StaleMemory;
 #[error("the server was started again, or has lost commits")]
 struct LostCommits;
 
-/// Readers have all connections that they may have.
+/// Others have all connections that may be had.
 #[derive(Debug, Error)]
-#[error("readers have all of their connections: `PostgresOptions::connections` allows more")]
+#[error("others have all connections: `PostgresOptions::connections` allows more")]
 struct Busy;
 
 /// The store is being dropped.
@@ -125,7 +125,7 @@ impl Failure {
     }
 
     pub(crate) fn busy() -> Self {
-        Self { kind: Kind::Lost, source: Arc::new(Busy) }
+        Self { kind: Kind::Again, source: Arc::new(Busy) }
     }
 
     pub(crate) fn stale() -> Self {

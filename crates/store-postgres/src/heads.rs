@@ -56,7 +56,7 @@ impl Head {
 }
 
 /// Heads that a writer locks, as bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lock(u64);
 
 impl Lock {
@@ -73,16 +73,6 @@ impl Lock {
         Self(1 << head.0)
     }
 
-    /// Returns `true` if this lock keeps others from all that `other` keeps them from.
-    pub(crate) fn covers(self, other: Self) -> bool {
-        other.0 & !self.0 == 0
-    }
-
-    /// The heads of both locks.
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
     /// The head of a lock of one head.
     pub(crate) fn one(self) -> Option<Head> {
         let number = u8::try_from(self.0.trailing_zeros()).ok()?;
@@ -91,7 +81,7 @@ impl Lock {
 
     /// Returns `true` if a head is locked.
     pub(crate) fn has(self, head: Head) -> bool {
-        self.covers(Self::of_one(head))
+        self.0 & (1 << head.0) != 0
     }
 
     /// Numbers of the heads, in their order.

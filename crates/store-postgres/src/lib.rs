@@ -19,9 +19,9 @@
 //!
 //! A transaction that writes locks the row of its environment, so that all writers of an environment
 //! go one by one. What it reads is what everybody before it has committed. A transaction that touches
-//! several environments locks all such rows. Writers of one process share a transaction, if they wait
-//! for each other anyway. The bodies of the next transaction run while the one before is committed, and
-//! see its changes. A transaction that reads is a snapshot, and takes no lock.
+//! several environments locks all such rows. Writers of one environment in one process share a
+//! transaction, if they wait for each other anyway. The bodies of the next transaction run while the one
+//! before is committed, and see its changes. A transaction that reads is a snapshot, and takes no lock.
 //!
 //! Values that were read are kept in memory, and so are ranges in which nothing was found. A
 //! transaction asks in its first round trip which keys the commits of other processes have changed,
@@ -155,7 +155,8 @@ pub struct PostgresOptions {
     /// is none.
     pub schema: String,
     /// Number of connections at most; 8 by default, and at least 2. Readers leave two of them to
-    /// writers, or one if there are fewer than 4. A read keeps its connection until it ends.
+    /// writers, or one if there are fewer than 4, and writers have half of them at most. A read keeps its
+    /// connection until it ends, and a write that waits for its environment until it gets it.
     pub connections: usize,
     /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
     pub timeout: Duration,

@@ -24,14 +24,12 @@ use crate::schema::quoted;
 /// A connection of the pool.
 pub(crate) type Client = Arc<Object>;
 
-/// The right of a reader to have a connection.
+/// The right to have a connection.
 pub(crate) type Permit = OwnedSemaphorePermit;
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
 
-/// Number of connections that readers leave to writers, if there are enough. Writers go one by one. A
-/// commit whose connection breaks is looked for on another one, and that of a failed writer is cleared
-/// while the next one writes.
+/// Number of connections that readers leave to writers, if there are enough.
 const OF_WRITERS: usize = 2;
 
 /// How much longer than a statement may run a call waits for the answer.
@@ -43,7 +41,9 @@ pub(crate) struct Server {
     pool: Pool,
     /// Readers that may have a connection.
     readers: Arc<Semaphore>,
-    /// How long a reader waits until it may have a connection.
+    /// Writers that may have a connection. Those of locks that other processes hold keep theirs for long.
+    writers: Arc<Semaphore>,
+    /// How long a transaction waits until it may have a connection.
     timeout: Duration,
     patience: Duration,
     round_trips: AtomicU64,
@@ -85,6 +85,7 @@ impl Server {
             runtime: Some(runtime),
             pool,
             readers: Arc::new(Semaphore::new(of_readers)),
+            writers: Arc::new(Semaphore::new(connections / 2)),
             timeout: options.timeout,
             patience,
             round_trips: AtomicU64::new(0),
@@ -110,12 +111,23 @@ impl Server {
     ///
     /// A reader asks before its body runs. Otherwise a body that holds a lock of the engine could wait for a
     /// connection, while those that have all connections wait for that lock. Readers leave some
-    /// connections to writers, all of whom wait for the one whose turn it is.
+    /// connections to writers, which would wait for a crowd of readers.
     pub(crate) fn admit_reader(&self) -> Result<Permit, Failure> {
-        let readers = Arc::clone(&self.readers);
-        match Arc::clone(&readers).try_acquire_owned() {
+        self.admit(&self.readers)
+    }
+
+    /// Waits until one more writer may have a connection.
+    ///
+    /// A writer asks when it needs one: no body that writes holds a lock that others wait for, and one that
+    /// has not asked the server yet may wait for a commit that needs a connection.
+    pub(crate) fn admit_writer(&self) -> Result<Permit, Failure> {
+        self.admit(&self.writers)
+    }
+
+    fn admit(&self, all: &Arc<Semaphore>) -> Result<Permit, Failure> {
+        match Arc::clone(all).try_acquire_owned() {
             Ok(permit) => Ok(permit),
-            Err(_) => self.wait(permit_of(readers, self.timeout)),
+            Err(_) => self.wait(permit_of(Arc::clone(all), self.timeout)),
         }
     }
 
@@ -180,8 +192,8 @@ impl Server {
     }
 }
 
-async fn permit_of(readers: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Failure> {
-    let permit = tokio::time::timeout(timeout, readers.acquire_owned()).await;
+async fn permit_of(all: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Failure> {
+    let permit = tokio::time::timeout(timeout, all.acquire_owned()).await;
     permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
 }
 

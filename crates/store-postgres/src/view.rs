@@ -28,8 +28,8 @@ use crate::told::Told;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
-    /// Permit of a reader, held until the view is dropped.
-    _permit: Option<Permit>,
+    /// The right to a connection, held until the view is dropped. A reader has it from the start.
+    permit: RefCell<Option<Permit>>,
     shared: Arc<Shared>,
     mode: Mode,
     stage: RefCell<Stage>,
@@ -99,7 +99,7 @@ impl View {
             Mode::Write(lock) => known.within(lock),
         };
         Ok(Self {
-            _permit: permit,
+            permit: RefCell::new(permit),
             shared: Arc::clone(shared),
             mode,
             stage: RefCell::new(Stage::Guess(Seen::default())),
@@ -117,6 +117,7 @@ impl View {
     /// Begins the transaction, with its first question.
     fn open(&self, question: Option<Question>) -> Result<Vec<Row>, Failure> {
         self.catch_up()?;
+        self.admit()?;
         let Stage::Guess(seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());
         };
@@ -147,6 +148,15 @@ impl View {
         self.check(&seen, counts)?;
         self.keep_all(wanted, &begun.values)?;
         Ok(begun.answer)
+    }
+
+    /// Waits until it may have a connection.
+    fn admit(&self) -> Result<(), Failure> {
+        let mut permit = self.permit.borrow_mut();
+        if permit.is_none() {
+            *permit = Some(self.shared.server.admit_writer()?);
+        }
+        Ok(())
     }
 
     fn take_noted(&self) -> Vec<(Table, Vec<u8>)> {
@@ -270,7 +280,7 @@ impl View {
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
         let is_made = matches!(made, Ok(true));
         for head in heads_of(changes) {
-            self.shared.cache.commit(&self.counts(), head, is_made);
+            self.shared.cache.commit(&self.counts(), head, (batch, is_made));
             if matches!(made, Ok(false)) {
                 self.shared.cache.doubt(head);
             }
@@ -307,6 +317,7 @@ impl View {
         let server = &self.shared.server;
         let is_made = match client {
             None => {
+                self.admit()?;
                 let begun = server.begin("commit a transaction", |client| async move {
                     commit.make(&client, Some(schema::BEGIN_WRITE)).await
                 });

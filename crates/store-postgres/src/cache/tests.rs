@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use store::WriteScope;
+
 use super::state::{RECENT, SMALL_COMMIT, TIMES_WANTED, WANTED_OF_A_TABLE};
 use super::*;
 use crate::told::News;
@@ -48,7 +50,7 @@ fn commit(cache: &Cache, number: u64, changed: &[u8]) {
     let mut own = Changes::default();
     own.set(TABLE, &key(changed), Some(b"value".to_vec()));
     cache.expect(&counts(number - 1), [7; 16], &Arc::new(own));
-    cache.commit(&counts(number - 1), head(), true);
+    cache.commit(&counts(number - 1), head(), ([7; 16], true));
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn values_of_a_large_commit_are_kept_if_their_keys_were_read() {
         }
         cache.keep(&counts(1), TABLE, &keys[3], &None);
         cache.expect(&counts(1), [7; 16], &Arc::new(own));
-        cache.commit(&counts(1), head(), true);
+        cache.commit(&counts(1), head(), ([7; 16], true));
         let value = |key: &[u8]| cache.get(&counts(2), TABLE, key);
         assert_eq!(value(&keys[3]).flatten().as_deref(), Some(&b"value"[..]));
         assert_eq!(value(&keys[4]).is_some(), is_kept);
@@ -184,9 +186,28 @@ fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
         go_on(&cache, 2, vec![news]);
         let value = || cache.get(&counts(2), TABLE, &key(b"a")).flatten();
         assert_eq!(value().is_some(), is_own);
-        cache.commit(&counts(1), head(), is_own);
+        cache.commit(&counts(1), head(), ([7; 16], is_own));
         assert_eq!(value().is_some(), is_own);
     }
+}
+
+/// A transaction of all environments begins to commit while one of a single environment waits for its answer.
+#[test]
+fn a_commit_whose_place_another_one_has_taken_is_not_that_one() {
+    let cache = cache();
+    let expect = |batch, changed: &[u8]| {
+        let mut own = Changes::default();
+        own.set(TABLE, &key(changed), Some(b"value".to_vec()));
+        cache.expect(&counts(1), batch, &Arc::new(own));
+    };
+    expect([7; 16], b"a");
+    expect([8; 16], b"b");
+    cache.commit(&counts(1), head(), ([7; 16], true));
+    assert_eq!(cache.counts(), counts(1));
+    cache.commit(&counts(1), head(), ([8; 16], true));
+    let value = |changed: &[u8]| cache.get(&counts(2), TABLE, &key(changed)).flatten();
+    assert_eq!(value(b"b").as_deref(), Some(&b"value"[..]));
+    assert!(value(b"a").is_none());
 }
 
 #[test]
@@ -196,7 +217,7 @@ fn a_head_is_own_behind_some_commits_without_others() {
         assert!(!cache.is_own(lock));
         commit(&cache, number, b"a");
     }
-    assert!(cache.is_own(lock) && !cache.is_own(lock.and(Lock::of_one(Head::of(TABLE, &[0; 16])))));
+    assert!(cache.is_own(lock) && !cache.is_own(Lock::of(WriteScope::Everything)));
     follow(&cache, 2 + u64::from(OWN_IN_A_ROW), b"b");
     assert!(!cache.is_own(lock));
 }

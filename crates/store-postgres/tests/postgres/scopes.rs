@@ -1,7 +1,7 @@
 //! Transactions that stay within an environment: those of others do not wait for them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -45,6 +45,82 @@ fn a_writer_waits_for_those_of_its_environment_only() {
     let kept: Vec<bool> = kept.iter().map(Result::is_ok).collect();
     assert_eq!(kept, [true, false, false, false]);
     assert_eq!(amounts(&slow), [1, 1]);
+}
+
+/// A process whose writers wait for an environment that another process holds writes to others meanwhile,
+/// whether those writers have asked for the lock, or commit what they have taken for right.
+#[test]
+fn writers_that_wait_for_an_environment_hold_up_no_others() {
+    const CALLERS: u64 = 8;
+    let Some(server) = Server::shared() else { return };
+    for commits_before in [0, 8] {
+        let place = server.place();
+        let (holder, store) = (place.open(), place.open());
+        let [here, there] = ENVIRONMENTS;
+        let add_one = |environment| {
+            let added = store.write_within(scope(environment), &mut |tx| {
+                add(tx, environment, 1)?;
+                Ok(Decision::Commit)
+            });
+            added.unwrap();
+        };
+        (0..commits_before).for_each(|_| add_one(here));
+        let (tell, told) = mpsc::channel();
+        thread::scope(|threads| {
+            let held = holder.write_within(scope(here), &mut |_| {
+                for _ in 0..CALLERS {
+                    threads.spawn(|| add_one(here));
+                }
+                thread::sleep(Duration::from_millis(200));
+                for _ in 0..CALLERS {
+                    let tell = tell.clone();
+                    threads.spawn(move || {
+                        add_one(there);
+                        tell.send(()).unwrap();
+                    });
+                }
+                let soon = Duration::from_secs(3);
+                let written = (0..CALLERS).filter(|_| told.recv_timeout(soon).is_ok()).count();
+                assert_eq!(written as u64, CALLERS, "behind {commits_before} commits");
+                Ok(Decision::Abort)
+            });
+            held.unwrap();
+        });
+        assert_eq!(amounts(&store), [commits_before + CALLERS, CALLERS]);
+    }
+}
+
+/// Many environments are held, and readers have connections all the same.
+#[test]
+fn writers_that_wait_leave_connections_to_readers() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (holder, store) = (place.open(), place.open());
+    let is_over = AtomicBool::new(false);
+    thread::scope(|threads| {
+        let held = holder.write(&mut |_| {
+            for environment in 1..=16 {
+                let store = &store;
+                threads.spawn(move || {
+                    let added = store.write_within(scope(environment), &mut |tx| {
+                        add(tx, environment, 1)?;
+                        Ok(Decision::Commit)
+                    });
+                    added.unwrap();
+                });
+            }
+            thread::sleep(Duration::from_millis(200));
+            threads.spawn(|| {
+                amounts(&store);
+                is_over.store(true, Ordering::Relaxed);
+            });
+            thread::sleep(Duration::from_secs(1));
+            assert!(is_over.load(Ordering::Relaxed));
+            Ok(Decision::Abort)
+        });
+        held.unwrap();
+    });
+    assert_eq!(amounts(&store), [1, 1]);
 }
 
 /// A worker delivers for an environment while another one is locked.
@@ -101,6 +177,48 @@ fn a_body_that_leaves_its_scope_is_alone() {
     });
     assert_eq!(amounts(&place.open()), [PROCESSES * 25, 0]);
     assert!(runs.into_inner() >= PROCESSES * 37);
+}
+
+/// Callers of one process that touch one environment or both: each of them reads what it has added.
+#[test]
+fn writers_of_one_process_with_different_scopes_lose_nothing() {
+    const ROUNDS: u64 = 40;
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let stores = [place.open(), place.open()];
+    let [one, other] = ENVIRONMENTS;
+    let add_to = |store: &PostgresStore, scope, own: &[u8]| {
+        for round in 0..ROUNDS {
+            let added = store.write_within(scope, &mut |tx| {
+                add(tx, one, 1)?;
+                if scope == WriteScope::Everything {
+                    add(tx, other, 1)?;
+                }
+                let own = [&one.to_be_bytes()[..], own].concat();
+                tx.put(TABLE, &own, &round.to_be_bytes())?;
+                Ok(Decision::Commit)
+            });
+            added.unwrap();
+            let mut seen = None;
+            let read = store.read_pure(&mut |view| {
+                let own = [&one.to_be_bytes()[..], own].concat();
+                view.get(TABLE, &own, &mut |bytes| seen = Some(bytes.to_vec())).map(drop)
+            });
+            read.unwrap();
+            assert_eq!(seen, Some(round.to_be_bytes().to_vec()));
+        }
+    };
+    thread::scope(|threads| {
+        for (at, store) in (0_u8..).zip(&stores) {
+            for caller in 0..3 {
+                let scope = if caller == 0 { WriteScope::Everything } else { scope(one) };
+                threads.spawn(move || add_to(store, scope, &[at, caller]));
+            }
+        }
+    });
+    for store in &stores {
+        assert_eq!(amounts(store), [ROUNDS * 6, ROUNDS * 2]);
+    }
 }
 
 /// A reader that begins after a commit sees it, whichever environments it has changed, and whatever
