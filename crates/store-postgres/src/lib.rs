@@ -127,8 +127,8 @@ use crate::server::Server;
 use crate::tables::Tables;
 use crate::view::{Mode, View};
 
-/// Number of commits of a head whose changed keys are kept for other processes. A process that is
-/// further behind forgets the values of that head.
+/// Number of commits of a head that are kept: their changed keys for other processes, and what identifies
+/// them for the process whose connection broke meanwhile.
 const COMMITS_KEPT: u64 = 1_024;
 
 /// A store in a schema of a PostgreSQL database. Clones share its connections.

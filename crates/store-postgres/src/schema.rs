@@ -68,17 +68,24 @@ pub(crate) const LOCK: &str = "SELECT id, commits, pg_postmaster_start_time()
 
 /// A statement that reads heads with other counts than are known, and their later commits, with these
 /// keys. Of another server, or one that was started again, it reads all heads. A count that is not known
-/// has no news.
+/// has no news, and neither has one that is behind by more than so many commits. A commit has no keys if as
+/// many from each would be more than so many bytes. Who asks forgets what is in memory then, which takes
+/// less than to follow all of them.
 macro_rules! news {
-    ($keys:literal, $of:literal) => {
+    ($own:literal, $commits:literal, $bytes:literal, $of:literal) => {
         concat!(
             "SELECT head.id, head.commits, pg_postmaster_start_time(),
                 news.number, news.keys, news.batch
             FROM tidings_heads AS head LEFT JOIN LATERAL (
-                SELECT number, ",
-            $keys,
-            " AS keys, batch FROM tidings_commits
-                WHERE head = head.id AND number > ($1::int8[])[head.id + 1] ORDER BY number
+                SELECT number, CASE ",
+            $own,
+            " WHEN octet_length(keys) * (head.commits - ($1::int8[])[head.id + 1]) <= ",
+            $bytes,
+            " THEN keys END AS keys, batch FROM tidings_commits
+                WHERE head = head.id AND number > ($1::int8[])[head.id + 1]
+                AND head.commits <= ($1::int8[])[head.id + 1] + ",
+            $commits,
+            " ORDER BY number
             ) AS news ON true
             WHERE (head.commits IS DISTINCT FROM ($1::int8[])[head.id + 1]
                 OR pg_postmaster_start_time() <> $2::timestamptz)",
@@ -88,14 +95,15 @@ macro_rules! news {
 }
 
 /// The news of all heads.
-pub(crate) const NEWS: &str = news!("keys", "");
+pub(crate) const NEWS: &str = news!("", "256", "1048576", "");
 
-/// The same, without the keys of the commits whose batches begin with an id.
+/// The same, without the keys of the commits whose batches begin with an id. Who asks for them asks all the
+/// time, and wakes everybody who waits if there are too many.
 pub(crate) const NEWS_OF_OTHERS: &str =
-    news!("CASE WHEN substr(batch, 1, 8) = $3 THEN ''::bytea ELSE keys END", "");
+    news!("WHEN substr(batch, 1, 8) = $3 THEN ''::bytea", "1024", "4194304", "");
 
 /// The news of some heads.
-pub(crate) const NEWS_OF: &str = news!("keys", " AND head.id = ANY ($3)");
+pub(crate) const NEWS_OF: &str = news!("", "256", "1048576", " AND head.id = ANY ($3)");
 
 pub(crate) const BATCH: &str = "SELECT batch FROM tidings_commits WHERE head = $1 AND number = $2";
 

@@ -302,6 +302,32 @@ fn callers_behind_a_commit_that_breaks_are_made_once() {
     assert_eq!(count(&place.open(), "count"), made);
 }
 
+/// A process that was idle for some commits learns what they have changed, and asks for nothing else. Behind
+/// many of them, or behind many keys, it forgets what is in memory.
+#[test]
+fn a_process_that_was_idle_loads_few_commits() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let large = |number: u64| (0..50).map(move |at| format!("{number:04}-{at:04000}"));
+    for (commits, keys, is_kept) in [(200, 1, true), (300, 1, false), (3, 50, true), (8, 50, false)]
+    {
+        let (idle, busy) = (place.open(), place.open());
+        increment(&busy, "kept");
+        let before = count(&idle, "kept");
+        for number in 0..commits {
+            let written = busy.write_within(scope(), &mut |tx| {
+                for name in large(number).take(keys) {
+                    tx.put(TABLE, &key(&name), b"value")?;
+                }
+                Ok(Decision::Commit)
+            });
+            written.unwrap();
+        }
+        let taken = trips(&idle, || assert_eq!(count(&idle, "kept"), before));
+        assert_eq!(taken == 1, is_kept, "{commits} commits of {keys} keys: {taken}");
+    }
+}
+
 /// Another process has made so many commits meanwhile that the server has forgotten which they were.
 #[test]
 fn a_commit_of_which_nothing_is_known_is_not_made_again() {
