@@ -282,7 +282,7 @@ fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<()
     getrandom::fill(&mut random)
         .map_err(|error| Unwritten::Undone(Failure::refused("identify a commit", error)))?;
     let mut batch = [0; 16];
-    batch[..8].copy_from_slice(&shared.id);
+    batch[..8].copy_from_slice(&shared.id());
     batch[8..].copy_from_slice(&random);
     // All heads have the commit, or none has it.
     let Some(head) = heads_of(changes).pop_first() else { return Ok(()) };
@@ -296,8 +296,8 @@ fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<()
     match is_committed(shared, (head, number), batch) {
         Ok(Some(true)) => Ok(()),
         Ok(Some(false)) => Err(Unwritten::Undone(failure)),
-        Ok(None) => Err(Unwritten::Unknown(failure)),
-        Err(failure) => Err(Unwritten::Unknown(failure)),
+        Ok(None) => Err(shared.unknown(failure)),
+        Err(failure) => Err(shared.unknown(failure)),
     }
 }
 

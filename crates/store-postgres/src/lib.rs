@@ -108,6 +108,7 @@ pub(crate) use self::join::Params;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody, WriteScope};
@@ -186,8 +187,8 @@ impl Default for PostgresOptions {
 
 /// What views work with.
 pub(crate) struct Shared {
-    /// The first bytes of the ids of its commits.
-    id: [u8; 8],
+    /// The first bytes of the ids of its commits, as a number.
+    id: AtomicU64,
     server: Server,
     schema: String,
     tables: Tables,
@@ -198,6 +199,21 @@ pub(crate) struct Shared {
     caution: Caution,
     listeners: Listeners,
     poll: Duration,
+}
+
+impl Shared {
+    /// The first bytes of the ids of its commits.
+    fn id(&self) -> [u8; 8] {
+        self.id.load(Ordering::SeqCst).to_be_bytes()
+    }
+
+    /// Notes that nobody knows whether a commit is made. Listeners are told of everything, and if it is made
+    /// after that, they are told of it as of one of another process: later commits have another id.
+    fn unknown(&self, failure: Failure) -> Unwritten {
+        self.id.fetch_add(1, Ordering::SeqCst);
+        self.listeners.doubt();
+        Unwritten::Unknown(failure)
+    }
 }
 
 impl PostgresStore {
@@ -248,7 +264,7 @@ impl PostgresStore {
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| Failure::refused("identify a store", error))?;
         let shared = Shared {
-            id,
+            id: AtomicU64::new(u64::from_be_bytes(id)),
             server,
             schema: options.schema.clone(),
             tables,

@@ -1,6 +1,7 @@
 //! A thread that tells listeners of commits.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
@@ -21,6 +22,8 @@ use crate::told::{Told, changed_keys};
 pub(crate) struct Listeners {
     all: Mutex<Vec<Listener>>,
     started: OnceLock<()>,
+    /// A commit of this process may be made, and its callers do not know.
+    is_in_doubt: AtomicBool,
 }
 
 impl Listeners {
@@ -35,6 +38,11 @@ impl Listeners {
             // Without the thread, who waits finds out what has changed when the wait is over.
             drop(thread.spawn(move || tell(&shared, known, (pause, woken))));
         });
+    }
+
+    /// Tells listeners soon that anything may have changed.
+    pub(crate) fn doubt(&self) {
+        self.is_in_doubt.store(true, Ordering::SeqCst);
     }
 
     fn are_none(&self) -> bool {
@@ -68,7 +76,8 @@ fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rec
         }
         // While the server is away, there is no news.
         let Ok(told) = ask(&shared, &known) else { continue };
-        let keys = follow(&shared, &mut known, &told);
+        let is_in_doubt = shared.listeners.is_in_doubt.swap(false, Ordering::SeqCst);
+        let keys = follow(&shared, &mut known, &told).filter(|_| !is_in_doubt);
         if keys.as_ref().is_none_or(|keys| !keys.is_empty()) {
             shared.listeners.tell(keys.as_deref());
         }
@@ -106,7 +115,7 @@ fn follow(shared: &Shared, known: &mut Counts, told: &Told) -> Option<Vec<(Table
 /// engines is done when they return, and comes too late here.
 fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
     let (since, start) = (known.to_row(), known.era.start);
-    let own = shared.id.to_vec();
+    let own = shared.id().to_vec();
     let is_due = shared.clock.is_due();
     let asked = shared.server.begin("ask for commits", move |client| async move {
         let news = client.prepare_cached(schema::NEWS_OF_OTHERS).await?;

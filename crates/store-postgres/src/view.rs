@@ -21,14 +21,14 @@ use crate::heads::{Counts, Head, Lock, heads_of};
 use crate::prefetched::{Prefetched, values_of};
 use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
-use crate::schema::{self};
+use crate::schema;
 use crate::seen::Seen;
 use crate::server::{Client, Permit};
 use crate::told::Told;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
-    /// The right to a connection, held until the view is dropped. A reader has it from the start.
+    /// The right to a connection until the view is dropped. A reader has it from the start.
     permit: RefCell<Option<Permit>>,
     shared: Arc<Shared>,
     mode: Mode,
@@ -152,9 +152,8 @@ impl View {
 
     /// Waits until it may have a connection.
     fn admit(&self) -> Result<(), Failure> {
-        let mut permit = self.permit.borrow_mut();
-        if permit.is_none() {
-            *permit = Some(self.shared.server.admit_writer()?);
+        if self.permit.borrow().is_none() {
+            self.permit.replace(Some(self.shared.server.admit_writer()?));
         }
         Ok(())
     }

@@ -16,3 +16,4 @@ mod round_trips;
 mod scopes;
 mod several;
 mod tls;
+mod unknown;
