@@ -19,12 +19,15 @@ use store::{Decision, Error, Result, Scoped, WriteBody, WriteScope};
 
 use crate::Shared;
 use crate::failure::Failure;
-use crate::heads::{Counts, Head, Lock, heads_of};
+use crate::heads::{Changed, Counts, Head, Lock, heads_of};
 use crate::patience::Patience;
 use crate::view::{Mode, View};
 
 /// Number of callers in a transaction at most.
 const MOST: usize = 64;
+
+/// Number of bytes of changes from which on a transaction takes no further caller.
+const BYTES: usize = 1 << 20;
 
 /// Writers of this process, by their locks.
 #[derive(Default)]
@@ -51,6 +54,8 @@ struct Batch {
     view: View,
     changes: Changes,
     callers: usize,
+    /// Number of bytes of the changes of all callers.
+    bytes: usize,
     outcome: Arc<Outcome>,
 }
 
@@ -195,6 +200,7 @@ impl Held<'_> {
             batch.view.settle().map_err(Stopped::Server)?;
         }
         if decision.map_err(Stopped::Body)? == Decision::Commit {
+            batch.bytes += own.iter().map(size).sum::<usize>();
             batch.changes.then(own);
         }
         batch.callers += 1;
@@ -227,12 +233,12 @@ impl Batch {
             View::begin(shared, Mode::Write(lock))?
         };
         let (changes, outcome) = (Changes::default(), Arc::default());
-        Ok(Self { view, changes, callers: 0, outcome })
+        Ok(Self { view, changes, callers: 0, bytes: 0, outcome })
     }
 
     /// Returns `true` if other callers may join.
     fn goes_on(&self) -> bool {
-        self.callers < MOST && self.view.failure().is_none()
+        self.callers < MOST && self.bytes < BYTES && self.view.failure().is_none()
     }
 
     fn close(self) -> (View, Arc<Ahead>) {
@@ -275,6 +281,10 @@ impl Outcome {
             self.told.wait(&mut known);
         }
     }
+}
+
+fn size((_, key, value): Changed<'_>) -> usize {
+    key.len() + value.map_or(0, <[u8]>::len)
 }
 
 fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<(), Unwritten> {

@@ -90,6 +90,39 @@ fn writers_that_wait_for_an_environment_hold_up_no_others() {
     }
 }
 
+/// Callers who wait for an environment share transactions of about a mebibyte.
+#[test]
+fn large_changes_of_several_callers_are_several_transactions() {
+    const CALLERS: usize = 8;
+    const SIZE: usize = 400 << 10;
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (holder, store) = (place.open(), place.open());
+    let [here, _] = ENVIRONMENTS;
+    thread::scope(|threads| {
+        let held = holder.write_within(scope(here), &mut |_| {
+            for caller in 0..CALLERS {
+                let store = &store;
+                threads.spawn(move || {
+                    let put = store.write_within(scope(here), &mut |tx| {
+                        let key = [&here.to_be_bytes()[..], &caller.to_be_bytes()].concat();
+                        tx.put(TABLE, &key, &vec![7; SIZE])?;
+                        Ok(Decision::Commit)
+                    });
+                    put.unwrap();
+                });
+            }
+            thread::sleep(Duration::from_millis(300));
+            Ok(Decision::Abort)
+        });
+        held.unwrap();
+    });
+    let entries = format!("\"{}\".tidings_entries", place.schema());
+    let callers = server.query(&format!("SELECT count(*) FROM {entries} GROUP BY xmin::text"));
+    let callers: Vec<usize> = callers.iter().map(|callers| callers.parse().unwrap()).collect();
+    assert_eq!((callers.iter().sum(), callers.iter().max()), (CALLERS, Some(&3)), "{callers:?}");
+}
+
 /// Many environments are held, and readers have connections all the same.
 #[test]
 fn writers_that_wait_leave_connections_to_readers() {
