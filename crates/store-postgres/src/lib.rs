@@ -87,6 +87,7 @@ mod gaps;
 mod heads;
 mod join;
 mod keys;
+mod looks;
 mod news;
 mod patience;
 mod prefetched;
@@ -121,6 +122,7 @@ use crate::clock::ServerClock;
 use crate::commit::Caution;
 use crate::failure::Failure;
 use crate::heads::{Counts, Era};
+use crate::looks::Looks;
 use crate::news::Listeners;
 use crate::patience::Patience;
 use crate::schema::Opened;
@@ -197,6 +199,7 @@ pub(crate) struct Shared {
     patience: Duration,
     commits_kept: u64,
     caution: Caution,
+    looks: Looks,
     listeners: Listeners,
     poll: Duration,
 }
@@ -273,6 +276,7 @@ impl PostgresStore {
             patience: options.patience,
             commits_kept: COMMITS_KEPT,
             caution: Caution::default(),
+            looks: Looks::default(),
             listeners: Listeners::default(),
             poll: options.poll,
         };

@@ -241,6 +241,9 @@ impl View {
         let Stage::Guess(mut seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());
         };
+        if question.is_none() {
+            return self.look_with_others(seen).map(|()| Vec::new());
+        }
         let (known, noted) = (self.counts().clone(), self.take_noted());
         let news = Question::for_news(&known);
         let values = self.question_for(&noted);

@@ -7,9 +7,10 @@ use foldhash::HashMap;
 use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
 use tokio_postgres::{Error, Row};
 
-use super::{Mode, Stage, View};
+use super::{LOOKS, Mode, Stage, View};
 use crate::Params;
 use crate::cache::Value;
+use crate::failure::Failure;
 use crate::prefetched::unknown;
 use crate::questions::Question;
 use crate::scan::{Span, entries_of, key_of, scan, unreadable};
@@ -87,6 +88,10 @@ impl View {
     }
 
     fn fetch_one(&self, table: Table, key: &[u8]) -> Result<Value> {
+        if self.may_look() {
+            self.look_for(table, &[key])?;
+            return Ok(self.prefetched.get(table, key).flatten());
+        }
         let reads = Seen::of_keys([(table, key.to_vec())]);
         let (number, key) = (self.shared.tables.number(table), StoredKey::of(key));
         let params: Params = vec![Box::new(number), Box::new(key.head), Box::new(key.hash)];
@@ -96,9 +101,46 @@ impl View {
     }
 
     fn fetch_many(&self, table: Table, keys: Vec<&[u8]>) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
+        if self.may_look() {
+            self.look_for(table, &keys)?;
+            let found = |key: &[u8]| Some((key.to_vec(), self.prefetched.get(table, key)??));
+            return Ok(keys.into_iter().filter_map(found).collect());
+        }
         let reads = Seen::of_keys(keys.iter().map(|key| (table, key.to_vec())));
         let question = Question::for_entries(self.shared.tables.number(table), &keys);
         entries_of(&self.ask(Some(question), reads)?)
+    }
+
+    /// Asks for the values that were noted and for news, together with other readers.
+    pub(super) fn look_with_others(&self, mut seen: Seen) -> Result<(), Failure> {
+        let (known, noted) = (self.counts().clone(), self.take_noted());
+        seen.add(Seen::of_keys(noted.iter().cloned()));
+        let look = self.shared.looks.ask(&self.shared, &noted)?;
+        if look.since.era != known.era {
+            return Err(Failure::lost_commits());
+        }
+        self.check(&seen, known.with(&look.counts))?;
+        seen.confirmed += 1;
+        self.stage.replace(Stage::Guess(seen));
+        for (table, key) in noted {
+            let value = look.value(table, &key);
+            self.keep(table, &key, &value);
+            self.prefetched.keep(table, key, value);
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if the next question is asked without a transaction.
+    fn may_look(&self) -> bool {
+        let is_guess =
+            matches!(&*self.stage.borrow(), Stage::Guess(seen) if seen.confirmed < LOOKS);
+        is_guess && self.mode == Mode::Read
+    }
+
+    /// Reads values without a transaction.
+    fn look_for(&self, table: Table, keys: &[&[u8]]) -> Result<()> {
+        self.noted.borrow_mut().extend(keys.iter().map(|key| (table, key.to_vec())));
+        self.ask(None, Seen::default()).map(drop)
     }
 
     fn page(&self, table: Table, span: &Span, order: Order, limit: usize) -> Result<Vec<Row>> {

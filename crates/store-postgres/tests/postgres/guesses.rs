@@ -210,6 +210,43 @@ fn a_pure_read_sees_the_last_commit() {
     }
 }
 
+/// Readers that come while others ask share the next question, and each of them gets its own value.
+#[test]
+fn pure_reads_that_wait_ask_together() {
+    const READERS: u64 = 6;
+    let Some(server) = Server::start() else { return };
+    let place = place(&server).with(|options| options.connections = 8);
+    let (here, there) = (place.open(), place.open());
+    let name = |reader: u64| format!("reader-{reader}");
+    for reader in 0..READERS {
+        (0..=reader).for_each(|_| increment(&there, &name(reader)));
+    }
+    // There are connections, and they know the statements.
+    for _ in 0..8 {
+        here.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
+    }
+    let halted = server.halt_connections();
+    let taken = trips(&here, || {
+        thread::scope(|threads| {
+            for reader in 0..READERS {
+                let here = &here;
+                threads.spawn(move || {
+                    let mut seen = 0;
+                    let read = here.read_pure(&mut |view| {
+                        seen = number(view, &name(reader))?;
+                        Ok(())
+                    });
+                    read.unwrap();
+                    assert_eq!(seen, reader + 1);
+                });
+            }
+            thread::sleep(Duration::from_millis(300));
+            server.resume_connections(&halted);
+        });
+    });
+    assert!(taken < READERS, "{taken}");
+}
+
 /// What is read before, by and after the first question is one state, whatever others do meanwhile.
 #[test]
 fn a_pure_read_sees_one_state() {

@@ -1,0 +1,156 @@
+//! Questions for values and for news that several readers ask together.
+//!
+//! A reader on values in memory asks for the news before its result counts. Readers that come while others
+//! ask share the next question: its news are those since the counts of the cache, which has been at the counts
+//! of each of them before, and it is asked after all of them have begun. What it means for what a reader has
+//! seen is the reader's own comparison.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use futures_util::future::try_join;
+use parking_lot::{Condvar, Mutex};
+use store::Table;
+
+use crate::Shared;
+use crate::cache::Value;
+use crate::failure::Failure;
+use crate::heads::{Counts, Head};
+use crate::prefetched::values_of;
+use crate::questions::{Question, answer, prepare};
+use crate::rows::Columns;
+use crate::schema;
+use crate::told::Told;
+
+/// Number of questions under way at most.
+const UNDER_WAY: usize = 2;
+
+/// Readers that ask, and those that wait to ask.
+#[derive(Default)]
+pub(crate) struct Looks(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    under_way: usize,
+    next: Gathering,
+}
+
+/// The readers that ask together next.
+#[derive(Default)]
+struct Gathering {
+    round: Arc<Round>,
+    keys: Keys,
+    waiting: usize,
+}
+
+type Keys = BTreeSet<(Table, Vec<u8>)>;
+
+/// Where the readers of a question wait.
+#[derive(Default)]
+struct Round {
+    news: Mutex<Option<News>>,
+    told: Condvar,
+}
+
+enum News {
+    /// One of the readers asks for all of them. It ends the wait of one reader.
+    Lead,
+    Over(Outcome),
+}
+
+type Outcome = Result<Arc<Look>, Failure>;
+
+/// What the server has answered.
+pub(crate) struct Look {
+    /// Counts since which it was asked for news.
+    pub(crate) since: Counts,
+    pub(crate) counts: Vec<(Head, u64)>,
+    values: HashMap<(Table, Vec<u8>), Value>,
+}
+
+impl Look {
+    /// The value under a key that was asked for.
+    pub(crate) fn value(&self, table: Table, key: &[u8]) -> Value {
+        self.values.get(&(table, key.to_vec())).cloned().flatten()
+    }
+}
+
+impl Looks {
+    /// Asks for the values under `keys`, and for the news behind them. The cache follows the news.
+    pub(crate) fn ask(&self, shared: &Shared, keys: &[(Table, Vec<u8>)]) -> Outcome {
+        let mut state = self.0.lock();
+        state.next.keys.extend(keys.iter().cloned());
+        if state.under_way < UNDER_WAY {
+            state.under_way += 1;
+        } else {
+            state.next.waiting += 1;
+            let round = Arc::clone(&state.next.round);
+            drop(state);
+            if let Some(outcome) = round.wait() {
+                return outcome;
+            }
+            state = self.0.lock();
+        }
+        let Gathering { round, keys, .. } = mem::take(&mut state.next);
+        drop(state);
+        let outcome = ask(shared, keys.into_iter().collect()).map(Arc::new);
+        let mut state = self.0.lock();
+        if state.next.waiting > 0 {
+            state.next.round.tell(News::Lead);
+        } else {
+            state.under_way -= 1;
+        }
+        drop(state);
+        round.tell(News::Over(outcome.clone()));
+        outcome
+    }
+}
+
+impl Round {
+    /// Waits for the answer. Returns `None` if the reader has to ask.
+    fn wait(&self) -> Option<Outcome> {
+        let mut news = self.news.lock();
+        loop {
+            match &*news {
+                Some(News::Over(outcome)) => return Some(outcome.clone()),
+                Some(News::Lead) => {
+                    *news = None;
+                    return None;
+                }
+                None => self.told.wait(&mut news),
+            }
+        }
+    }
+
+    fn tell(&self, news: News) {
+        let is_for_one = matches!(news, News::Lead);
+        *self.news.lock() = Some(news);
+        if is_for_one {
+            self.told.notify_one();
+        } else {
+            self.told.notify_all();
+        }
+    }
+}
+
+fn ask(shared: &Shared, keys: Vec<(Table, Vec<u8>)>) -> Result<Look, Failure> {
+    let since = shared.cache.counts();
+    let news = Question::for_news(&since);
+    let columns = Columns::without_values(&shared.tables, &keys);
+    let values =
+        (!columns.is_empty()).then(|| Question::of(schema::GET_WANTED, columns.into_keys()));
+    let asked = shared.server.begin("read entries", move |client| async move {
+        let values = prepare(&client, values).await?;
+        let news = prepare(&client, Some(news)).await?;
+        // In this order: the values are the same before and behind the news, unless the news are about them.
+        try_join(answer(&client, values), answer(&client, news)).await
+    });
+    let (_, (values, news)) = asked?;
+    let told = Told::read(&shared.tables, &news)?;
+    shared.cache.follow(&since, &told)?;
+    let values = values_of(&shared.tables, keys, &values)?;
+    let values = values.map(|(table, key, value)| ((table, key), value)).collect();
+    Ok(Look { since, counts: told.counts, values })
+}
