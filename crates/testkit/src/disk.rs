@@ -37,13 +37,16 @@ struct State {
     /// Whether only the syncs of the file are broken, and not those of the log.
     broken_file: AtomicBool,
     /// What becomes of the next change of the file's length that would shrink it.
-    broken_shrink: Mutex<Option<fn(&Disk) -> io::Error>>,
+    broken_shrink: Mutex<Option<BrokenShrink>>,
     /// Whether syncs do nothing, and say that they have done it.
     lies: AtomicBool,
     /// Number of operations before the power fails.
     power: AtomicU64,
     room: Mutex<Room>,
 }
+
+/// Fails in the place of making the file shorter.
+pub type BrokenShrink = fn(&Disk) -> io::Error;
 
 /// Pages that are free, and when a disk notices that there are none.
 #[derive(Clone, Copy, Debug)]
@@ -217,7 +220,7 @@ impl Disk {
     }
 
     /// Makes the file fail to shrink, once. The failure may do more to the disk.
-    pub fn break_shrink(&self, failure: fn(&Disk) -> io::Error) {
+    pub fn break_shrink(&self, failure: BrokenShrink) {
         *self.0.broken_shrink.lock().unwrap() = Some(failure);
     }
 

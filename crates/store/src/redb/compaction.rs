@@ -7,10 +7,10 @@ use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use super::RedbStore;
 use super::access::take_over;
 use super::backup::{backup, partial};
 use super::log::sync_folder;
+use super::{RedbOptions, RedbStore};
 use crate::transfer::{Copied, OnCopy};
 use crate::{Error, Result};
 
@@ -19,7 +19,8 @@ use crate::{Error, Result};
 pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> {
     let failed = |source| Error::of_opening(path, source);
     let whole = fs::canonicalize(path).map_err(failed)?;
-    let source = RedbStore::open(&whole)?;
+    let options = RedbOptions { create: false, ..RedbOptions::default() };
+    let source = RedbStore::open_with(&whole, &options)?;
     source.checkpoint()?;
     let place = beside(&whole);
     let new = NewFile(&place);
@@ -73,5 +74,25 @@ fn remove(left: &Path) -> io::Result<()> {
     match fs::remove_file(left) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_not_made_a_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.redb");
+        for bytes in [b"".as_slice(), &[0; 33]] {
+            fs::write(&path, bytes).unwrap();
+            let compacted = compact(&path, &mut |_| ControlFlow::Continue(()));
+            assert!(matches!(compacted, Err(Error::NoStore { .. })), "{compacted:?}");
+            assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use redb::{Builder, StorageError, Table as RedbTable, WriteTransaction};
@@ -24,6 +24,8 @@ pub(super) struct DatabaseFile {
     /// is opened again has no certain outcome.
     committing: Mutex<()>,
     medium: Arc<Medium>,
+    /// Why the file stays closed: it could not be opened again, and not for want of room.
+    closed: OnceLock<Failure>,
     cache_bytes: usize,
     pub(super) path: PathBuf,
 }
@@ -55,8 +57,8 @@ type Rows<'t> = RedbTable<'t, Bytes, &'static [u8]>;
 impl DatabaseFile {
     pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
         let present = RwLock::new(Arc::new(OpenDatabase::new(database)));
-        let committing = Mutex::default();
-        Self { present, committing, medium, cache_bytes: cache, path }
+        let (committing, closed) = (Mutex::default(), OnceLock::new());
+        Self { present, committing, medium, closed, cache_bytes: cache, path }
     }
 
     /// The present database.
@@ -86,8 +88,18 @@ impl DatabaseFile {
     /// Puts another database in the place of the present one, which has seen `trouble`.
     fn replace(&self, trouble: Option<Arc<io::Error>>) -> Result<(), Failure> {
         let mut present = self.present.write();
-        *present = self.open_again().inspect_err(|_| self.medium.keep(trouble))?;
+        *present = self.open_again().inspect_err(|failure| {
+            self.medium.keep(trouble);
+            if !matches!(failure, Failure::Full { .. }) {
+                self.closed.get_or_init(|| failure.clone());
+            }
+        })?;
         Ok(())
+    }
+
+    /// Why the file stays closed. Snapshots then show no more than redb has in memory.
+    pub(super) fn closed(&self) -> Option<&Failure> {
+        self.closed.get()
     }
 
     fn open_again(&self) -> Result<Arc<OpenDatabase>, Failure> {

@@ -87,14 +87,17 @@ impl<'s> Disk<'s> {
 
 /// The error of reading a snapshot of `file`.
 fn error(file: &DatabaseFile, failure: Failure) -> Error {
-    let failure = match file.explained(failure) {
+    let failure = match (file.explained(failure), file.closed()) {
+        (Failure::Full { .. } | Failure::Interrupted(_), Some(closed)) => {
+            Failure::Stopped(Box::new(closed.clone()))
+        }
         // A commit has failed meanwhile. The next snapshot is of the file that was opened again.
-        Failure::Full { cause, .. } => Failure::Interrupted(cause),
+        (Failure::Full { cause, .. }, None) => Failure::Interrupted(cause),
         // redb reads nothing more after an error.
-        failure @ Failure::Refused { .. } if file.has_failed() => {
+        (failure @ Failure::Refused { .. }, _) if file.has_failed() => {
             Failure::Stopped(Box::new(failure))
         }
-        failure => failure,
+        (failure, _) => failure,
     };
     failure.at(&file.path)
 }

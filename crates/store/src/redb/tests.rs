@@ -6,8 +6,6 @@ use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -36,6 +34,8 @@ enum Act {
 
 type Hook = Box<dyn FnMut(Act) -> io::Result<()> + Send>;
 
+type Lost = fn() -> Option<Loss>;
+
 /// A storage in memory with a hook in front of each write and sync. Clones are the same storage.
 #[derive(Clone)]
 struct Hooked {
@@ -43,11 +43,11 @@ struct Hooked {
     hook: Arc<Mutex<Hook>>,
 }
 
-/// A place in memory, which panics when it is asked for a loss after it was broken.
-#[derive(Debug)]
+/// A place in memory, and what it says of a loss. Clones are the same place.
+#[derive(Clone, Debug)]
 struct Place {
-    bytes: Mutex<Option<Hooked>>,
-    is_broken: Arc<AtomicBool>,
+    bytes: Arc<Mutex<Option<Hooked>>>,
+    lost: Arc<Mutex<Lost>>,
 }
 
 #[test]
@@ -94,14 +94,13 @@ fn a_file_is_not_opened_again_within_a_commit() {
 #[test]
 fn a_panic_of_the_place_is_the_error_of_all_who_wait() {
     for logged in [false, true] {
-        let is_broken = Arc::default();
-        let place = Place { bytes: Mutex::default(), is_broken: Arc::clone(&is_broken) };
-        let log = logged.then_some(SMALL_LOG);
+        let (place, log) = (Place::new(), logged.then_some(SMALL_LOG));
         let options = RedbOptions { log, ..RedbOptions::default() };
-        let store = RedbStore::open_storage_with_log(Hooked::new(), place, "shop", &options);
+        let store =
+            RedbStore::open_storage_with_log(Hooked::new(), place.clone(), "shop", &options);
         let store = Arc::new(store.unwrap());
         write(&store, b"ada").unwrap();
-        is_broken.store(true, SeqCst);
+        *place.lost.lock() = || panic!("on purpose");
         let (join, joined) = channel();
         let first = {
             let store = Arc::clone(&store);
@@ -130,9 +129,8 @@ fn a_panic_of_the_place_is_the_error_of_all_who_wait() {
 #[test]
 fn a_panic_of_the_storage_that_is_opened_again_is_the_error_of_all_who_wait() {
     let (storage, mut has_failed) = (Hooked::new(), false);
-    let place = Place { bytes: Mutex::default(), is_broken: Arc::default() };
     let options = RedbOptions { log: Some(SMALL_LOG), ..RedbOptions::default() };
-    let store = RedbStore::open_storage_with_log(storage.clone(), place, "shop", &options);
+    let store = RedbStore::open_storage_with_log(storage.clone(), Place::new(), "shop", &options);
     let store = Arc::new(store.unwrap());
     write(&store, b"ada").unwrap();
     storage.set_hook(move |act| match act {
@@ -150,6 +148,47 @@ fn a_panic_of_the_storage_that_is_opened_again_is_the_error_of_all_who_wait() {
     assert!(matches!(told, Err(Error::NeedsReopen { .. })), "{told:?}");
 }
 
+/// Another store may have its log there.
+#[test]
+fn a_log_beside_another_file_stays_after_a_full_disk() {
+    let (storage, place) = (Hooked::new(), Place::new());
+    let options = RedbOptions { log: Some(SMALL_LOG), ..RedbOptions::default() };
+    let store = RedbStore::open_storage_with_log(storage.clone(), place.clone(), "shop", &options);
+    let store = store.unwrap();
+    write(&store, b"ada").unwrap();
+    storage.set_hook(|act| match act {
+        Act::Sync => Err(ErrorKind::StorageFull.into()),
+        Act::Write => Ok(()),
+    });
+    let told = (0..100_u32).try_for_each(|id| write(&store, &id.to_be_bytes()));
+    assert!(matches!(told, Err(Error::StorageFull { .. })), "{told:?}");
+    storage.set_hook(|_| Ok(()));
+    *place.lost.lock() = || Some(Loss::File);
+    let is_full = |told: &Result<(), Error>| matches!(told, Err(Error::StorageFull { .. }));
+    let mut told = write(&store, b"bob");
+    while is_full(&told) {
+        thread::sleep(Duration::from_millis(10));
+        told = write(&store, b"bob");
+    }
+    assert!(matches!(told, Err(Error::Replaced { .. })), "{told:?}");
+    drop(store);
+    assert!(place.bytes.lock().is_some(), "the log is gone");
+}
+
+/// A file that cannot be opened again is not one that the next call reads.
+#[test]
+fn a_read_of_a_file_that_stays_closed_says_so() {
+    let storage = Hooked::new();
+    let file = &database(&storage);
+    assert!(matches!(commit(file, 1), Ok(Durable::Shown)));
+    storage.set_hook(|_| Err(ErrorKind::StorageFull.into()));
+    assert!(matches!(commit(file, 2), Err(Failure::Full { .. })));
+    storage.set_hook(|_| Err(io::Error::other("on purpose")));
+    assert!(matches!(file.reopen(), Err(Failure::Refused { .. })));
+    let read = read(file);
+    assert!(matches!(read, Err(Error::NeedsReopen { .. })), "{read:?}");
+}
+
 /// A database whose cache is so small that redb writes ahead of its commits.
 fn database(storage: &Hooked) -> DatabaseFile {
     let options = RedbOptions { cache_bytes: 64 << 10, log: None, ..RedbOptions::default() };
@@ -165,11 +204,16 @@ fn read_on_a_full_disk(file: &DatabaseFile, storage: &Hooked) {
         assert!(matches!(commit(file, value), Ok(Durable::Shown)));
     }
     storage.set_hook(|_| Err(ErrorKind::StorageFull.into()));
-    let (all, order) = ((Bound::Unbounded, Bound::Unbounded), Order::Ascending);
-    let visit = &mut |_: &[u8], _: &[u8]| ControlFlow::Continue(());
-    Disk::now(file).unwrap().scan(Table::ALL[0], &all, order, None, visit).unwrap();
+    read(file).unwrap();
     assert!(file.has_failed(), "there was nothing to write");
     storage.set_hook(|_| Ok(()));
+}
+
+/// Reads everything.
+fn read(file: &DatabaseFile) -> Result<(), Error> {
+    let (all, order) = ((Bound::Unbounded, Bound::Unbounded), Order::Ascending);
+    let visit = &mut |_: &[u8], _: &[u8]| ControlFlow::Continue(());
+    Disk::now(file)?.scan(Table::ALL[0], &all, order, None, visit)
 }
 
 /// Commits more than the cache holds.
@@ -244,6 +288,12 @@ impl StorageBackend for Hooked {
     }
 }
 
+impl Place {
+    fn new() -> Self {
+        Self { bytes: Arc::default(), lost: Arc::new(Mutex::new(|| None)) }
+    }
+}
+
 impl LogPlace for Place {
     fn open(&self) -> io::Result<Option<Box<dyn StorageBackend>>> {
         Ok(self.bytes.lock().clone().map(|bytes| Box::new(bytes) as _))
@@ -262,7 +312,7 @@ impl LogPlace for Place {
     }
 
     fn lost(&self) -> Option<Loss> {
-        assert!(!self.is_broken.load(SeqCst), "on purpose");
-        None
+        let lost = *self.lost.lock();
+        lost()
     }
 }

@@ -92,6 +92,8 @@ impl Shared {
             Some(Stop::Pause { until, .. }) if until <= start => {}
             Some(stop) => return Err(stop.failure()),
         }
+        // The log that is removed would be that of the file which is there now.
+        self.check_place()?;
         self.take_in(writer).map_err(|failure| self.stop_since(failure, start))?;
         // It takes room, and the next log takes its place otherwise.
         drop(self.logging().map(|logging| logging.place.remove()));
