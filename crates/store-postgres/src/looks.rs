@@ -43,6 +43,8 @@ struct Gathering {
     round: Arc<Round>,
     keys: Keys,
     waiting: usize,
+    /// `true` if one of those who wait was told to ask.
+    is_led: bool,
 }
 
 type Keys = BTreeSet<(Table, Vec<u8>)>;
@@ -80,9 +82,19 @@ impl Look {
 impl Looks {
     /// Asks for the values under `keys`, and for the news behind them. The cache follows the news.
     pub(crate) fn ask(&self, shared: &Shared, keys: &[(Table, Vec<u8>)]) -> Outcome {
+        self.together(keys, |keys| ask(shared, keys.into_iter().collect()))
+    }
+
+    /// Calls `ask` with the keys of all who wait, or waits for the answer to another caller.
+    fn together(
+        &self,
+        keys: &[(Table, Vec<u8>)],
+        ask: impl FnOnce(Keys) -> Result<Look, Failure>,
+    ) -> Outcome {
         let mut state = self.0.lock();
         state.next.keys.extend(keys.iter().cloned());
-        if state.under_way < UNDER_WAY {
+        // Who comes while others wait leaves the question to the one of them who was told to ask.
+        if state.under_way < UNDER_WAY && state.next.waiting == 0 {
             state.under_way += 1;
         } else {
             state.next.waiting += 1;
@@ -95,16 +107,32 @@ impl Looks {
         }
         let Gathering { round, keys, .. } = mem::take(&mut state.next);
         drop(state);
-        let outcome = ask(shared, keys.into_iter().collect()).map(Arc::new);
-        let mut state = self.0.lock();
-        if state.next.waiting > 0 {
-            state.next.round.tell(News::Lead);
+        let mut leading = Leading { looks: self, round, outcome: Err(Failure::closed()) };
+        leading.outcome = ask(keys).map(Arc::new);
+        leading.outcome.clone()
+    }
+}
+
+/// A question under way. When it is dropped, also by a panic, those who wait have their answer, and the next
+/// question may be asked.
+struct Leading<'l> {
+    looks: &'l Looks,
+    round: Arc<Round>,
+    outcome: Outcome,
+}
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        let mut state = self.looks.0.lock();
+        let next = &mut state.next;
+        if next.waiting > 0 && !next.is_led {
+            next.is_led = true;
+            next.round.tell(News::Lead);
         } else {
             state.under_way -= 1;
         }
         drop(state);
-        round.tell(News::Over(outcome.clone()));
-        outcome
+        self.round.tell(News::Over(self.outcome.clone()));
     }
 }
 
@@ -153,4 +181,65 @@ fn ask(shared: &Shared, keys: Vec<(Table, Vec<u8>)>) -> Result<Look, Failure> {
     let values = values_of(&shared.tables, keys, &values)?;
     let values = values.map(|(table, key, value)| ((table, key), value)).collect();
     Ok(Look { since, counts: told.counts, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::heads::Era;
+
+    fn key(number: usize) -> (Table, Vec<u8>) {
+        (Table::Subscribers, number.to_be_bytes().to_vec())
+    }
+
+    // The answer that each key has itself as its value.
+    fn answered(keys: Keys) -> Look {
+        let values = keys.into_iter().map(|(table, key)| ((table, key.clone()), Some(key.into())));
+        Look {
+            since: Counts::of(Era::first(SystemTime::UNIX_EPOCH)),
+            counts: Vec::new(),
+            values: values.collect(),
+        }
+    }
+
+    #[test]
+    fn each_reader_has_the_values_that_it_asked_for() {
+        const READERS: usize = 16;
+        const TIMES: usize = 400;
+        let (looks, questions) = (Looks::default(), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for reader in 0..READERS {
+                let (looks, questions) = (&looks, &questions);
+                scope.spawn(move || {
+                    for time in 0..TIMES {
+                        let (table, key) = key(reader * TIMES + time);
+                        let look = looks.together(&[(table, key.clone())], |keys| {
+                            questions.fetch_add(1, Ordering::SeqCst);
+                            thread::yield_now();
+                            Ok(answered(keys))
+                        });
+                        let value = look.ok().and_then(|look| look.value(table, &key));
+                        assert_eq!(value.as_deref(), Some(&key[..]));
+                    }
+                });
+            }
+        });
+        assert!(questions.into_inner() < READERS * TIMES, "no question was shared");
+        assert_eq!(looks.0.lock().under_way, 0);
+    }
+
+    #[test]
+    fn a_panic_of_who_asks_keeps_nobody_waiting() {
+        let looks = Looks::default();
+        for _ in 0..=UNDER_WAY {
+            let asked = || looks.together(&[key(1)], |_| panic!("on purpose"));
+            assert!(catch_unwind(AssertUnwindSafe(asked)).is_err());
+        }
+        assert!(looks.together(&[key(1)], |keys| Ok(answered(keys))).is_ok());
+    }
 }

@@ -49,7 +49,7 @@ fn lanes_take_turns_in_claims_of_one_task() {
         world.workflow_of("other", &[email()]);
         world.notify("other", "ada");
 
-        for _ in 0..2 {
+        for _ in 0..9 {
             world.engine.delivery().run_due(1).unwrap();
         }
 

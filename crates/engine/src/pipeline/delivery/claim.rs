@@ -1,7 +1,7 @@
 //! Claims: due tasks are leased, from all lanes in turn.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use domain::task::{Claim, Lane, Task, TaskClass, TaskState, Work};
@@ -89,7 +89,7 @@ fn claim_in_background(engine: &Engine, limit: usize) -> Result<Claimed> {
         return Ok(Claimed::default());
     }
     let lanes = engine.read(|snapshot| Ok(lanes_of(snapshot, CLASS, now, turns::LANES)?.lanes))?;
-    let Some(lane) = engine.parts.turns.in_turn(CLASS, lanes, 1).pop() else {
+    let Some(lane) = engine.parts.turns.in_turn(lanes, 1).pop() else {
         return Ok(Claimed::default());
     };
     let scope = WriteScope::Environment(lane.0.environment_id);
@@ -118,16 +118,13 @@ fn claim_within(
     scope: WriteScope,
     mut find: impl FnMut(&mut Draft<'_>, &mut Claimed) -> Result<Vec<Task>>,
 ) -> Result<Claimed> {
-    let mut lanes = Vec::new();
     let claimed = engine.write_within(scope, engine.now(), |draft| {
         let mut claimed = Claimed::default();
         let tasks = find(draft, &mut claimed)?;
-        lanes = tasks.iter().map(Task::lane).collect();
         lease_all(draft, tasks, &mut claimed)?;
         Ok(claimed)
     })?;
-    let leased: HashSet<_> = claimed.leased.iter().map(|leased| leased.task.lane()).collect();
-    engine.parts.turns.end(&lanes, &leased);
+    engine.parts.turns.note(claimed.leased.iter().map(|leased| leased.task.lane()));
     Ok(claimed)
 }
 
@@ -137,9 +134,9 @@ fn claim_in_turn(engine: &Engine, due: &turns::Due, limit: usize) -> Result<Clai
         let scope = WriteScope::Environment(environment);
         let claimed = claim_within(engine, scope, |draft, claimed| {
             let mut tasks = Vec::new();
-            for (class, lanes) in &classes {
+            for lanes in &classes {
                 let left = limit.saturating_sub(tasks.len());
-                let lanes = engine.parts.turns.in_turn(*class, lanes.clone(), left);
+                let lanes = engine.parts.turns.in_turn(lanes.clone(), left);
                 tasks.extend(due_in(draft, &lanes, left, claimed)?);
             }
             Ok(tasks)
@@ -156,7 +153,7 @@ fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> 
     for task in tasks {
         let alone = task.state.is_leased();
         long += usize::from(!task.work.is_short());
-        // It is claimed when its lane is the first one, and holds up no other lane until then.
+        // Its lane has the next turn, and holds up no other one until then.
         if alone && !claimed.leased.is_empty() {
             continue;
         }
@@ -237,7 +234,7 @@ fn due(draft: &mut Draft<'_>, limit: usize, claimed: &mut Claimed) -> Result<Vec
             draft.writer.delete(Table::Lanes, entry)?;
             claimed.took_out(entry);
         }
-        let lanes = draft.engine.parts.turns.in_turn(class, found.lanes, left);
+        let lanes = draft.engine.parts.turns.in_turn(found.lanes, left);
         tasks.extend(due_in(draft, &lanes, left, claimed)?);
         if tasks.len() >= limit {
             break;

@@ -2,12 +2,13 @@
 //! number. In a store that runs environments side by side, environments do: a claim of all of them would
 //! hold up the writers of each.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::ids::EnvironmentId;
 use domain::task::{Lane, TaskClass};
 use domain::time::Timestamp;
+use foldhash::HashMap;
 use parking_lot::Mutex;
 use store::Snapshot;
 
@@ -21,19 +22,40 @@ pub(crate) struct Turns {
     claims: AtomicU32,
     // The environment that has had its turn last.
     environment: Mutex<Option<EnvironmentId>>,
-    // The lane of each class that has had its turn last.
-    lanes: Mutex<BTreeMap<TaskClass, Lane>>,
+    lanes: Mutex<Served>,
+}
+
+// The lanes that have had turns.
+#[derive(Debug, Default)]
+struct Served {
+    claims: u64,
+    lanes: HashMap<Lane, Turn>,
+}
+
+// The turns of a lane.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    // Number of the claim with which the last one has ended.
+    ended: u64,
+    // Number of tasks in the present one.
+    tasks: usize,
 }
 
 /// Lanes with due tasks, by class.
 #[derive(Debug, Default)]
-pub(super) struct Due(Vec<(TaskClass, Vec<DueLane>)>);
+pub(super) struct Due(Vec<Vec<DueLane>>);
 
 /// A lane, and the time at which its first task is due.
 type DueLane = (Lane, Timestamp);
 
 /// Number of lanes of a class that share the turns at most: those that have been due for longest.
 pub(super) const LANES: usize = 64;
+
+// Number of tasks in the turn of a lane, if claims are smaller.
+const TURN: usize = 8;
+
+// Number of lanes whose last turn is known, at least.
+const KNOWN: usize = 1_024;
 
 // One claim in so many begins with a task of the last class.
 const IN_BACKGROUND: u32 = 16;
@@ -47,7 +69,7 @@ pub(super) fn due(snapshot: &dyn Snapshot, now: Timestamp) -> Result<Option<Due>
         if !found.unreadable.is_empty() {
             return Ok(None);
         }
-        due.0.push((class, found.lanes));
+        due.0.push(found.lanes);
     }
     Ok(Some(due))
 }
@@ -57,17 +79,16 @@ impl Turns {
     /// their turns. The first one has its turn. Those with due tasks of a class come before the
     /// others. An environment has its lanes of later classes as well, as far as no other one has
     /// such lanes.
-    pub(super) fn take(&self, due: &Due) -> Vec<(EnvironmentId, Vec<(TaskClass, Vec<DueLane>)>)> {
+    pub(super) fn take(&self, due: &Due) -> Vec<(EnvironmentId, Vec<Vec<DueLane>>)> {
         let mut last = self.environment.lock();
         let mut order = Vec::new();
-        for (at, (_, lanes)) in due.0.iter().enumerate() {
+        for (at, lanes) in due.0.iter().enumerate() {
             let environments = lanes.iter().map(environment).collect();
             for own in behind(&environments, *last) {
                 let classes = due.0.iter().skip(at);
-                let until = classes.clone().position(|(_, lanes)| has_other(lanes, own));
+                let until = classes.clone().position(|lanes| has_other(lanes, own));
                 let taken = classes.take(until.unwrap_or(due.0.len()).max(1));
-                let taken = taken.map(|(class, lanes)| (*class, lanes_of_one(lanes, own)));
-                order.push((own, taken.collect()));
+                order.push((own, taken.map(|lanes| lanes_of_one(lanes, own)).collect()));
             }
         }
         if let Some((first, _)) = order.first() {
@@ -81,31 +102,31 @@ impl Turns {
         self.claims.fetch_add(1, Ordering::Relaxed) % IN_BACKGROUND == IN_BACKGROUND - 1
     }
 
-    /// Returns the first `limit` lanes of a class in the order of their turns.
-    pub(super) fn in_turn(
-        &self,
-        class: TaskClass,
-        mut lanes: Vec<DueLane>,
-        limit: usize,
-    ) -> Vec<DueLane> {
-        let last = self.lanes.lock().get(&class).copied();
-        lanes.sort_unstable_by_key(|(lane, _)| (Some(*lane) <= last, *lane));
+    /// Returns the first `limit` of some lanes in the order of their turns: those first whose last turn is
+    /// the longest ago, and as they were among those without one.
+    pub(super) fn in_turn(&self, mut lanes: Vec<DueLane>, limit: usize) -> Vec<DueLane> {
+        let served = self.lanes.lock();
+        lanes.sort_by_key(|(lane, _)| served.lanes.get(lane).map_or(0, |turn| turn.ended));
         lanes.truncate(limit);
         lanes
     }
 
-    /// Ends the turns of a claim. `found` are the lanes of the tasks that it has found, in the order of
-    /// their turns, and `leased` those of the tasks that it has leased. The first lane without one keeps
-    /// its turn.
-    pub(super) fn end(&self, found: &[Lane], leased: &HashSet<Lane>) {
-        let mut lanes = self.lanes.lock();
-        let mut waiting = HashSet::new();
-        for lane in found {
-            if !leased.contains(lane) {
-                waiting.insert(lane.class);
-            } else if !waiting.contains(&lane.class) {
-                lanes.insert(lane.class, *lane);
+    /// Notes a claim, with the lane of each task that it has leased.
+    pub(super) fn note(&self, leased: impl Iterator<Item = Lane>) {
+        let served = &mut *self.lanes.lock();
+        served.claims += 1;
+        for lane in leased {
+            let turn = served.lanes.entry(lane).or_default();
+            turn.tasks += 1;
+            if turn.tasks >= TURN {
+                *turn = Turn { ended: served.claims, tasks: 0 };
             }
+        }
+        if served.lanes.len() > 2 * KNOWN {
+            let mut ends: Vec<_> = served.lanes.values().map(|turn| turn.ended).collect();
+            ends.sort_unstable();
+            let oldest = ends.get(ends.len() - KNOWN).copied().unwrap_or_default();
+            served.lanes.retain(|_, turn| turn.ended > oldest);
         }
     }
 }
@@ -153,40 +174,45 @@ mod tests {
     /// The order of turns: environments, and the number of their lanes by class.
     fn taken(turns: &Turns, by_class: [&[u8]; 3]) -> Vec<(EnvironmentId, Vec<usize>)> {
         let classes = TaskClass::ALL.into_iter().zip(by_class);
-        let due = Due(classes.map(|(class, of)| (class, lanes(class, of))).collect());
-        let counts =
-            |lanes: Vec<(TaskClass, Vec<DueLane>)>| lanes.iter().map(|(_, of)| of.len()).collect();
+        let due = Due(classes.map(|(class, of)| lanes(class, of)).collect());
+        let counts = |lanes: Vec<Vec<DueLane>>| lanes.iter().map(Vec::len).collect();
         turns.take(&due).into_iter().map(|(id, lanes)| (id, counts(lanes))).collect()
     }
 
-    /// One row per claim of two: the lanes with due tasks, those that it takes, and those that it leases.
+    /// One row per claim of two: the lanes with due tasks, those that it takes, and those whose turns end.
     #[test]
     fn lanes_take_turns_also_if_they_are_more_than_a_claim_takes() {
         let turns = Turns::default();
-        let numbered = |lanes: &[DueLane]| -> Vec<u8> {
-            let number =
-                |lane: &DueLane| *Uuid::from(environment(lane)).as_bytes().first().unwrap();
-            lanes.iter().map(number).collect()
-        };
-        let rows: [(&[u8], &[u8], &[u8]); 8] = [
-            (&[3, 1, 2], &[1, 2], &[1, 2]),
+        let rows: [(&[u8], &[u8], &[u8]); 7] = [
             (&[3, 1, 2], &[3, 1], &[3, 1]),
             (&[3, 1, 2], &[2, 3], &[2, 3]),
-            // The first one is not leased beside others, and has the next turn.
-            (&[1, 2], &[1, 2], &[2]),
-            (&[1, 2], &[1, 2], &[1]),
-            (&[1, 2, 4], &[2, 4], &[2]),
-            (&[1, 4], &[4, 1], &[4]),
+            (&[3, 1, 2, 4], &[4, 1], &[4, 1]),
+            // One that is not leased beside others has the next turn.
+            (&[3, 2], &[3, 2], &[2]),
+            (&[2, 3], &[3, 2], &[3]),
+            (&[1, 2, 5], &[5, 1], &[5, 1]),
             (&[], &[], &[]),
         ];
         for (at, (due, taken, leased)) in rows.into_iter().enumerate() {
-            let found = turns.in_turn(TaskClass::Normal, lanes(TaskClass::Normal, due), 2);
-            assert_eq!(numbered(&found), taken, "row {at}");
-            let lanes_of =
-                |of: &[u8]| lanes(TaskClass::Normal, of).into_iter().map(|(lane, _)| lane);
-            let found: Vec<_> = found.iter().map(|(lane, _)| *lane).collect();
-            turns.end(&found, &lanes_of(leased).collect());
+            let [due, taken, leased] = [due, taken, leased].map(|of| lanes(TaskClass::Normal, of));
+            assert_eq!(turns.in_turn(due, 2), taken, "row {at}");
+            let leased = leased.iter().flat_map(|(lane, _)| [*lane; TURN]);
+            turns.note(leased);
         }
+    }
+
+    #[test]
+    fn lanes_that_had_their_turns_long_ago_are_forgotten() {
+        let turns = Turns::default();
+        let lane = |number: u128| Lane {
+            class: TaskClass::Normal,
+            environment_id: Uuid::from_u128(number).into(),
+            workflow_id: None,
+        };
+        (0..10_000).for_each(|number| turns.note([lane(number); TURN].into_iter()));
+        assert!(turns.lanes.lock().lanes.len() <= 2 * KNOWN);
+        let due = vec![(lane(9_999), Timestamp::MAX), (lane(0), Timestamp::MAX)];
+        assert_eq!(turns.in_turn(due, 1), [(lane(0), Timestamp::MAX)]);
     }
 
     #[test]
