@@ -67,7 +67,7 @@ fn a_task_without_an_outcome_holds_up_no_lane() {
         add_flood(&world, 10_000, flood.id);
         let lost = world.workflow_of("lost", &[email()]);
         let state = TaskState::Leased { until: world.now(), attempts: 1 };
-        add(&world, Task { state, ..task(&world, 1 << 40, lost.id) });
+        add(&world, &Task { state, ..task(&world, 1 << 40, lost.id) });
         world.tick();
         world.workflow_of("other", &[email()]);
         world.notify("other", "ada");
@@ -88,7 +88,7 @@ fn a_flood_leaves_a_share_to_the_background() {
             let flood = world.workflow_of("flood", &[email()]);
             add_flood(&world, 10_000, flood.id);
             let class = TaskClass::Background;
-            add(&world, Task { class, ..task(&world, 1 << 40, flood.id) });
+            add(&world, &Task { class, ..task(&world, 1 << 40, flood.id) });
 
             for _ in 0..16 {
                 assert!(is_there(&world, |task| task.class == TaskClass::Normal));
@@ -184,9 +184,9 @@ fn add_flood(world: &World, size: u32, workflow_id: WorkflowId) {
     world.tick();
 }
 
-fn add(world: &World, task: Task) {
+fn add(world: &World, task: &Task) {
     let added = store::write(&world.opened(), |transaction| {
-        transaction.insert(&task)?;
+        transaction.insert(task)?;
         lanes::move_lane(transaction, &task.lane())
     });
     added.unwrap();
