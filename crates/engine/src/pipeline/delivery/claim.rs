@@ -68,6 +68,9 @@ pub(super) struct Claimed {
 pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     ahead::bring_back(engine)?;
+    if !engine.store().runs_side_by_side() {
+        return claim_of_all(engine, limit);
+    }
     let first = claim_in_background(engine, limit)?;
     let left = limit.saturating_sub(first.leased.len());
     if left == 0 || first.leased.iter().any(Leased::is_alone) {
@@ -97,9 +100,6 @@ fn claim_in_background(engine: &Engine, limit: usize) -> Result<Claimed> {
 }
 
 fn claim_others(engine: &Engine, limit: usize) -> Result<Claimed> {
-    if !engine.store().runs_side_by_side() {
-        return claim_of_all(engine, limit);
-    }
     let now = engine.now();
     match engine.read(|snapshot| turns::due(snapshot, now))? {
         Some(due) => claim_in_turn(engine, &due, limit),
@@ -223,24 +223,39 @@ fn corrupt(what: &'static str) -> Error {
     store::Error::Corrupt { table, source }.into()
 }
 
-// The due tasks: those of a class before those of the next one, and as many of each lane of a class
-// as of the others.
+// The due tasks: those of a class before those of the next one, but for one of the last class in some
+// claims, and as many of each lane of a class as of the others.
 fn due(draft: &mut Draft<'_>, limit: usize, claimed: &mut Claimed) -> Result<Vec<Task>> {
+    const LAST: TaskClass = TaskClass::Background;
     let mut tasks = Vec::new();
-    for class in TaskClass::ALL {
-        let left = limit.saturating_sub(tasks.len());
-        let found = lanes_of(draft.writer, class, draft.now, left.max(turns::LANES))?;
-        for entry in &found.unreadable {
-            draft.writer.delete(Table::Lanes, entry)?;
-            claimed.took_out(entry);
-        }
-        let lanes = draft.engine.parts.turns.in_turn(found.lanes, left);
-        tasks.extend(due_in(draft, &lanes, left, claimed)?);
+    if draft.engine.parts.turns.is_in_background() {
+        tasks = due_of_class(draft, LAST, limit.min(1), claimed)?;
+    }
+    // A task that was found is not looked for again.
+    let is_found = !tasks.is_empty();
+    for class in TaskClass::ALL.into_iter().filter(|class| !(is_found && *class == LAST)) {
         if tasks.len() >= limit {
             break;
         }
+        tasks.extend(due_of_class(draft, class, limit - tasks.len(), claimed)?);
     }
     Ok(tasks)
+}
+
+// The due tasks of a class. Entries that lead to no lane are removed.
+fn due_of_class(
+    draft: &mut Draft<'_>,
+    class: TaskClass,
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let found = lanes_of(draft.writer, class, draft.now, limit.max(turns::LANES))?;
+    for entry in &found.unreadable {
+        draft.writer.delete(Table::Lanes, entry)?;
+        claimed.took_out(entry);
+    }
+    let lanes = draft.engine.parts.turns.in_turn(found.lanes, limit);
+    due_in(draft, &lanes, limit, claimed)
 }
 
 // The due tasks of lanes, as many of each of them as of the others.
