@@ -287,8 +287,8 @@ impl Subscriber {
 }
 
 impl Subscriber {
-    /// Returns the subscriber without a destination. Returns `None` if it is not there, or has another
-    /// address by now.
+    /// Returns the subscriber without the destination `target`, which had `address`. Returns `None` if the
+    /// subscriber does not have that destination, or has it at another address.
     #[doc(hidden)]
     pub fn without(&self, target: &SendTarget, address: &Address, now: Timestamp) -> Option<Self> {
         let mut subscriber = self.clone();

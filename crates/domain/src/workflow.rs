@@ -314,7 +314,7 @@ impl Workflow {
         self.deleted
     }
 
-    /// Returns the workflow, whose deletion began at `now` unless it began before.
+    /// Returns the workflow with a deletion that began at `now`, or that had begun before.
     #[doc(hidden)]
     #[must_use]
     pub fn deleted(&self, now: Timestamp) -> Self {

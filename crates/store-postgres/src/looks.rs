@@ -2,8 +2,8 @@
 //!
 //! A reader on values in memory asks for the news before its result counts. Readers that come while others
 //! ask share the next question: its news are those since the counts of the cache, which has been at the counts
-//! of each of them before, and it is asked after all of them have begun. What it means for what a reader has
-//! seen is the reader's own comparison.
+//! of each of them before, and it is asked after all of them have begun. Each reader compares the
+//! news with what it has seen.
 
 use std::collections::BTreeSet;
 use std::mem;

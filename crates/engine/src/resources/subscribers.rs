@@ -246,7 +246,8 @@ pub(super) fn removal(
         let id = Some(&subscriber.subscriber_id);
         integrations::remove_dependents(&mut cascade, (environment, integration), id)?;
     }
-    // The subscriber may be sent messages until the last transaction, which the preferences forbid.
+    // Messages may be sent to the subscriber until the last transaction. The preferences go last, because
+    // they forbid some of these.
     cascade.remove_together(&layout::preferences(environment, subscriber.id))?;
     cascade.then(|tx| {
         tx.delete_key(&layout::message_counters(environment, subscriber.id))?;

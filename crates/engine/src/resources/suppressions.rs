@@ -144,7 +144,7 @@ pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppress
     Ok(added)
 }
 
-// Adds an address. The subscribers who had it are those of one that has expired.
+// Adds an address. If an expired suppression has the address, the new one names the same subscribers.
 fn put_new(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
     let now = tx.now();
     if let Some(before) = in_force(tx, &create.address, now)? {

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(later_of(&quotas, TaskClass::Urgent, 1_000), None);
     }
 
-    /// Threads read the clock and wait for one another.
+    /// A thread reads the clock before it waits for the calls of others.
     #[test]
     fn calls_that_ask_late_are_counted() {
         let mut quotas = Quotas::default();

@@ -51,7 +51,7 @@ type DueLane = (Lane, Timestamp);
 /// Number of lanes of a class that share the turns at most: those that have been due for longest.
 pub(super) const LANES: usize = 64;
 
-// Number of tasks in the turn of a lane, if claims are smaller.
+// Number of tasks with which the turn of a lane ends. A smaller claim leaves the lane its turn.
 const TURN: usize = 8;
 
 // Number of lanes whose last turn is known, at least.

@@ -58,8 +58,8 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create); the identifier is taken by a workflow whose
-    /// [deletion](Self::delete) was interrupted.
+    /// As [`create`](Self::create). Only a workflow whose [deletion](Self::delete) was interrupted
+    /// conflicts.
     pub fn upsert(&self, create: &WorkflowCreate) -> Result<Workflow> {
         self.scope.write("workflows.upsert", create, |tx| Ok(declare(tx, create)?.0))
     }
