@@ -215,6 +215,26 @@ pub trait ReadRecords: Snapshot {
         Ok(found)
     }
 
+    /// What `read` finds in the keys within `all`, in their order and each once, with one look-up for
+    /// each. `behind` returns the range of the keys behind all of one.
+    fn distinct<R, T: Ord>(
+        &self,
+        all: Range<R>,
+        read: impl Fn(&[u8]) -> Option<T>,
+        behind: impl Fn(&T) -> Range<R>,
+    ) -> Result<Vec<T>> {
+        let (mut distinct, mut rest) = (Vec::new(), all);
+        while let Some(found) = self.first_known(&rest, Order::Ascending, &read)? {
+            // A damaged table may show a key that was passed.
+            if distinct.last().is_some_and(|last| *last >= found) {
+                break;
+            }
+            rest = behind(&found);
+            distinct.push(found);
+        }
+        Ok(distinct)
+    }
+
     /// The number of entries with `prefix`, at most `limit`.
     fn count<R, K>(&self, prefix: &Prefix<R, K>, limit: Option<usize>) -> Result<usize> {
         let mut count = 0;

@@ -4,7 +4,6 @@ mod pause;
 mod receipts;
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::circuit::IntegrationHealth;
@@ -17,7 +16,7 @@ use domain::integration::{
 };
 use domain::page::OrderBy;
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, WriteRecords, layout};
+use store::{ReadRecords, WriteRecords, layout};
 
 use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
@@ -320,26 +319,25 @@ pub(crate) fn all(view: &dyn View) -> Result<Vec<Arc<Integration>>> {
     Ok(readable(view)?.0)
 }
 
-/// The ids of the integrations that may have connections and endpoints: of all but those that are known
-/// to be deleted.
-pub(crate) fn ids(view: &dyn View) -> Result<BTreeSet<IntegrationId>> {
-    let prefix = layout::integrations(view.environment_id());
-    let (known, unreadable) = view.engine().parts.integrations.readable(view, &prefix)?;
-    let mut ids = BTreeSet::new();
-    if unreadable > 0 {
-        view.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, _| {
-            ids.extend(layout::integration_of(key));
-            ControlFlow::Continue(())
-        })?;
-    }
-    ids.extend(known.iter().map(|known| known.id));
-    for deleted in known.iter().filter(|known| known.is_deleted()) {
-        ids.remove(&deleted.id);
-    }
-    Ok(ids)
+/// The ids of the integrations that have connections or endpoints. The record of an integration may be
+/// lost.
+pub(crate) fn with_channels(view: &dyn View) -> Result<BTreeSet<IntegrationId>> {
+    let environment = view.environment_id();
+    let connections = view.distinct(
+        layout::connection_lists(environment),
+        layout::integration_of_connection,
+        |id| layout::connection_lists_behind(environment, *id),
+    )?;
+    let endpoints = view.distinct(
+        layout::endpoint_lists(environment),
+        layout::integration_of_endpoint,
+        |id| layout::endpoint_lists_behind(environment, *id),
+    )?;
+    Ok(connections.into_iter().chain(endpoints).collect())
 }
 
-/// The same, and the number of integrations that cannot be read.
+/// The integrations of an environment that are not deleted and can be read, oldest first, and the number
+/// of those that cannot be read.
 pub(crate) fn readable(view: &dyn View) -> Result<(Vec<Arc<Integration>>, usize)> {
     let prefix = layout::integrations(view.environment_id());
     let (mut found, unreadable) = view.engine().parts.integrations.readable(view, &prefix)?;

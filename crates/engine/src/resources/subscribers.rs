@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::folded::FoldedPart;
-use domain::ids::{EnvironmentId, StepId, SubscriberId, WorkflowId};
+use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page, PageRequest, Total};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
@@ -13,7 +13,7 @@ use domain::subscriber::{
 };
 use domain::time::Timestamp;
 use store::layout::{CountedList, SearchedField, TextIndex};
-use store::{List, Order, Range, ReadRecords, WriteRecords, layout, text_index};
+use store::{List, ReadRecords, WriteRecords, layout, text_index};
 use uuid::Uuid;
 
 use crate::backfill;
@@ -222,11 +222,15 @@ pub(super) fn removal(
     damaged: Damaged,
 ) -> Result<Step<Removed, ()>> {
     let environment = tx.environment_id();
-    let integrations = integrations::ids(tx)?;
+    let integrations = integrations::with_channels(tx)?;
+    // A step may have been removed from its workflow.
     let buckets = layout::digest_buckets(environment).range();
-    let buckets = steps_of(tx, buckets, layout::step_of_bucket, layout::buckets_behind)?;
+    let buckets = tx.distinct(buckets, layout::step_of_bucket, |step| {
+        layout::buckets_behind(environment, step)
+    })?;
     let slots = layout::all_throttle_slots(environment).range();
-    let slots = steps_of(tx, slots, layout::step_of_slot, layout::slots_behind)?;
+    let slots =
+        tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
     let mut cascade = Cascade::new(tx, before).with(damaged);
     let all = layout::message_lists(environment, subscriber.id);
     cascade.remove_by(&all, messages::remove)?;
@@ -255,26 +259,6 @@ pub(super) fn removal(
         // An erasure has left hashes of them in the same transaction.
         suppressions::note(tx, &subscriber.subscriber_id, subscriber.profile.addresses())
     })
-}
-
-// The steps that have rows within `all`, by their keys, with one look-up for each step. A step may have
-// been removed from its workflow.
-fn steps_of<R>(
-    tx: &Tx<'_>,
-    all: Range<R>,
-    read: fn(&[u8]) -> Option<(WorkflowId, StepId)>,
-    behind: fn(EnvironmentId, (WorkflowId, StepId)) -> Range<R>,
-) -> Result<Vec<(WorkflowId, StepId)>> {
-    let (mut steps, mut rest) = (Vec::new(), all);
-    while let Some(step) = tx.first_known(&rest, Order::Ascending, read)? {
-        // A damaged table may show a key that was passed.
-        if steps.last().is_some_and(|last| *last >= step) {
-            break;
-        }
-        steps.push(step);
-        rest = behind(tx.environment_id(), step);
-    }
-    Ok(steps)
 }
 
 /// The subscriber of that id.

@@ -53,7 +53,7 @@ pub fn step_of_slot(key: &[u8]) -> Option<(WorkflowId, StepId)> {
 /// The buckets of the steps behind a step, those of later workflows included.
 pub fn buckets_behind(
     environment: EnvironmentId,
-    (workflow, step): (WorkflowId, StepId),
+    &(workflow, step): &(WorkflowId, StepId),
 ) -> Range<DigestBucket> {
     let all = DIGEST_BUCKETS.within(environment);
     all.range().beyond(all.then(workflow).then(step).range())
@@ -62,7 +62,7 @@ pub fn buckets_behind(
 /// The slots of the steps behind a step, those of later workflows included.
 pub fn slots_behind(
     environment: EnvironmentId,
-    (workflow, step): (WorkflowId, StepId),
+    &(workflow, step): &(WorkflowId, StepId),
 ) -> Range<ThrottleSlot> {
     let all = THROTTLE_SLOTS.within(environment);
     all.range().beyond(all.then(workflow).then(step).range())

@@ -333,6 +333,44 @@ pub fn connection_list(
     channel_list(&CONNECTION_LISTS, (environment, integration), subscriber, contexts).by(order_by)
 }
 
+/// The lists of the endpoints of an environment.
+pub fn endpoint_lists(environment: EnvironmentId) -> Range<ChannelEndpoint> {
+    ENDPOINT_LISTS.within(environment).range()
+}
+
+/// The lists of the connections of an environment.
+pub fn connection_lists(environment: EnvironmentId) -> Range<ChannelConnection> {
+    CONNECTION_LISTS.within(environment).range()
+}
+
+/// The integration of a list of endpoints, from a key in it.
+pub fn integration_of_endpoint(key: &[u8]) -> Option<IntegrationId> {
+    Some(ENDPOINT_LISTS.read(key)?.1.0)
+}
+
+/// The integration of a list of connections, from a key in it.
+pub fn integration_of_connection(key: &[u8]) -> Option<IntegrationId> {
+    Some(CONNECTION_LISTS.read(key)?.1.0)
+}
+
+/// The lists of the endpoints of later integrations.
+pub fn endpoint_lists_behind(
+    environment: EnvironmentId,
+    integration: IntegrationId,
+) -> Range<ChannelEndpoint> {
+    let all = ENDPOINT_LISTS.within(environment);
+    all.range().beyond(all.then(integration).range())
+}
+
+/// The lists of the connections of later integrations.
+pub fn connection_lists_behind(
+    environment: EnvironmentId,
+    integration: IntegrationId,
+) -> Range<ChannelConnection> {
+    let all = CONNECTION_LISTS.within(environment);
+    all.range().beyond(all.then(integration).range())
+}
+
 /// A table of lists of endpoints or of connections.
 pub(super) type ChannelLists<R, Id> = TableOf<
     R,

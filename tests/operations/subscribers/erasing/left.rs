@@ -297,10 +297,11 @@ fn an_erasure_reaches_suppressions_of_the_numbers_of_endpoints() {
     }
 }
 
-/// Records of an integration that cannot be read are found by its id.
+/// What belongs to an integration is found by its lists. A repair puts the record of the integration in
+/// quarantine.
 #[test]
 fn a_deletion_removes_the_endpoints_of_an_integration_that_cannot_be_read() {
-    for erases in [false, true] {
+    for (erases, repairs) in [(false, false), (true, false), (false, true), (true, true)] {
         on_both(|world| {
             world.active_integration("chat", "slack");
             world.bare_subscriber("canary-id");
@@ -317,6 +318,9 @@ fn a_deletion_removes_the_endpoints_of_an_integration_that_cannot_be_read() {
                     .filter(|(table, ..)| *table == Table::Integrations),
             );
             tables::put(&world.store, Table::Integrations, &row, Some(b"damaged"));
+            if repairs {
+                world.engine.repair().unwrap();
+            }
 
             if erases {
                 world.env.subscribers().erase("canary-id").unwrap();

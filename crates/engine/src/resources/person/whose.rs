@@ -133,7 +133,7 @@ pub(super) fn channels_of(
 ) -> Result<(Vec<ChannelConnection>, Vec<ChannelEndpoint>)> {
     let (environment, order) = (view.environment_id(), OrderBy::Id);
     let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
-    for of in integrations::ids(view)? {
+    for of in integrations::with_channels(view)? {
         let of_one = layout::connection_list(environment, order, of, Some(id), None);
         connections.extend(view.all(&of_one)?);
         let of_one = layout::endpoint_list(environment, order, of, Some(id), None);
