@@ -55,6 +55,20 @@ fn no_operation_goes_on_for_ever() {
     }
 }
 
+/// Damage is a finding of a check, and does not end it.
+#[test]
+fn a_check_of_a_store_that_lies_finds_it() {
+    for lie in [Lie::Foreign, Lie::Repeated, Lie::OtherKey] {
+        let world = seeded::copy();
+        world.store.tell(lie);
+
+        let check = world.engine.check().unwrap();
+
+        assert!(check.is_finished, "{lie:?}");
+        assert!(!check.findings.is_empty(), "{lie:?}");
+    }
+}
+
 /// The value of another key is another record, which may belong to another environment.
 #[test]
 fn a_record_of_another_key_is_not_shown() {

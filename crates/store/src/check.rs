@@ -346,11 +346,15 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
 // The environments that are being deleted. Their rows contradict one another until they are gone.
 fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let (all, mut deleted) = (Prefix::<Environment>::of_all().range(), BTreeSet::new());
-    snapshot.each_readable::<Environment>(&all, Order::Ascending, |environment| {
+    let read = snapshot.each_readable::<Environment>(&all, Order::Ascending, |environment| {
         deleted.extend(environment.is_deleted().then_some(environment.id));
         ControlFlow::Continue(())
-    })?;
-    Ok(deleted)
+    });
+    match read {
+        // Those behind a damaged page are not known.
+        Ok(()) | Err(Error::Corrupt { .. }) => Ok(deleted),
+        Err(error) => Err(error),
+    }
 }
 
 // Returns `true` if a row is missing that records of an older format have not got yet.
@@ -362,11 +366,15 @@ fn is_backfilled(finding: &TableFinding) -> bool {
         && SearchedField::Name.read(&finding.key).is_none()
 }
 
-/// The environments of the activity index and of notifications, but for those that are being deleted.
+/// The environments of the activity index and of notifications, but for those that are being deleted. Those
+/// behind a damaged page are not known.
 pub fn listed_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let mut found = BTreeSet::new();
     for table in [Table::Notifications, Table::ActivityHeads] {
-        derived::environments(snapshot, table, &mut found)?;
+        match derived::environments(snapshot, table, &mut found) {
+            Ok(()) | Err(Error::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(&found - &deleted_environments(snapshot)?)
 }

@@ -1,7 +1,7 @@
 //! Steps through rows that are made from records.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 use domain::ids::EnvironmentId;
 use domain::subscriber::Subscriber;
@@ -37,7 +37,7 @@ pub(crate) fn next_key(
         ControlFlow::Break(())
     })?;
     // A damaged table may show a key that was passed.
-    Ok(found.filter(|key| prefix.is_none_or(|prefix| key.as_slice() > prefix)))
+    Ok(found.filter(|key| range.contains(key)))
 }
 
 /// Adds the environments at the start of the keys of a table.
