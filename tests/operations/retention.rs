@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
+use testkit::interposed::Interposed;
 use testkit::tables::{dump, put};
 use tidings::message::InboxCounts;
 use tidings::notification::NotificationQuery;
@@ -386,6 +387,23 @@ fn stored_answers_go_when_they_no_longer_count() {
             assert_eq!(rows(&world, Table::ExpiringAnswers), 0);
         },
     );
+}
+
+/// So many answers take more steps of a sweep than claims may begin alike. The clock stands still.
+#[test]
+fn many_stored_answers_go_at_one_time() {
+    let world = World::with(Interposed::default(), |builder| {
+        builder.retention(Retention::default().idempotency(24))
+    });
+    for number in 0..1_300 {
+        let once = world.env.idempotent(format!("key-{number}")).unwrap();
+        let create = json!({ "channel": "email", "address": "ada@example.org" });
+        once.suppressions().add(&parsed(create)).ok();
+    }
+    let stored = rows(&world, Table::StoredAnswers);
+    assert!(stored > 1_200, "{stored}");
+
+    assert_eq!((days(&world, 2), rows(&world, Table::StoredAnswers)), (stored, 0));
 }
 
 /// With any policy, nothing that has expired stays for want of later calls.

@@ -267,8 +267,9 @@ impl Sweep<'_> {
 
     fn expired<R: Record>(&self, expired: &Range<R>) -> Result<usize> {
         let old = self.read(|view| Ok(view.readable(expired, Order::Ascending, REMOVED)?))?;
-        // Those behind the removed ones are found by the next step.
-        let after = (old.len() == REMOVED).then(Vec::new);
+        // The next step begins at the start of those that are left. Its task is another one by the key.
+        let last = old.last().filter(|_| old.len() == REMOVED);
+        let after = last.map(|last| last.key().as_bytes().to_vec());
         self.remove(Walked { old, after }, remove_all)
     }
 
