@@ -8,7 +8,7 @@ use serde_json::json;
 use store::Table;
 use testkit::interposed::Point;
 use testkit::tables::{Entry, check_indexes, dump, put, records};
-use testkit::world::{World, email, id, on_both, only, sms};
+use testkit::world::{World, email, id, in_app, on_both, only, sms};
 use tidings::dead_letter::DeadLetterQuery;
 use tidings::job::{Job, JobStatus};
 use tidings::notification::Notification;
@@ -301,6 +301,34 @@ fn a_task_is_put_back_as_a_whole_or_not_at_all() {
                 break;
             }
         }
+    }
+}
+
+/// The jobs behind the one whose subscriber could not be read have gone on to a delay, or to a digest.
+#[test]
+fn a_turn_that_is_put_back_does_not_wait_for_a_later_delay() {
+    for waiting in ["delay", "digest"] {
+        let world = World::in_memory();
+        let day = json!({ "type": "regular", "amount": 1, "unit": "days" });
+        let wait = json!({ "type": waiting, "metadata": day });
+        world.workflow_of("late", &[in_app(), wait, in_app()]);
+        world.env.workflows().pause("late").unwrap();
+        world.notify("late", "ada");
+        let (table, key, value) = entries(&world, Table::Subscribers).swap_remove(0);
+        put(&world.store, table, &key, Some(b"?"));
+        world.env.workflows().resume("late").unwrap();
+        world.engine.delivery().run_due(1).unwrap();
+        put(&world.store, table, &key, Some(&value));
+        world.run_due();
+        let entry = world.engine.delivery().quarantined(1).unwrap().remove(0);
+
+        assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        world.run_due();
+
+        assert_eq!(world.inbox("ada").len(), 1, "{waiting}");
+        world.pass(Duration::from_secs(86_400));
+        world.run_due();
+        assert_eq!(world.inbox("ada").len(), 2, "{waiting}");
     }
 }
 

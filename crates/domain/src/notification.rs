@@ -228,7 +228,7 @@ impl Notification {
     ) -> Self {
         let Event { home, trigger, workflow, now, .. } = *event;
         let jobs = workflow.active_steps().map(|step| Job::new(new_job(), step, now)).collect();
-        let severity = event.severity().unwrap_or(workflow.severity);
+        let severity = trigger.severity(workflow);
         Self {
             id,
             environment_id: home.environment_id,
@@ -344,6 +344,16 @@ impl Notification {
     pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
         let mut ends = self.jobs.iter().filter_map(|job| job.status.delayed_until());
         ends.find(|until| now < *until)
+    }
+
+    /// Returns `true` if a job that waits for its turn is before a delayed one: the task of its turn was put
+    /// back.
+    #[doc(hidden)]
+    pub fn has_turn_before_delay(&self) -> bool {
+        let is_delayed = |job: &Job| matches!(job.status, JobStatus::Delayed { .. });
+        let is_pending = |job: &Job| job.status == JobStatus::Pending;
+        let delay = self.jobs.iter().position(is_delayed);
+        delay.is_some_and(|delay| self.jobs.iter().take(delay).any(is_pending))
     }
 
     /// Returns `true` if the event is of no interest at `now`.

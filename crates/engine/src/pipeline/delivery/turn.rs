@@ -67,7 +67,8 @@ pub(super) fn plan(
             return Ok(Done::Dropped);
         };
         // The end of a window has a task of its own.
-        if let Some(until) = read.waits_until(now).filter(|_| !read.is_collecting()) {
+        let waits = !read.is_collecting() && !read.has_turn_before_delay();
+        if let Some(until) = read.waits_until(now).filter(|_| waits) {
             return Ok(Done::Early(until));
         }
         let facts = RunFacts::of(&view, &read, read.next_job(), now)?;
@@ -120,12 +121,10 @@ fn of(
         notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
-    // The end of a window has a task of its own. Another turn has nothing to do before.
-    let actions = if closed.is_none() && notification.is_collecting() {
-        Vec::new()
-    } else {
-        plan::turn(&run, facts.facts(now))
-    };
+    // The end of a window has a task of its own. Another turn has nothing to do behind the digest.
+    let waits = notification.is_collecting() && !notification.has_turn_before_delay();
+    let actions =
+        if closed.is_none() && waits { Vec::new() } else { plan::turn(&run, facts.facts(now)) };
     let (id, canceled) = (notification.id, facts.canceled);
     let size = TurnSize::of(&notification, closed.as_ref(), &actions);
     Ok(Turn { notification_id: id, read: None, statuses, canceled, closed, actions, size })
