@@ -139,6 +139,25 @@ fn tasks_of_one_time_have_an_order() {
     });
 }
 
+/// They are more than a worker claims at a time.
+#[test]
+fn many_tasks_of_one_time_have_an_order() {
+    on_both(|world| {
+        furnish(&world);
+        world.workflow_of("mail-2", &[email()]);
+        for _ in 0..40 {
+            for name in ["mail", "mail-2"] {
+                world.trigger(json!({ "name": name, "to": "ada" }));
+            }
+        }
+        world.engine.delivery().run_until(world.now()).unwrap();
+        let sent = world.outbox.sent();
+        let jobs: Vec<_> = sent.iter().map(tidings::Delivery::idempotency_key).collect();
+        assert_eq!(jobs.len(), 80);
+        assert!(jobs.is_sorted(), "{jobs:?}");
+    });
+}
+
 /// The clock does not go back, and what is overdue is done at its time.
 #[test]
 fn the_clock_does_not_go_back() {

@@ -9,7 +9,6 @@ use crate::known::{self, Known};
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::trigger::Trigger;
-use crate::vocabulary::Severity;
 use crate::workflow::Workflow;
 
 /// Trigger with its workflow and contexts: the common part of its notifications.
@@ -39,10 +38,5 @@ impl Event<'_> {
     pub fn data(&self, subscriber: &Subscriber) -> Value {
         let about = known::about(subscriber);
         Known::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
-    }
-
-    /// Returns the severity in the overrides of the trigger.
-    pub(crate) fn severity(&self) -> Option<Severity> {
-        self.trigger.overrides.as_ref()?.get("severity")?.as_str()?.parse().ok()
     }
 }

@@ -20,7 +20,9 @@ use crate::notification::Notification;
 use crate::retention::SweepPart;
 use crate::step::EventKey;
 use crate::time::Timestamp;
+use crate::trigger::{FanOut, Trigger};
 use crate::vocabulary::Severity;
+use crate::workflow::Workflow;
 
 pub use ahead::CLOCK_DIFFERENCE;
 pub use attempt::{Claim, Outcome, Settlement};
@@ -270,6 +272,20 @@ impl Task {
         }
     }
 
+    /// Returns the task that tells the next recipients of an event from `due_at` on. Those of critical events
+    /// and of high severity do not wait behind other messages. `workflow` is `None` if it was deleted.
+    pub fn fan_out(
+        home: &Home,
+        (fan_out, workflow): (&FanOut, Option<&Workflow>),
+        id: TaskId,
+        due_at: Timestamp,
+    ) -> Self {
+        let work = Work::FanOut { transaction_id: fan_out.transaction_id.clone() };
+        let class = workflow.map(|workflow| TaskClass::of_crowd(workflow, &fan_out.trigger));
+        let task = Self::background(home, Some(fan_out.workflow_id), id, due_at, work);
+        Self { class: class.unwrap_or(task.class), ..task }
+    }
+
     /// Returns the task that ends the snooze of a message at `due_at`.
     pub fn wake(message: &Message, due_at: Timestamp) -> Self {
         let class = match message.severity {
@@ -406,10 +422,12 @@ impl TaskClass {
 
     fn of(notification: &Notification) -> Self {
         let is_critical = notification.critical == Some(true);
-        if is_critical || notification.severity == Some(Severity::High) {
-            TaskClass::Urgent
-        } else {
-            TaskClass::Normal
-        }
+        let is_urgent = is_critical || notification.severity == Some(Severity::High);
+        if is_urgent { TaskClass::Urgent } else { TaskClass::Normal }
+    }
+
+    fn of_crowd(workflow: &Workflow, trigger: &Trigger) -> Self {
+        let is_urgent = workflow.critical || trigger.severity(workflow) == Severity::High;
+        if is_urgent { TaskClass::Urgent } else { TaskClass::Background }
     }
 }

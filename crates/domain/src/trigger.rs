@@ -21,7 +21,7 @@ use crate::ids::{
 use crate::json::{Object, Shape, Shaped, shape, text_or_object};
 use crate::subscriber::{Profile, SubscriberCreate};
 use crate::time::Timestamp;
-use crate::vocabulary::wire_enum;
+use crate::vocabulary::{Severity, wire_enum};
 use crate::workflow::Workflow;
 
 pub use broadcast::Broadcast;
@@ -274,6 +274,13 @@ impl TriggerRecipients {
 }
 
 impl Trigger {
+    /// Returns the severity in the overrides, or that of the workflow.
+    pub(crate) fn severity(&self, workflow: &Workflow) -> Severity {
+        let overrides = self.overrides.as_ref();
+        let severity = overrides.and_then(|overrides| overrides.get("severity")?.as_str());
+        severity.and_then(|severity| severity.parse().ok()).unwrap_or(workflow.severity)
+    }
+
     /// Maximum number of recipients of a trigger.
     pub const MAX_RECIPIENTS: usize = 100;
     /// Maximum number of subscribers in the topics of a trigger that are told at once. Tasks tell

@@ -86,6 +86,8 @@ struct State {
     repeats: AtomicBool,
     discards: AtomicBool,
     side_by_side: AtomicBool,
+    // Number of transactions that write to any environment.
+    writes_of_all: AtomicU64,
     // A body that writes runs.
     is_writing: AtomicBool,
     calls: Mutex<Option<Vec<Call>>>,
@@ -139,6 +141,11 @@ impl Interposed {
     pub fn side_by_side(self) -> Self {
         self.0.side_by_side.store(true, Relaxed);
         self
+    }
+
+    /// Returns the number of transactions so far that may write to any environment.
+    pub fn writes_of_all(&self) -> u64 {
+        self.0.writes_of_all.load(Relaxed)
     }
 
     /// Fails once, after `point` was passed so many times.
@@ -379,6 +386,8 @@ impl Store for Interposed {
     }
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
+        let of_all = scope == WriteScope::Everything;
+        self.0.writes_of_all.fetch_add(u64::from(of_all), Relaxed);
         let (below, losses) = (self.begin(Call::Write)?, self.losses());
         let mut run = |transaction: &mut dyn Transaction, commits: bool| {
             self.0.is_writing.store(true, Relaxed);

@@ -97,6 +97,32 @@ fn messages_that_were_not_begun_are_sent_when_the_store_goes_on() {
     }
 }
 
+/// The store fails while the second message is prepared. No time passes.
+#[test]
+fn a_message_that_was_not_handed_over_is_sent_when_the_store_goes_on() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let (engine, calls) = counting(&world, move |call| {
+            if call == 1 {
+                store.kill();
+            }
+            Ok(())
+        });
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.trigger(json!({ "name": "mail", "to": crowd(10) }));
+        engine.delivery().run_due(10).unwrap_err();
+        assert_eq!(calls.load(SeqCst), 1);
+        world.store.recover();
+
+        assert_eq!(engine.delivery().run_due(10).unwrap().sent, 10);
+
+        assert_eq!(calls.load(SeqCst), 10);
+        let total = engine.delivery().stats().unwrap().total();
+        assert_eq!((total.waiting, total.leased), (0, 0));
+    });
+}
+
 /// The notification of the third message is damaged while its provider has it. So each result is stored in a
 /// transaction of its own, and the second one fails.
 #[test]

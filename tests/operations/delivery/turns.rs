@@ -1,11 +1,14 @@
-//! Environments whose tasks are due at once.
+//! Environments and workflows whose tasks are due at once.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Interposed;
-use tidings::Scope;
+use tidings::{Delivery, DeliveryReport, ProviderReceipt, Scope};
 
-use super::ada;
-use crate::world::{World, email, with, workflow_of};
+use super::{Told, ada};
+use crate::world::{World, email, in_app, on_both, parsed, with, workflow_of};
 
 const FLOOD: usize = 200;
 
@@ -83,4 +86,153 @@ fn environments_take_turns_task_by_task() {
         world.engine.delivery().run_due(1).unwrap();
     }
     assert_eq!([&flooded, &world.env].map(|env| sent_for(&world, env).len()), [5, 5]);
+}
+
+/// Each turn of an urgent message is that of an environment among the urgent ones only.
+#[test]
+fn urgent_messages_take_no_turns_of_others() {
+    let (world, _) = flooded(Interposed::default().side_by_side());
+    world.notify("mail", "ada");
+    for _ in 0..3 {
+        world.notify("code", "ada");
+        for _ in 0..2 {
+            world.engine.delivery().run_due(1).unwrap();
+        }
+    }
+    let own = sent_for(&world, &world.env);
+    assert!(own.contains(&"mail".to_owned()), "{own:?}");
+}
+
+/// A broadcast settles itself, and the messages of another environment are settled in that one alone.
+#[test]
+fn no_transaction_of_delivery_holds_up_all_environments() {
+    let (world, flooded) = flooded(Interposed::default().side_by_side());
+    for number in 0..300 {
+        let subscriber = json!({ "subscriberId": format!("s{number}") });
+        world.env.subscribers().create(&parsed(subscriber)).unwrap();
+    }
+    world.in_app_workflow("news");
+    world.env.events().broadcast(&parsed(json!({ "name": "news" }))).unwrap();
+    let before = world.store.writes_of_all();
+
+    while world.engine.delivery().run_due(32).unwrap() != DeliveryReport::default() {}
+
+    assert_eq!(world.store.writes_of_all(), before);
+    assert_eq!(sent_for(&world, &flooded).len(), FLOOD);
+    assert_eq!(world.env.inbox("s7").unwrap().counts().unwrap().unread, 1);
+}
+
+/// The attempt of a message has no outcome, and other workflows are busy.
+#[test]
+fn a_message_without_an_outcome_has_the_next_turn() {
+    on_both(|mut world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        for workflow in ["busy", "lost"] {
+            world.workflow_of(workflow, &[email()]);
+        }
+        world.notify("lost", "ada");
+        let died = world.interrupted(1, || world.engine.delivery().run_due(1));
+        assert!(died.is_err(), "{died:?}");
+        let lost = world.outbox.sent().remove(0).idempotency_key();
+        world.restart_with(|builder| builder);
+        for _ in 0..FLOOD {
+            world.notify("busy", "ada");
+        }
+        world.pass(Duration::from_secs(300));
+        for _ in 0..FLOOD {
+            world.notify("lost", "ada");
+        }
+        let before = world.outbox.sent().len();
+
+        for _ in 0..2 {
+            world.engine.delivery().run_due(32).unwrap();
+        }
+
+        let sent = world.outbox.sent().split_off(before);
+        let keys: Vec<_> = sent.iter().map(Delivery::idempotency_key).collect();
+        assert!(keys.contains(&lost), "{}", keys.len());
+    });
+}
+
+#[test]
+fn a_workflow_gets_its_turn_among_many_others() {
+    for store in stores() {
+        let world = World::with(store, |builder| builder);
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        for number in 0..100 {
+            let name = format!("flood-{number}");
+            world.workflow_of(&name, &[email()]);
+            for _ in 0..12 {
+                world.notify(&name, "ada");
+            }
+        }
+        // A turn is eight tasks.
+        world.engine.delivery().run_due(900).unwrap();
+        world.tick();
+        world.workflow_of("code", &[email()]);
+        world.notify("code", "ada");
+
+        world.engine.delivery().run_due(100).unwrap();
+
+        assert!(sent_for(&world, &world.env).contains(&"code".to_owned()));
+    }
+}
+
+/// Messages in the inbox of a crowd, behind e-mails that are due.
+#[test]
+fn a_crowd_is_told_of_what_is_critical_before_others() {
+    for critical in [false, true] {
+        on_both(|world| {
+            ada(&world);
+            world.active_integration("email", "sendgrid");
+            world.workflow_of("mail", &[email()]);
+            let alarm = with(workflow_of("alarm", &[in_app()]), json!({ "critical": critical }));
+            world.workflow(alarm);
+            for number in 0..150 {
+                let subscriber = json!({ "subscriberId": format!("s{number}") });
+                world.env.subscribers().create(&parsed(subscriber)).unwrap();
+            }
+            for _ in 0..FLOOD {
+                world.notify("mail", "ada");
+            }
+            let alarm = json!({ "name": "alarm", "transactionId": "t1" });
+            world.env.events().broadcast(&parsed(alarm)).unwrap();
+
+            for _ in 0..8 {
+                world.engine.delivery().run_due(1).unwrap();
+            }
+
+            let told = world.env.events().progress("t1").unwrap();
+            assert_eq!(told.created, if critical { 151 } else { 0 });
+        });
+    }
+}
+
+/// A provider takes two seconds for a message. What was claimed behind it is given back.
+#[test]
+fn a_slow_provider_keeps_no_batch() {
+    on_both(|world| {
+        let (clock, other) = (world.clock.clone(), world.another_engine());
+        let leased = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&leased);
+        let slow = Told(move |_: &Delivery| {
+            seen.lock().unwrap().push(other.delivery().stats().unwrap().total().leased);
+            clock.advance(Duration::from_secs(2));
+            Ok(ProviderReceipt::default())
+        });
+        let engine = world.engine_with(|builder| builder.default_provider(slow));
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        for _ in 0..10 {
+            world.notify("mail", "ada");
+        }
+
+        assert_eq!(engine.delivery().run_due(usize::MAX).unwrap().sent, 10);
+
+        let leased = leased.lock().unwrap();
+        assert_eq!((leased[0], leased[1..].iter().max()), (10, Some(&2)));
+    });
 }

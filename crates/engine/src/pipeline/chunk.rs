@@ -10,7 +10,7 @@ use domain::event::Event;
 use domain::ids::TransactionId;
 use domain::plan::{self, Hold, Run};
 use domain::subscriber::Subscriber;
-use domain::task::{Task, Work};
+use domain::task::Task;
 use domain::time::Timestamp;
 use domain::trigger::{AcceptedTrigger, Audience, Crowd, FanOut, FanOutState, Visited};
 use domain::workflow::Workflow;
@@ -173,7 +173,7 @@ impl Chunk {
             return Ok(created);
         }
         tx.replace(state, &after)?;
-        let task = task(tx, &self.fan_out);
+        let task = task(tx, &self.fan_out, Some(&next.workflow));
         tx.insert(&task)?;
         Ok(created)
     }
@@ -236,10 +236,14 @@ fn event<'a>(
 }
 
 /// Leaves a task that tells the recipients of an event.
-pub(crate) fn begin(tx: &mut Tx<'_>, fan_out: &FanOut, state: &FanOutState) -> Result<()> {
+pub(crate) fn begin(
+    tx: &mut Tx<'_>,
+    (fan_out, workflow): (&FanOut, &Workflow),
+    state: &FanOutState,
+) -> Result<()> {
     tx.insert(fan_out)?;
     tx.insert(state)?;
-    let task = task(tx, fan_out);
+    let task = task(tx, fan_out, Some(workflow));
     Ok(tx.insert(&task)?)
 }
 
@@ -255,7 +259,6 @@ pub(super) fn end_lost(tx: &mut Tx<'_>, id: &TransactionId) -> Result<()> {
 }
 
 /// Returns a task that tells the next recipients of an event.
-pub(super) fn task(tx: &Tx<'_>, fan_out: &FanOut) -> Task {
-    let work = Work::FanOut { transaction_id: fan_out.transaction_id.clone() };
-    Task::background(tx.home(), Some(fan_out.workflow_id), tx.id(), tx.now(), work)
+pub(super) fn task(tx: &Tx<'_>, fan_out: &FanOut, workflow: Option<&Workflow>) -> Task {
+    Task::fan_out(tx.home(), (fan_out, workflow), tx.id(), tx.now())
 }

@@ -19,6 +19,7 @@ use super::chunk;
 use super::facts::workflow_of;
 use crate::Result;
 use crate::damage::if_readable;
+use crate::resources::workflows;
 use crate::tx::{Draft, Tx, View};
 
 /// Lets a record go on that still waits for what is lost. Returns `false` if it does not.
@@ -131,7 +132,8 @@ fn resume_fan_out(draft: &mut Draft<'_>, fan_out: &FanOut) -> Result<bool> {
         chunk::end_lost(&mut tx, &fan_out.transaction_id)?;
         return Ok(false);
     }
-    let task = chunk::task(&tx, fan_out);
+    let workflow = if_readable(workflows::find_by_id(&tx, fan_out.workflow_id))?.flatten();
+    let task = chunk::task(&tx, fan_out, workflow.as_deref());
     tx.insert(&task)?;
     Ok(true)
 }

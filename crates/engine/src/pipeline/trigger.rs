@@ -361,7 +361,8 @@ fn begin_fan_out(
         context_keys: planned.context_keys.clone(),
         actor_id,
     };
-    chunk::begin(tx, &fan_out, &FanOutState::new(tx.environment_id(), progress))
+    let state = FanOutState::new(tx.environment_id(), progress);
+    chunk::begin(tx, (&fan_out, &planned.workflow), &state)
 }
 
 /// Creates the notification of an event for a subscriber, whom the transaction has found.

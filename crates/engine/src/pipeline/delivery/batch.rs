@@ -22,13 +22,17 @@ use crate::trace;
 // process crashes before the settlement, the messages are sent again.
 const UNSETTLED: Duration = Duration::from_millis(100);
 
+// Time of the engine's clock after which what is left of a batch is given back, checked before each task. A
+// provider may be much slower than at the claim before.
+const LONGEST: Duration = Duration::from_secs(1);
+
 // Size of the content of results with which they are settled, in bytes.
 const UNSETTLED_SIZE: usize = 1024 * 1024;
 
 impl DeliveryQueue<'_> {
-    /// Does a batch of tasks, and settles it in few transactions. Tasks that do not fit into the
-    /// lease are given back. Returns their number. If the store fails, what has not begun is given
-    /// back when it goes on.
+    /// Does a batch of tasks, and settles it in few transactions. What is left after a second, or does not
+    /// fit into the lease, is given back. Returns the number of these tasks. If the store fails, what was not
+    /// handed over is given back when it goes on.
     pub(super) fn work(&self, batch: Vec<Leased>, report: &mut DeliveryReport) -> Result<usize> {
         let mut waiting = batch.into_iter();
         self.work_through(&mut waiting, report).inspect_err(|error| {
@@ -43,11 +47,12 @@ impl DeliveryQueue<'_> {
         report: &mut DeliveryReport,
     ) -> Result<usize> {
         let (mut unsettled, mut size) = (Vec::new(), 0);
-        let mut since = self.engine.now();
-        let mut slowest = Duration::ZERO;
+        let begun_at = self.engine.now();
+        let (mut since, mut slowest) = (begun_at, Duration::ZERO);
         while let Some(next) = waiting.as_slice().first() {
             let start = self.engine.now();
-            if self.is_stopping() || !next.fits(start, slowest) {
+            let is_over = self.is_stopping() || start.since(begun_at) > LONGEST;
+            if is_over || !next.fits(start, slowest) {
                 let unused = waiting.len();
                 unsettled.extend(waiting.map(|leased| (leased, Done::Unused)));
                 self.settle(unsettled, report)?;
@@ -57,6 +62,8 @@ impl DeliveryQueue<'_> {
             let done = match self.work_on(&leased).and_then(|done| self.counted(done)) {
                 Ok(done) => done,
                 Err(error) => {
+                    // Nothing was handed over.
+                    self.engine.parts.unsettled.keep(&error, [(leased, Done::Unused)]);
                     self.settle(unsettled, report)?;
                     return Err(error);
                 }

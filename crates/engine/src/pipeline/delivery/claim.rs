@@ -11,7 +11,7 @@ use store::{
     layout,
 };
 
-use super::{BATCH, ahead, quarantine, turns};
+use super::{ahead, quarantine, turns};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
@@ -51,29 +51,43 @@ impl Leased {
     }
 }
 
+/// Largest number of tasks in a claim.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClaimSize {
+    pub(super) tasks: usize,
+    /// Number of tasks that are not short.
+    pub(super) long: usize,
+}
+
 /// Tasks that were claimed together.
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
     /// The tasks, leased.
     pub(super) leased: Vec<Leased>,
+    /// Lanes of tasks that were not leased, because they are leased alone.
+    passed: Vec<Lane>,
     /// Number of tasks and of entries that were taken out of the queue, because they cannot be read.
     pub(super) quarantined: usize,
     /// First entry of the queue that the claim has read.
     pub(super) first: Option<Vec<u8>>,
 }
 
-/// Leases at most `limit` of the tasks that are due, and no more than [`BATCH`] that are not short. A task
-/// whose last attempt has no outcome is leased alone: it may end the process, and the attempts of others
-/// would count. What cannot be read is taken out of the queue.
-pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
+/// Leases tasks that are due, no more than `size` has. A task whose last attempt has no outcome is leased
+/// alone: it may end the process, and the attempts of others would count. What cannot be read is taken out
+/// of the queue.
+pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     ahead::bring_back(engine)?;
+    let first = engine.parts.turns.first();
     if !engine.store().runs_side_by_side() {
-        return claim_of_all(engine, limit);
+        return claim_of_all(engine, size, first);
     }
-    let first = claim_in_background(engine, limit)?;
-    let left = limit.saturating_sub(first.leased.len());
-    if left == 0 || first.leased.iter().any(Leased::is_alone) {
+    let first = match first {
+        Some(class) => claim_first(engine, class, size)?,
+        None => Claimed::default(),
+    };
+    let left = size.behind(&first);
+    if left.tasks == 0 || first.leased.iter().any(Leased::is_alone) {
         return Ok(first);
     }
     // What is leased is done also if the others cannot be claimed.
@@ -84,58 +98,69 @@ pub(super) fn claim(engine: &Engine, limit: usize) -> Result<Claimed> {
     }
 }
 
-// One task of the last class, once in some claims: those of the others may be due all the time.
-fn claim_in_background(engine: &Engine, limit: usize) -> Result<Claimed> {
-    const CLASS: TaskClass = TaskClass::Background;
+/// Leases at most `limit` tasks of all environments that are due, whatever they do, in the order of their
+/// classes.
+pub(super) fn claim_at_once(engine: &Engine, limit: usize) -> Result<Claimed> {
+    sweep::ensure(engine)?;
+    ahead::bring_back(engine)?;
+    claim_of_all(engine, ClaimSize { tasks: limit, long: limit }, None)
+}
+
+// One task of a class.
+fn claim_first(engine: &Engine, class: TaskClass, size: ClaimSize) -> Result<Claimed> {
     let now = engine.now();
-    if limit == 0 || !engine.parts.turns.is_in_background() {
+    if size.tasks == 0 {
         return Ok(Claimed::default());
     }
-    let lanes = engine.read(|snapshot| Ok(lanes_of(snapshot, CLASS, now, turns::LANES)?.lanes))?;
+    let lanes = engine.read(|snapshot| Ok(lanes_of(snapshot, class, now, turns::LANES)?.lanes))?;
     let Some(lane) = engine.parts.turns.in_turn(lanes, 1).pop() else {
         return Ok(Claimed::default());
     };
     let scope = WriteScope::Environment(lane.0.environment_id);
-    claim_within(engine, scope, |draft, claimed| due_in(draft, &[lane], 1, claimed))
+    claim_within(engine, scope, size, |draft, claimed| due_in(draft, &[lane], 1, claimed))
 }
 
-fn claim_others(engine: &Engine, limit: usize) -> Result<Claimed> {
+fn claim_others(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     let now = engine.now();
     match engine.read(|snapshot| turns::due(snapshot, now))? {
-        Some(due) => claim_in_turn(engine, &due, limit),
-        None => claim_of_all(engine, limit),
+        Some(due) => claim_in_turn(engine, &due, size),
+        None => claim_of_all(engine, size, None),
     }
 }
 
 // From all environments, in one transaction.
-fn claim_of_all(engine: &Engine, limit: usize) -> Result<Claimed> {
-    claim_within(engine, WriteScope::Everything, |draft, claimed| due(draft, limit, claimed))
+fn claim_of_all(engine: &Engine, size: ClaimSize, first: Option<TaskClass>) -> Result<Claimed> {
+    claim_within(engine, WriteScope::Everything, size, |draft, claimed| {
+        due(draft, size.tasks, first, claimed)
+    })
 }
 
 // Leases tasks that `find` finds in a transaction.
 fn claim_within(
     engine: &Engine,
     scope: WriteScope,
+    size: ClaimSize,
     mut find: impl FnMut(&mut Draft<'_>, &mut Claimed) -> Result<Vec<Task>>,
 ) -> Result<Claimed> {
     let claimed = engine.write_within(scope, engine.now(), |draft| {
         let mut claimed = Claimed::default();
         let tasks = find(draft, &mut claimed)?;
-        lease_all(draft, tasks, &mut claimed)?;
+        lease_all(draft, tasks, size, &mut claimed)?;
         Ok(claimed)
     })?;
-    engine.parts.turns.note(claimed.leased.iter().map(|leased| leased.task.lane()));
+    let leased = claimed.leased.iter().map(|leased| leased.task.lane());
+    engine.parts.turns.note(leased, &claimed.passed);
     Ok(claimed)
 }
 
 // From the first environment that still has due tasks: another process may have taken them.
-fn claim_in_turn(engine: &Engine, due: &turns::Due, limit: usize) -> Result<Claimed> {
+fn claim_in_turn(engine: &Engine, due: &turns::Due, size: ClaimSize) -> Result<Claimed> {
     for (environment, classes) in engine.parts.turns.take(due) {
         let scope = WriteScope::Environment(environment);
-        let claimed = claim_within(engine, scope, |draft, claimed| {
+        let claimed = claim_within(engine, scope, size, |draft, claimed| {
             let mut tasks = Vec::new();
             for lanes in &classes {
-                let left = limit.saturating_sub(tasks.len());
+                let left = size.tasks.saturating_sub(tasks.len());
                 let lanes = engine.parts.turns.in_turn(lanes.clone(), left);
                 tasks.extend(due_in(draft, &lanes, left, claimed)?);
             }
@@ -148,17 +173,24 @@ fn claim_in_turn(engine: &Engine, due: &turns::Due, limit: usize) -> Result<Clai
     Ok(Claimed::default())
 }
 
-fn lease_all(draft: &mut Draft<'_>, tasks: Vec<Task>, claimed: &mut Claimed) -> Result<()> {
+fn lease_all(
+    draft: &mut Draft<'_>,
+    tasks: Vec<Task>,
+    size: ClaimSize,
+    claimed: &mut Claimed,
+) -> Result<()> {
     let mut long = 0;
     for task in tasks {
         let alone = task.state.is_leased();
-        long += usize::from(!task.work.is_short());
-        // Its lane has the next turn, and holds up no other one until then.
+        // It is the first one of the next claim, and holds up no other one until then.
         if alone && !claimed.leased.is_empty() {
+            claimed.passed.push(task.lane());
             continue;
         }
-        if long > BATCH {
-            continue;
+        long += usize::from(!task.work.is_short());
+        // What is short does not wait behind more tasks that are not.
+        if long > size.long {
+            break;
         }
         claimed.leased.push(lease(draft, &task)?);
         if alone {
@@ -223,17 +255,21 @@ fn corrupt(what: &'static str) -> Error {
     store::Error::Corrupt { table, source }.into()
 }
 
-// The due tasks: those of a class before those of the next one, but for one of the last class in some
-// claims, and as many of each lane of a class as of the others.
-fn due(draft: &mut Draft<'_>, limit: usize, claimed: &mut Claimed) -> Result<Vec<Task>> {
-    const LAST: TaskClass = TaskClass::Background;
-    let mut tasks = Vec::new();
-    if draft.engine.parts.turns.is_in_background() {
-        tasks = due_of_class(draft, LAST, limit.min(1), claimed)?;
-    }
+// The due tasks: one of the first class, if the claim has one, those of a class before those of the next
+// one, and as many of each lane of a class as of the others.
+fn due(
+    draft: &mut Draft<'_>,
+    limit: usize,
+    first: Option<TaskClass>,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let mut tasks = match first {
+        Some(class) => due_of_class(draft, class, limit.min(1), claimed)?,
+        None => Vec::new(),
+    };
     // A task that was found is not looked for again.
-    let is_found = !tasks.is_empty();
-    for class in TaskClass::ALL.into_iter().filter(|class| !(is_found && *class == LAST)) {
+    let found = first.filter(|_| !tasks.is_empty());
+    for class in TaskClass::ALL.into_iter().filter(|class| found != Some(*class)) {
         if tasks.len() >= limit {
             break;
         }
@@ -353,6 +389,17 @@ pub(super) fn held_lanes_of(
         ControlFlow::Continue(())
     })?;
     Ok(lanes)
+}
+
+impl ClaimSize {
+    // What is left behind some tasks.
+    fn behind(self, claimed: &Claimed) -> Self {
+        let long = claimed.leased.iter().filter(|leased| !leased.task.work.is_short()).count();
+        Self {
+            tasks: self.tasks.saturating_sub(claimed.leased.len()),
+            long: self.long.saturating_sub(long),
+        }
+    }
 }
 
 impl Claimed {

@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::time::Timestamp;
 
+use self::claim::ClaimSize;
 use self::round::Round;
 
 use crate::{Engine, Result, trace};
@@ -101,7 +102,7 @@ impl<'e> DeliveryQueue<'e> {
 
     /// Does at most `limit` due tasks of all environments: messages are sent, and delayed jobs go on.
     /// Critical notifications and those of high severity come first. Among the others, workflows
-    /// take turns. A host application with a loop of its own calls this function regularly, from one
+    /// take turns: of 1,024 workflows with due tasks at most, those that have been due for longest. A host application with a loop of its own calls this function regularly, from one
     /// thread or several. The others start a [`Worker`](crate::Worker).
     ///
     /// # Errors
@@ -124,13 +125,14 @@ impl<'e> DeliveryQueue<'e> {
         let (mut left, mut batch) = (limit, BATCH);
         let mut rounds = Rounds::default();
         while left > 0 {
-            let round = self.round(&mut rounds, left.min(batch), report)?;
-            let Some(Round { done, given_back, is_short }) = round else { break };
+            let size = ClaimSize { tasks: left.min(batch), long: BATCH };
+            let Some(round) = self.round(&mut rounds, size, report)? else { break };
+            let Round { done, given_back, long } = round;
             if done == 0 && batch == 1 {
                 break;
             }
             left = left.saturating_sub(done);
-            let most = if is_short { LARGE_BATCH } else { BATCH };
+            let most = if long == 0 { LARGE_BATCH } else { BATCH };
             batch = if given_back > 0 { done.max(1) } else { (batch * 2).min(most) };
         }
         Ok(())

@@ -10,6 +10,10 @@ use parking_lot::{Condvar, Mutex};
 // The span of a rate.
 const SECOND: Duration = Duration::from_secs(1);
 
+// Time ahead to which messages are held back at most. Those of a longer queue are held back again. The
+// messages that are held back may be canceled or deleted, and then the seconds behind them are free.
+const AHEAD: Duration = Duration::from_secs(300);
+
 // Time that a thread waits for the end of another call.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -125,8 +129,8 @@ impl Calls {
         self.booked.retain(|_, (second, _)| *second >= first);
         let booked = match self.booked.get(&lane) {
             Some((second, count)) if *count < limit => (*second, count + 1),
-            Some((second, _)) => (second.after(SECOND), 1),
-            None => (first, 1),
+            Some((second, _)) if *second < now.after(AHEAD) => (second.after(SECOND), 1),
+            Some(_) | None => (first, 1),
         };
         self.booked.insert(lane, booked);
         Err(booked.0)
@@ -193,6 +197,16 @@ mod tests {
         assert_eq!(flood, [None, Some(1_000), Some(2_000), Some(3_000)]);
         assert_eq!(later_of(&quotas, TaskClass::Urgent, 4), Some(1_000));
         assert_eq!(later_of(&quotas, TaskClass::Urgent, 1_000), None);
+    }
+
+    /// Most of a flood may be canceled, and nobody says so.
+    #[test]
+    fn messages_are_held_back_for_five_minutes_at_most() {
+        let mut quotas = Quotas::default();
+        quotas.limit_rate("smtp".into(), 2);
+        let flood: Vec<_> = (0..2_000).filter_map(|_| later(&quotas, 0)).collect();
+        let longest = flood.iter().max();
+        assert_eq!((longest, flood[599], flood[600]), (Some(&300_000), 300_000, 1_000));
     }
 
     /// A thread reads the clock before it waits for the calls of others.

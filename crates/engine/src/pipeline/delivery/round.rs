@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::ids::TaskId;
 use domain::task::Work;
 
-use super::claim::{self, Claimed};
+use super::claim::{self, ClaimSize, Claimed};
 use super::{BATCH, DeliveryQueue, DeliveryReport, LARGE_BATCH};
 use crate::{Engine, Result};
 
@@ -17,7 +17,7 @@ const REPEATS: u32 = 8;
 /// What the rounds of a caller, one after the other, depend on.
 #[derive(Debug)]
 pub(crate) struct Rounds {
-    size: usize,
+    size: ClaimSize,
     beginnings: Beginnings,
 }
 
@@ -74,42 +74,54 @@ pub(crate) struct Round {
     pub(crate) done: usize,
     /// Number of tasks that were given back.
     pub(crate) given_back: usize,
-    /// Whether each of the tasks was short.
-    pub(crate) is_short: bool,
+    /// Number of tasks that are not short. Those that were given back are the last ones.
+    pub(crate) long: usize,
 }
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self { size: 1, beginnings: Beginnings::default() }
+        Self { size: ClaimSize { tasks: 1, long: 1 }, beginnings: Beginnings::default() }
     }
 }
 
 impl Rounds {
-    /// Returns the number of tasks for the next claim.
-    pub(crate) fn size(&self) -> usize {
+    /// Returns the size of the next claim.
+    pub(crate) fn size(&self) -> ClaimSize {
         self.size
     }
 
-    /// Makes the next claim as large as fits into `span`, judging by a round that took `elapsed`.
+    /// Makes the next claim as large as fits into `span`, judging by a round that took `elapsed`. Short tasks
+    /// and others are judged by rounds of their own, because a call may take ten thousand times as long as a
+    /// turn.
     pub(crate) fn fit(&mut self, round: Round, elapsed: Duration, span: Duration) {
+        let ClaimSize { tasks, long } = &mut self.size;
         let nanos = elapsed.as_nanos().max(1);
-        let fitting = span.as_nanos().saturating_mul(round.done as u128) / nanos;
-        let most = if round.is_short { LARGE_BATCH } else { BATCH };
-        let largest = (self.size * 2).min(most);
-        self.size = usize::try_from(fitting).unwrap_or(largest).clamp(1, largest);
+        let fitted = |done: usize, largest: usize| {
+            let fitting = span.as_nanos().saturating_mul(done as u128) / nanos;
+            usize::try_from(fitting).unwrap_or(largest).clamp(1, largest)
+        };
+        if round.given_back > 0 {
+            *tasks = round.done.clamp(1, *tasks);
+        } else if round.long == 0 {
+            *tasks = fitted(round.done, (*tasks * 2).min(LARGE_BATCH));
+        }
+        if round.long > 0 {
+            *long = fitted(round.long.min(round.done), (*long * 2).min(BATCH));
+            *tasks = (*tasks).max(*long);
+        }
     }
 }
 
 impl DeliveryQueue<'_> {
-    /// Claims at most `limit` tasks and does them. Returns `None` if none is due.
+    /// Claims tasks and does them. Returns `None` if none is due.
     pub(crate) fn round(
         &self,
         rounds: &mut Rounds,
-        limit: usize,
+        size: ClaimSize,
         report: &mut DeliveryReport,
     ) -> Result<Option<Round>> {
         self.settle_kept(report)?;
-        let claimed = claim::claim(self.engine, limit)?;
+        let claimed = claim::claim(self.engine, size)?;
         if claimed.first.is_none() {
             // The store has kept what the last claim has written. A task that was put back since may
             // be due as it was.
@@ -120,12 +132,12 @@ impl DeliveryQueue<'_> {
         let Claimed { leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         let count = leased.len();
-        let is_short = leased.iter().all(|leased| leased.task.work.is_short());
+        let long = leased.iter().filter(|leased| !leased.task.work.is_short()).count();
         let given_back = self.work(leased, report)?;
         if given_back > 0 {
             rounds.beginnings = Beginnings::default();
         }
-        Ok(Some(Round { done: count - given_back + quarantined, given_back, is_short }))
+        Ok(Some(Round { done: count - given_back + quarantined, given_back, long }))
     }
 }
 
@@ -143,6 +155,35 @@ mod tests {
     use super::*;
     use crate::{ManualClock, Outbox, SendError};
 
+    /// One row per round: its tasks that were done and given back, those that are not short, the time that it
+    /// took, and the size of the next claim.
+    #[test]
+    fn a_claim_fits_into_its_span() {
+        const SPAN: Duration = Duration::from_millis(100);
+        let mut rounds = Rounds::default();
+        for (row, (done, given_back, long, millis, next)) in [
+            (1, 0, 0, 1, (2, 1)),
+            (2, 0, 0, 1, (4, 1)),
+            // A slow call makes no claim of turns smaller.
+            (4, 0, 1, 2_000, (4, 1)),
+            (4, 0, 0, 1, (8, 1)),
+            (8, 0, 1, 2, (8, 2)),
+            (8, 0, 2, 2, (8, 4)),
+            (8, 0, 4, 2, (8, 8)),
+            (8, 0, 8, 2, (16, 16)),
+            // A provider has become slow.
+            (1, 15, 16, 2_000, (1, 1)),
+            (1, 0, 0, 200, (1, 1)),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let round = Round { done, given_back, long };
+            rounds.fit(round, Duration::from_millis(millis), SPAN);
+            assert_eq!((rounds.size.tasks, rounds.size.long), next, "row {row}");
+        }
+    }
+
     /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
     #[test]
     fn a_message_that_is_sent_again_and_again_is_no_claim_that_was_lost() {
@@ -157,10 +198,11 @@ mod tests {
         env.events().trigger(&Trigger::new("mail", ada).unwrap()).unwrap();
 
         let (queue, mut rounds) = (engine.delivery(), Rounds::default());
+        let size = ClaimSize { tasks: BATCH, long: BATCH };
         for redriven in 0..4 {
             outbox.refuse_next(SendError::permanent("no"));
             let mut report = DeliveryReport::default();
-            while queue.round(&mut rounds, BATCH, &mut report).unwrap().is_some() {}
+            while queue.round(&mut rounds, size, &mut report).unwrap().is_some() {}
             assert_eq!(report.failures.len(), 1, "redriven {redriven} times");
             let letters = env.dead_letters().list(&DeadLetterQuery::default()).unwrap();
             env.dead_letters().redrive(letters.data[0].id).unwrap();

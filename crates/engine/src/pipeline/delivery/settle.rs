@@ -66,12 +66,17 @@ pub(super) fn settle(
         settled.add_to(report);
         stored += 1;
     };
-    let ended = match settle_all(engine, results) {
+    // A transaction of several environments holds up the writers of all.
+    let is_together = !engine.store().runs_side_by_side();
+    let environment = |(leased, _): &(Leased, Done)| leased.task.environment_id;
+    let mut parts =
+        results.chunk_by(|one, next| is_together || environment(one) == environment(next));
+    let ended = parts.try_for_each(|part| match settle_all(engine, part) {
         Err(error) if is_damage(&error) => {
-            results.iter().try_for_each(|result| settle_alone(engine, result).map(&mut tell))
+            part.iter().try_for_each(|result| settle_alone(engine, result).map(&mut tell))
         }
-        settled => settled.map(|settled| settled.into_iter().for_each(tell)),
-    };
+        settled => settled.map(|settled| settled.into_iter().for_each(&mut tell)),
+    });
     results.drain(..stored);
     ended
 }
@@ -102,6 +107,9 @@ impl Settled {
 // Stores results in one transaction.
 fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled>> {
     let Some((first, _)) = results.first() else { return Ok(Vec::new()) };
+    if let Some(settled) = results.iter().map(|(_, done)| settled_by_work(done)).collect() {
+        return Ok(settled);
+    }
     let home = first.task.home();
     if results.iter().all(|(leased, _)| leased.task.environment_id == home.environment_id) {
         return engine.write_in(&home, engine.now(), |tx| {
@@ -177,11 +185,18 @@ fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
     accepted || task.state.is_attempt(leased.attempt())
 }
 
-fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
+// The effect of work that has settled its task in its own transactions. Returns `None` for other work.
+fn settled_by_work(done: &Done) -> Option<Settled> {
     match done {
-        Done::Swept(count) => return Ok(Settled::Swept(*count)),
-        Done::Created(count) => return Ok(Settled::Created(*count)),
-        _ => {}
+        Done::Swept(count) => Some(Settled::Swept(*count)),
+        Done::Created(count) => Some(Settled::Created(*count)),
+        _ => None,
+    }
+}
+
+fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
+    if let Some(settled) = settled_by_work(done) {
+        return Ok(settled);
     }
     let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
     if !may_settle(&task, leased, done) {

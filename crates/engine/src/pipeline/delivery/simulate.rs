@@ -87,7 +87,7 @@ impl DeliveryQueue<'_> {
 
     // Does tasks that are due now.
     fn run_now(&self, beginnings: &mut Beginnings, report: &mut DeliveryReport) -> Result<()> {
-        let claimed = claim::claim(self.engine, AT_ONCE)?;
+        let claimed = claim::claim_at_once(self.engine, AT_ONCE)?;
         beginnings.note(self.engine, &claimed)?;
         let Claimed { mut leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;

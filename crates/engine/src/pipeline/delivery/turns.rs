@@ -2,7 +2,7 @@
 //! number. In a store that runs environments side by side, environments do: a claim of all of them would
 //! hold up the writers of each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::ids::EnvironmentId;
@@ -18,10 +18,12 @@ use crate::Result;
 /// The turns in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    // Number of claims.
+    // Number of claims that were not owed.
     claims: AtomicU32,
-    // The environment that has had its turn last.
-    environment: Mutex<Option<EnvironmentId>>,
+    // Class of a task that a claim has passed over.
+    owed: Mutex<Option<TaskClass>>,
+    // The environment that has had its turn last, by class.
+    environments: Mutex<BTreeMap<TaskClass, EnvironmentId>>,
     lanes: Mutex<Served>,
 }
 
@@ -49,13 +51,13 @@ pub(super) struct Due(Vec<Vec<DueLane>>);
 type DueLane = (Lane, Timestamp);
 
 /// Number of lanes of a class that share the turns at most: those that have been due for longest.
-pub(super) const LANES: usize = 64;
+pub(super) const LANES: usize = 1_024;
 
 // Number of tasks with which the turn of a lane ends. A smaller claim leaves the lane its turn.
 const TURN: usize = 8;
 
 // Number of lanes whose last turn is known, at least.
-const KNOWN: usize = 1_024;
+const KNOWN: usize = 4 * LANES;
 
 // One claim in so many begins with a task of the last class.
 const IN_BACKGROUND: u32 = 16;
@@ -80,26 +82,32 @@ impl Turns {
     /// others. An environment has its lanes of later classes as well, as far as no other one has
     /// such lanes.
     pub(super) fn take(&self, due: &Due) -> Vec<(EnvironmentId, Vec<Vec<DueLane>>)> {
-        let mut last = self.environment.lock();
-        let mut order = Vec::new();
-        for (at, lanes) in due.0.iter().enumerate() {
+        let mut last = self.environments.lock();
+        let (mut order, mut first) = (Vec::new(), None);
+        for (at, (class, lanes)) in TaskClass::ALL.into_iter().zip(&due.0).enumerate() {
             let environments = lanes.iter().map(environment).collect();
-            for own in behind(&environments, *last) {
+            for own in behind(&environments, last.get(&class).copied()) {
+                first.get_or_insert((class, own));
                 let classes = due.0.iter().skip(at);
                 let until = classes.clone().position(|lanes| has_other(lanes, own));
                 let taken = classes.take(until.unwrap_or(due.0.len()).max(1));
                 order.push((own, taken.map(|lanes| lanes_of_one(lanes, own)).collect()));
             }
         }
-        if let Some((first, _)) = order.first() {
-            *last = Some(*first);
-        }
+        last.extend(first);
         order
     }
 
-    /// Returns `true` if it is the turn of the last class.
-    pub(super) fn is_in_background(&self) -> bool {
-        self.claims.fetch_add(1, Ordering::Relaxed) % IN_BACKGROUND == IN_BACKGROUND - 1
+    /// Returns the class that the next claim begins with: that of a task which the last one has passed
+    /// over, or the last class in some claims, because tasks of the others may be due all the time.
+    /// Returns `None` if the claim begins with the first class that has due tasks.
+    pub(super) fn first(&self) -> Option<TaskClass> {
+        let owed = self.owed.lock().take();
+        let is_last = || {
+            let claims = self.claims.fetch_add(1, Ordering::Relaxed);
+            claims % IN_BACKGROUND == IN_BACKGROUND - 1
+        };
+        owed.or_else(|| is_last().then_some(TaskClass::Background))
     }
 
     /// Returns the first `limit` of some lanes in the order of their turns: those first whose last turn is
@@ -111,11 +119,15 @@ impl Turns {
         lanes
     }
 
-    /// Notes a claim, with the lane of each task that it has leased.
-    pub(super) fn note(&self, leased: impl Iterator<Item = Lane>) {
+    /// Notes a claim, with the lane of each task that it has leased, and the lanes of those that it has
+    /// passed over. These have the next turns of their classes.
+    pub(super) fn note(&self, leased: impl Iterator<Item = Lane>, passed: &[Lane]) {
+        if let Some(lane) = passed.first() {
+            *self.owed.lock() = Some(lane.class);
+        }
         let served = &mut *self.lanes.lock();
         served.claims += 1;
-        for lane in leased {
+        for lane in leased.filter(|lane| !passed.contains(lane)) {
             let turn = served.lanes.entry(lane).or_default();
             turn.tasks += 1;
             if turn.tasks >= TURN {
@@ -197,7 +209,7 @@ mod tests {
             let [due, taken, leased] = [due, taken, leased].map(|of| lanes(TaskClass::Normal, of));
             assert_eq!(turns.in_turn(due, 2), taken, "row {at}");
             let leased = leased.iter().flat_map(|(lane, _)| [*lane; TURN]);
-            turns.note(leased);
+            turns.note(leased, &[]);
         }
     }
 
@@ -209,10 +221,23 @@ mod tests {
             environment_id: Uuid::from_u128(number).into(),
             workflow_id: None,
         };
-        (0..10_000).for_each(|number| turns.note([lane(number); TURN].into_iter()));
+        (0..10_000).for_each(|number| turns.note([lane(number); TURN].into_iter(), &[]));
         assert!(turns.lanes.lock().lanes.len() <= 2 * KNOWN);
         let due = vec![(lane(9_999), Timestamp::MAX), (lane(0), Timestamp::MAX)];
         assert_eq!(turns.in_turn(due, 1), [(lane(0), Timestamp::MAX)]);
+    }
+
+    /// The class that a claim begins with.
+    #[test]
+    fn what_was_passed_over_is_in_the_next_claim() {
+        let turns = Turns::default();
+        let firsts = |count| (0..count).map(|_| turns.first()).collect::<Vec<_>>();
+        assert_eq!(firsts(15), [None; 15]);
+        let due = lanes(TaskClass::Normal, &[1, 2]);
+        let [passed, other] = [due[0].0, due[1].0];
+        turns.note([passed, other].into_iter().flat_map(|lane| [lane; TURN]), &[passed]);
+        assert_eq!(turns.in_turn(due.clone(), 2), due);
+        assert_eq!(firsts(3), [Some(TaskClass::Normal), Some(TaskClass::Background), None]);
     }
 
     #[test]
