@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Triggers in a second of one and of four processes, on one environment and on one for each, with the
-//! share of the server. Then the time of single calls over its socket, beside a file of redb, beside the
+//! share of the server. Triggers in a second of many callers of one process, on several environments,
+//! of which another process holds some: the argument `callers` measures nothing else. Then the time of single calls over its socket, beside a file of redb, beside the
 //! rows of the call written by hand, and beside the tables of a host that writes its own.
 
 #![expect(
@@ -17,6 +18,7 @@
 #![expect(clippy::cast_precision_loss, reason = "a table has few digits")]
 
 mod by_hand;
+mod callers;
 mod latency;
 mod same_rows;
 mod throughput;
@@ -30,11 +32,16 @@ use tidings::workflow::WorkflowCreate;
 use tidings::{Engine, Scope};
 
 fn main() {
-    if let Some(path) = env::args().nth(1) {
-        return throughput::work(&path);
+    let argument = env::args().nth(1);
+    if let Some(path) = argument.as_ref().filter(|argument| *argument != "callers") {
+        return throughput::work(path);
     }
     let server = Server::start().expect("PostgreSQL is installed");
+    if argument.is_some() {
+        return callers::measure(&server);
+    }
     throughput::measure(&server);
+    callers::measure(&server);
     latency::measure(&server);
 }
 

@@ -133,7 +133,7 @@ pub(crate) fn work(arguments: &str) {
     io::stdin().read_line(&mut String::new()).unwrap();
 }
 
-fn trigger(env: &Scope, number: u64) {
+pub(crate) fn trigger(env: &Scope, number: u64) {
     let workflow = format!("workflow-{}", number % 20);
     let trigger = Trigger::new(workflow.as_str(), subscriber(number).as_str()).unwrap();
     env.events().trigger(&trigger).unwrap();
