@@ -98,6 +98,7 @@ mod schema;
 mod seen;
 mod server;
 mod tables;
+mod together;
 mod told;
 mod view;
 mod within;

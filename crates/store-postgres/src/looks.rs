@@ -6,12 +6,10 @@
 //! news with what it has seen.
 
 use std::collections::BTreeSet;
-use std::mem;
 use std::sync::Arc;
 
 use foldhash::HashMap;
 use futures_util::future::try_join;
-use parking_lot::{Condvar, Mutex};
 use store::Table;
 
 use crate::Shared;
@@ -22,45 +20,16 @@ use crate::prefetched::values_of;
 use crate::questions::{Question, answer, prepare};
 use crate::rows::Columns;
 use crate::schema;
+use crate::together::Together;
 use crate::told::Told;
 
 /// Number of questions under way at most.
 const UNDER_WAY: usize = 2;
 
 /// Readers that ask, and those that wait to ask.
-#[derive(Default)]
-pub(crate) struct Looks(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    under_way: usize,
-    next: Gathering,
-}
-
-/// The readers that ask together next.
-#[derive(Default)]
-struct Gathering {
-    round: Arc<Round>,
-    keys: Keys,
-    waiting: usize,
-    /// `true` if one of those who wait was told to ask.
-    is_led: bool,
-}
+pub(crate) struct Looks(Together<Keys, Outcome>);
 
 type Keys = BTreeSet<(Table, Vec<u8>)>;
-
-/// Where the readers of a question wait.
-#[derive(Default)]
-struct Round {
-    news: Mutex<Option<News>>,
-    told: Condvar,
-}
-
-enum News {
-    /// One of the readers asks for all of them. It ends the wait of one reader.
-    Lead,
-    Over(Outcome),
-}
 
 type Outcome = Result<Arc<Look>, Failure>;
 
@@ -79,6 +48,12 @@ impl Look {
     }
 }
 
+impl Default for Looks {
+    fn default() -> Self {
+        Self(Together::new(UNDER_WAY))
+    }
+}
+
 impl Looks {
     /// Asks for the values under `keys`, and for the news behind them. The cache follows the news.
     pub(crate) fn ask(&self, shared: &Shared, keys: &[(Table, Vec<u8>)]) -> Outcome {
@@ -91,75 +66,12 @@ impl Looks {
         keys: &[(Table, Vec<u8>)],
         ask: impl FnOnce(Keys) -> Result<Look, Failure>,
     ) -> Outcome {
-        let mut state = self.0.lock();
-        state.next.keys.extend(keys.iter().cloned());
-        // Who comes while others wait leaves the question to the one of them who was told to ask.
-        if state.under_way < UNDER_WAY && state.next.waiting == 0 {
-            state.under_way += 1;
-        } else {
-            state.next.waiting += 1;
-            let round = Arc::clone(&state.next.round);
-            drop(state);
-            if let Some(outcome) = round.wait() {
-                return outcome;
-            }
-            state = self.0.lock();
-        }
-        let Gathering { round, keys, .. } = mem::take(&mut state.next);
-        drop(state);
-        let mut leading = Leading { looks: self, round, outcome: Err(Failure::closed()) };
-        leading.outcome = ask(keys).map(Arc::new);
-        leading.outcome.clone()
-    }
-}
-
-/// A question under way. When it is dropped, also by a panic, those who wait have their answer, and the next
-/// question may be asked.
-struct Leading<'l> {
-    looks: &'l Looks,
-    round: Arc<Round>,
-    outcome: Outcome,
-}
-
-impl Drop for Leading<'_> {
-    fn drop(&mut self) {
-        let mut state = self.looks.0.lock();
-        let next = &mut state.next;
-        if next.waiting > 0 && !next.is_led {
-            next.is_led = true;
-            next.round.tell(News::Lead);
-        } else {
-            state.under_way -= 1;
-        }
-        drop(state);
-        self.round.tell(News::Over(self.outcome.clone()));
-    }
-}
-
-impl Round {
-    /// Waits for the answer. Returns `None` if the reader has to ask.
-    fn wait(&self) -> Option<Outcome> {
-        let mut news = self.news.lock();
-        loop {
-            match &*news {
-                Some(News::Over(outcome)) => return Some(outcome.clone()),
-                Some(News::Lead) => {
-                    *news = None;
-                    return None;
-                }
-                None => self.told.wait(&mut news),
-            }
-        }
-    }
-
-    fn tell(&self, news: News) {
-        let is_for_one = matches!(news, News::Lead);
-        *self.news.lock() = Some(news);
-        if is_for_one {
-            self.told.notify_one();
-        } else {
-            self.told.notify_all();
-        }
+        let join = |all: &mut Keys| {
+            all.extend(keys.iter().cloned());
+            true
+        };
+        let closed = || Err(Failure::closed());
+        self.0.ask(join, |keys| ask(keys).map(Arc::new), closed()).unwrap_or_else(closed)
     }
 }
 
@@ -230,7 +142,7 @@ mod tests {
             }
         });
         assert!(questions.into_inner() < READERS * TIMES, "no question was shared");
-        assert_eq!(looks.0.lock().under_way, 0);
+        assert_eq!(looks.0.under_way(), 0);
     }
 
     #[test]

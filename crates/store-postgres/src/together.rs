@@ -1,0 +1,141 @@
+//! Questions to the server that several callers ask together.
+//!
+//! Callers that come while others ask share the next question. One of them asks for all, on its own thread.
+
+use std::mem;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+/// Callers that ask, and those that wait to ask. They gather a `G`, and each has the outcome `O`.
+pub(crate) struct Together<G, O> {
+    state: Mutex<State<G, O>>,
+    /// Number of questions under way at most.
+    most: usize,
+}
+
+struct State<G, O> {
+    under_way: usize,
+    next: Gathering<G, O>,
+}
+
+/// The callers that ask together next.
+struct Gathering<G, O> {
+    round: Arc<Round<O>>,
+    gathered: G,
+    waiting: usize,
+    /// `true` if one of those who wait was told to ask.
+    is_led: bool,
+}
+
+/// Where the callers of a question wait.
+struct Round<O> {
+    news: Mutex<Option<News<O>>>,
+    told: Condvar,
+}
+
+enum News<O> {
+    /// One of the callers asks for all of them. It ends the wait of one caller.
+    Lead,
+    Over(O),
+}
+
+impl<G: Default, O: Clone> Together<G, O> {
+    pub(crate) fn new(most: usize) -> Self {
+        let state = State { under_way: 0, next: Gathering::default() };
+        Self { state: Mutex::new(state), most }
+    }
+
+    /// Calls `ask` with what all who wait have gathered, or waits for the outcome of another caller, which
+    /// is `failed` if that one panics. Returns `None`, and asks nothing, if `join` returns `false`.
+    pub(crate) fn ask(
+        &self,
+        join: impl FnOnce(&mut G) -> bool,
+        ask: impl FnOnce(G) -> O,
+        failed: O,
+    ) -> Option<O> {
+        let mut state = self.state.lock();
+        if !join(&mut state.next.gathered) {
+            return None;
+        }
+        // Who comes while others wait leaves the question to the one of them who was told to ask.
+        if state.under_way < self.most && state.next.waiting == 0 {
+            state.under_way += 1;
+        } else {
+            state.next.waiting += 1;
+            let round = Arc::clone(&state.next.round);
+            drop(state);
+            if let Some(outcome) = round.wait() {
+                return Some(outcome);
+            }
+            state = self.state.lock();
+        }
+        let Gathering { round, gathered, .. } = mem::take(&mut state.next);
+        drop(state);
+        let mut leading = Leading { together: self, round, outcome: failed };
+        leading.outcome = ask(gathered);
+        Some(leading.outcome.clone())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn under_way(&self) -> usize {
+        self.state.lock().under_way
+    }
+}
+
+impl<G: Default, O> Default for Gathering<G, O> {
+    fn default() -> Self {
+        let round = Round { news: Mutex::new(None), told: Condvar::new() };
+        Self { round: Arc::new(round), gathered: G::default(), waiting: 0, is_led: false }
+    }
+}
+
+/// A question under way. When it is dropped, also by a panic, those who wait have their outcome, and the next
+/// question may be asked.
+struct Leading<'t, G: Default, O: Clone> {
+    together: &'t Together<G, O>,
+    round: Arc<Round<O>>,
+    outcome: O,
+}
+
+impl<G: Default, O: Clone> Drop for Leading<'_, G, O> {
+    fn drop(&mut self) {
+        let mut state = self.together.state.lock();
+        let next = &mut state.next;
+        if next.waiting > 0 && !next.is_led {
+            next.is_led = true;
+            next.round.tell(News::Lead);
+        } else {
+            state.under_way -= 1;
+        }
+        drop(state);
+        self.round.tell(News::Over(self.outcome.clone()));
+    }
+}
+
+impl<O: Clone> Round<O> {
+    /// Waits for the outcome. Returns `None` if the caller has to ask.
+    fn wait(&self) -> Option<O> {
+        let mut news = self.news.lock();
+        loop {
+            match &*news {
+                Some(News::Over(outcome)) => return Some(outcome.clone()),
+                Some(News::Lead) => {
+                    *news = None;
+                    return None;
+                }
+                None => self.told.wait(&mut news),
+            }
+        }
+    }
+
+    fn tell(&self, news: News<O>) {
+        let is_for_one = matches!(news, News::Lead);
+        *self.news.lock() = Some(news);
+        if is_for_one {
+            self.told.notify_one();
+        } else {
+            self.told.notify_all();
+        }
+    }
+}
