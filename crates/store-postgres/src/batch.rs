@@ -3,7 +3,7 @@
 //! The bodies of callers with the same lock run one after the other, each on its caller's thread. A caller
 //! behind whom others wait leaves the transaction to the next one, and waits for its commit. Callers with
 //! another lock have a transaction of their own: a lock that another process holds keeps nobody else
-//! waiting.
+//! waiting. Such transactions may still share a commit of the server (`commits.rs`).
 //!
 //! While a transaction is committed, the bodies of the next one run over its changes. If the commit
 //! fails, they run again.

@@ -43,6 +43,16 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
+    /// The number of the only head, unless old commits of it are removed at the same time.
+    pub(crate) fn only_head(&self) -> Option<i16> {
+        let [head] = self.note.heads[..] else { return None };
+        (!self.is_pruned()).then_some(head)
+    }
+
+    fn is_pruned(&self) -> bool {
+        self.note.numbers.iter().any(|number| number % (self.kept / 4) == 0)
+    }
+
     /// Makes the changes durable, in one round trip. `begin` begins the transaction, if it has not begun.
     /// Returns `false` if another one has changed its heads meanwhile. Then nothing is changed.
     pub(crate) async fn make(
@@ -54,7 +64,7 @@ impl Commit {
         let writing = client.prepare_cached(schema::WRITE).await?;
         let pruning = client.prepare_cached(schema::PRUNE).await?;
         let batch = &batch[..];
-        let is_pruned = note.numbers.iter().any(|number| number % (kept / 4) == 0);
+        let is_pruned = self.is_pruned();
         // A statement is a transaction, too.
         let is_alone = begin.is_some() && !is_pruned;
         let note_of: [&(dyn ToSql + Sync); 5] =

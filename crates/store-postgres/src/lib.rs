@@ -29,8 +29,10 @@
 //! A writer asks in the same round trip for the values that others keep changing.
 //!
 //! If the last commits of an environment are of this process, a writer takes for right what is in
-//! memory. One statement then locks the row, compares its count of commits, and writes everything. If
-//! another process has come first, it writes nothing, and the body runs again behind the lock. A body
+//! memory. One statement then locks the row, compares its count of commits, and writes everything.
+//! Writers of several environments share such a statement, which leaves out the rows that another
+//! transaction has locked. If another process has come first, it writes nothing for that environment, and
+//! the body runs again behind the lock. A body
 //! that reads what is not in memory locks the row with its first question. A read without effects
 //! (`Store::read_pure`) does the same without a lock.
 //!
@@ -82,6 +84,7 @@ mod cache;
 mod calls;
 mod clock;
 mod commit;
+mod commits;
 mod failure;
 mod gaps;
 mod heads;
@@ -121,6 +124,7 @@ use crate::batch::{Unwritten, Writers};
 use crate::cache::Cache;
 use crate::clock::ServerClock;
 use crate::commit::Caution;
+use crate::commits::Commits;
 use crate::failure::Failure;
 use crate::heads::{Counts, Era};
 use crate::looks::Looks;
@@ -159,8 +163,9 @@ pub struct PostgresOptions {
     /// is none.
     pub schema: String,
     /// Number of connections at most; 8 by default, and at least 2. Readers leave two of them to
-    /// writers, or one if there are fewer than 4, and writers have half of them at most. A read keeps its
-    /// connection until it ends, and a write that waits for its environment until it gets it.
+    /// writers, or one if there are fewer than 4. Writers that may wait for a lock have half of them at
+    /// most. A read keeps its connection until it ends, and a write that waits for its environment until
+    /// it gets it.
     pub connections: usize,
     /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
     pub timeout: Duration,
@@ -200,6 +205,7 @@ pub(crate) struct Shared {
     patience: Duration,
     commits_kept: u64,
     caution: Caution,
+    commits: Commits,
     looks: Looks,
     listeners: Listeners,
     poll: Duration,
@@ -277,6 +283,7 @@ impl PostgresStore {
             patience: options.patience,
             commits_kept: COMMITS_KEPT,
             caution: Caution::default(),
+            commits: Commits::default(),
             looks: Looks::default(),
             listeners: Listeners::default(),
             poll: options.poll,

@@ -46,12 +46,12 @@ pub(crate) struct Rows {
 }
 
 #[derive(Default)]
-pub(crate) struct Columns {
+pub(crate) struct Columns<B = Vec<u8>> {
     tables: Vec<i16>,
-    heads: Vec<Vec<u8>>,
-    hashes: Vec<Vec<u8>>,
-    rests: Vec<Vec<u8>>,
-    values: Vec<Vec<u8>>,
+    heads: Vec<B>,
+    hashes: Vec<B>,
+    rests: Vec<B>,
+    values: Vec<B>,
 }
 
 impl Rows {
@@ -72,6 +72,11 @@ impl Rows {
             columns.values.extend(value.map(<[u8]>::to_vec));
         }
         rows
+    }
+
+    /// Number of bytes of all keys and values.
+    pub(crate) fn size(&self) -> usize {
+        [&self.added, &self.puts, &self.deletes].into_iter().map(Columns::size).sum()
     }
 }
 
@@ -97,12 +102,8 @@ impl Columns {
         self.tables.is_empty()
     }
 
-    pub(crate) fn of_put(&self) -> [&(dyn ToSql + Sync); 5] {
-        [&self.tables, &self.heads, &self.hashes, &self.rests, &self.values]
-    }
-
-    pub(crate) fn of_keys(&self) -> [&(dyn ToSql + Sync); 3] {
-        [&self.tables, &self.heads, &self.hashes]
+    fn size(&self) -> usize {
+        [&self.heads, &self.rests, &self.values].into_iter().flatten().map(Vec::len).sum()
     }
 
     pub(crate) fn into_put(self) -> Params {
@@ -113,5 +114,31 @@ impl Columns {
     pub(crate) fn into_keys(self) -> Params {
         let Self { tables, heads, hashes, .. } = self;
         vec![Box::new(tables), Box::new(heads), Box::new(hashes)]
+    }
+}
+
+impl<'c> Columns<&'c [u8]> {
+    /// The rows of all `columns`, and for each row the number that came with its columns.
+    pub(crate) fn all(columns: impl Iterator<Item = (i16, &'c Columns)>) -> (Self, Vec<i16>) {
+        let (mut all, mut numbers) = (Self::default(), Vec::new());
+        for (number, Columns { tables, heads, hashes, rests, values }) in columns {
+            numbers.extend(tables.iter().map(|_| number));
+            all.tables.extend(tables);
+            all.heads.extend(heads.iter().map(Vec::as_slice));
+            all.hashes.extend(hashes.iter().map(Vec::as_slice));
+            all.rests.extend(rests.iter().map(Vec::as_slice));
+            all.values.extend(values.iter().map(Vec::as_slice));
+        }
+        (all, numbers)
+    }
+}
+
+impl<B: ToSql + Sync> Columns<B> {
+    pub(crate) fn of_put(&self) -> [&(dyn ToSql + Sync); 5] {
+        [&self.tables, &self.heads, &self.hashes, &self.rests, &self.values]
+    }
+
+    pub(crate) fn of_keys(&self) -> [&(dyn ToSql + Sync); 3] {
+        [&self.tables, &self.heads, &self.hashes]
     }
 }

@@ -152,6 +152,46 @@ pub(crate) const WRITE: &str = "WITH head AS (
     )
     SELECT count(*) FROM head";
 
+/// The same for several heads, without those that another transaction has locked, and without those whose
+/// counts are other ones. Returns for each head that it has locked whether its changes are made. A batch and
+/// a start belong to each head, and parameters 19 to 21 are the heads of the entries.
+pub(crate) const WRITE_FREE: &str = "WITH free AS (
+        SELECT id FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE SKIP LOCKED
+    ), head AS (
+        UPDATE tidings_heads SET commits = new.number
+        FROM free JOIN unnest($1::int2[], $2::int8[], $5::timestamptz[])
+            AS new (head, number, start) ON new.head = free.id
+        WHERE tidings_heads.id = free.id AND commits = new.number - 1
+        AND pg_postmaster_start_time() = new.start
+        RETURNING tidings_heads.id
+    ), noted AS (
+        INSERT INTO tidings_commits (head, number, batch, keys)
+        SELECT head, number, batch, keys
+        FROM unnest($1::int2[], $2::int8[], $4::bytea[], $3::bytea[])
+            AS new (head, number, batch, keys)
+        WHERE head = ANY (ARRAY(SELECT id FROM head))
+    ), put AS (
+        INSERT INTO tidings_entries (tbl, head, hash, rest, value)
+        SELECT tbl, head, hash, rest, value
+        FROM unnest($6::int2[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bytea[], $19::int2[])
+            AS new (tbl, head, hash, rest, value, owner)
+        WHERE owner = ANY (ARRAY(SELECT id FROM head))
+        ON CONFLICT (tbl, head, hash) DO UPDATE SET value = excluded.value
+    ), added AS (
+        INSERT INTO tidings_entries (tbl, head, hash, rest, value)
+        SELECT tbl, head, hash, rest, value
+        FROM unnest($11::int2[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $20::int2[])
+            AS new (tbl, head, hash, rest, value, owner)
+        WHERE owner = ANY (ARRAY(SELECT id FROM head))
+    ), deleted AS (
+        DELETE FROM tidings_entries AS entry
+        USING unnest($16::int2[], $17::bytea[], $18::bytea[], $21::int2[])
+            AS gone (tbl, head, hash, owner)
+        WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash
+        AND gone.owner = ANY (ARRAY(SELECT id FROM head))
+    )
+    SELECT id, id IN (SELECT id FROM head) FROM free";
+
 pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits AS old
     USING unnest($1::int2[], $2::int8[]) AS kept (head, number)
     WHERE old.head = kept.head AND old.number <= kept.number - $3";

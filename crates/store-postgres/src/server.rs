@@ -119,7 +119,8 @@ impl Server {
     /// Waits until one more writer may have a connection.
     ///
     /// A writer asks when it needs one: no body that writes holds a lock that others wait for, and one that
-    /// has not asked the server yet may wait for a commit that needs a connection.
+    /// has not asked the server yet may wait for a commit that needs a connection. A commit that
+    /// waits for no lock does not ask: writers that wait for locks may have all that there are.
     pub(crate) fn admit_writer(&self) -> Result<Permit, Failure> {
         self.admit(&self.writers)
     }

@@ -318,18 +318,25 @@ impl View {
         };
         let server = &self.shared.server;
         let is_made = match client {
-            None => {
-                self.admit()?;
-                let begun = server.begin("commit a transaction", |client| async move {
-                    commit.make(&client, Some(schema::BEGIN_WRITE)).await
-                });
-                begun?.1
-            }
+            None => self.make_at_once(commit)?,
             Some(client) => server
                 .ask("commit a transaction", async move { commit.make(&client, None).await })?,
         };
         self.stage.replace(Stage::Over);
         Ok(is_made)
+    }
+
+    /// Makes a commit of a transaction that the server has not begun, together with others if it can.
+    fn make_at_once(&self, commit: Commit) -> Result<bool, Failure> {
+        let (server, commit) = (&self.shared.server, Arc::new(commit));
+        if let Some(is_made) = self.shared.commits.make(server, &commit)? {
+            return Ok(is_made);
+        }
+        self.admit()?;
+        let begun = server.begin("commit a transaction", |client| async move {
+            commit.make(&client, Some(schema::BEGIN_WRITE)).await
+        });
+        begun.map(|(_, is_made)| is_made)
     }
 
     /// What identifies the changes of a commit of a head. Returns `None` if there is no such commit.

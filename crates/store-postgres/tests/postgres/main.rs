@@ -6,6 +6,7 @@
 
 mod clocks;
 mod cluster;
+mod commits;
 mod compression;
 mod contract;
 mod failover;
