@@ -228,7 +228,7 @@ impl Batch {
             drop(ahead.outcome.wait());
         }
         let view = if is_own {
-            View::guess(shared, Mode::Write(lock), ahead)?
+            View::guess(shared, Mode::Write(lock), ahead)
         } else {
             View::begin(shared, Mode::Write(lock))?
         };

@@ -161,6 +161,11 @@ impl Failure {
         self.kind == Kind::Stale
     }
 
+    /// Returns `true` if others have all connections that may be had.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.source.is::<Busy>()
+    }
+
     /// Returns `true` if nothing was changed, because a key that was taken for new is there.
     pub(crate) fn is_about_a_key(&self) -> bool {
         self.code() == Some(&SqlState::UNIQUE_VIOLATION)

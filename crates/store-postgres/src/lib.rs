@@ -351,12 +351,13 @@ impl Store for PostgresStore {
     }
 
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        let view = self.reader(|| View::guess(&self.shared, Mode::Read, None))?;
-        let read = body(&&view);
-        let settled = view.settle();
-        drop(view);
-        match settled {
-            Ok(()) => read,
+        let mut read = View::guess(&self.shared, Mode::Read, None).run(body);
+        if read.as_ref().is_err_and(Failure::is_busy) {
+            // It has to ask alone, for which it needs a connection.
+            read = self.reader(|| View::admitted(&self.shared, Mode::Read))?.run(body);
+        }
+        match read {
+            Ok(read) => read,
             Err(failure) if failure.may_go_on() => self.read(body),
             Err(failure) => Err(failure.into()),
         }

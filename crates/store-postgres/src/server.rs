@@ -116,6 +116,11 @@ impl Server {
         self.admit(&self.readers)
     }
 
+    /// The right to a connection of one more reader, unless it has to wait for it.
+    pub(crate) fn try_admit_reader(&self) -> Option<Permit> {
+        Arc::clone(&self.readers).try_acquire_owned().ok()
+    }
+
     /// Waits until one more writer may have a connection.
     ///
     /// A writer asks when it needs one: no body that writes holds a lock that others wait for, and one that

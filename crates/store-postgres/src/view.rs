@@ -10,7 +10,7 @@ use std::{fmt, mem};
 use foldhash::{HashMap, HashSet};
 use futures_util::future::{try_join, try_join3};
 use store::overlay::Changes;
-use store::{Result, Table};
+use store::{ReadBody, Result, Table};
 use tokio_postgres::Row;
 
 use crate::Shared;
@@ -28,7 +28,7 @@ use crate::told::Told;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
-    /// The right to a connection until the view is dropped. A reader has it from the start.
+    /// The right to a connection until the view is dropped.
     permit: RefCell<Option<Permit>>,
     shared: Arc<Shared>,
     mode: Mode,
@@ -76,30 +76,29 @@ pub(crate) enum Mode {
 impl View {
     /// Begins a transaction, in one round trip.
     pub(crate) fn begin(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
-        let view = Self::guess(shared, mode, None)?;
+        let view = Self::admitted(shared, mode)?;
         view.open(None)?;
+        Ok(view)
+    }
+
+    /// A transaction that may have a connection, and has not begun.
+    pub(crate) fn admitted(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
+        let view = Self::guess(shared, mode, None);
+        view.admit()?;
         Ok(view)
     }
 
     /// A transaction that begins with its first question. What is in memory is taken for right until
     /// then. It fails if that was wrong, or if the commit ahead of it fails.
-    pub(crate) fn guess(
-        shared: &Arc<Shared>,
-        mode: Mode,
-        ahead: Option<Arc<Ahead>>,
-    ) -> Result<Self, Failure> {
-        let permit = match mode {
-            Mode::Read => Some(shared.server.admit_reader()?),
-            Mode::Write(_) => None,
-        };
+    pub(crate) fn guess(shared: &Arc<Shared>, mode: Mode, ahead: Option<Arc<Ahead>>) -> Self {
         let known = shared.cache.counts();
         let counts = match mode {
             Mode::Read => known,
             // What is not locked may change at any time.
             Mode::Write(lock) => known.within(lock),
         };
-        Ok(Self {
-            permit: RefCell::new(permit),
+        Self {
+            permit: RefCell::default(),
             shared: Arc::clone(shared),
             mode,
             stage: RefCell::new(Stage::Guess(Seen::default())),
@@ -111,13 +110,13 @@ impl View {
             noted: RefCell::default(),
             prefetched: Prefetched::default(),
             found: RefCell::default(),
-        })
+        }
     }
 
     /// Begins the transaction, with its first question.
     fn open(&self, question: Option<Question>) -> Result<Vec<Row>, Failure> {
         self.catch_up()?;
-        self.admit()?;
+        self.admit_within()?;
         let Stage::Guess(seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());
         };
@@ -153,9 +152,34 @@ impl View {
     /// Waits until it may have a connection.
     fn admit(&self) -> Result<(), Failure> {
         if self.permit.borrow().is_none() {
-            self.permit.replace(Some(self.shared.server.admit_writer()?));
+            let server = &self.shared.server;
+            let permit = match self.mode {
+                Mode::Read => server.admit_reader(),
+                Mode::Write(_) => server.admit_writer(),
+            };
+            self.permit.replace(Some(permit?));
         }
         Ok(())
+    }
+
+    /// The same for one whose body runs. That of a reader may hold a lock of the engine for which those wait
+    /// that have all connections, so that it does not wait for one of them.
+    fn admit_within(&self) -> Result<(), Failure> {
+        match self.mode {
+            Mode::Read if self.permit.borrow().is_none() => {
+                let permit = self.shared.server.try_admit_reader().ok_or_else(Failure::busy)?;
+                self.permit.replace(Some(permit));
+                Ok(())
+            }
+            Mode::Read => Ok(()),
+            Mode::Write(_) => self.admit(),
+        }
+    }
+
+    /// Runs the body of a reader. Returns its outcome if what it has read is right.
+    pub(crate) fn run(self, body: &mut ReadBody<'_>) -> Result<Result<()>, Failure> {
+        let read = body(&&self);
+        self.settle().map(|()| read)
     }
 
     fn take_noted(&self) -> Vec<(Table, Vec<u8>)> {
@@ -244,6 +268,7 @@ impl View {
         if question.is_none() {
             return self.look_with_others(seen).map(|()| Vec::new());
         }
+        self.admit_within()?;
         let (known, noted) = (self.counts().clone(), self.take_noted());
         let news = Question::for_news(&known);
         let values = self.question_for(&noted);

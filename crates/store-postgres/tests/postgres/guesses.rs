@@ -247,6 +247,29 @@ fn pure_reads_that_wait_ask_together() {
     assert!(taken < READERS, "{taken}");
 }
 
+/// Readers that share questions need no connections of their own.
+#[test]
+fn a_crowd_of_pure_reads_asks_together() {
+    const READERS: usize = 32;
+    let Some(server) = Server::start() else { return };
+    let store = place(&server).open();
+    increment(&store, "count");
+    let halted = server.halt_connections();
+    let taken = trips(&store, || {
+        thread::scope(|threads| {
+            for _ in 0..READERS {
+                threads.spawn(|| {
+                    let read = store.read_pure(&mut |view| number(view, "count").map(drop));
+                    read.unwrap();
+                });
+            }
+            thread::sleep(Duration::from_millis(500));
+            server.resume_connections(&halted);
+        });
+    });
+    assert!(taken <= 4, "{taken}");
+}
+
 /// What is read before, by and after the first question is one state, whatever others do meanwhile.
 #[test]
 fn a_pure_read_sees_one_state() {

@@ -1,6 +1,7 @@
 //! Several processes on one schema. Each has a store of its own, with its own values in memory.
 
 use std::future::Future;
+use std::ops::Bound::Unbounded;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use store::{Decision, Snapshot, Store, Table, Transaction};
+use store::{Decision, Order, Snapshot, Store, Table, Transaction};
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
@@ -448,6 +449,43 @@ fn a_reader_with_a_lock_gets_a_connection() {
         read.unwrap();
         assert_eq!(runs, 1);
     });
+}
+
+/// A reader that asks alone, and has a lock of the host for which those wait that have all connections, does
+/// not wait for one of them. Its body runs again when it has a connection.
+#[test]
+fn a_reader_with_a_lock_does_not_wait_for_a_connection() {
+    let Some(server) = Server::shared() else { return };
+    let store = server.place().with(|options| options.connections = 4).open();
+    let (lock, has_lock) = (Mutex::new(()), Barrier::new(3));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                has_lock.wait();
+                let read = store.read(&mut |_| {
+                    drop(lock.lock());
+                    Ok(())
+                });
+                read.unwrap();
+            });
+        }
+        let mut runs = 0;
+        let read = store.read_pure(&mut |view| {
+            runs += 1;
+            let _held = lock.lock();
+            if runs == 1 {
+                has_lock.wait();
+                thread::sleep(Duration::from_millis(300));
+            }
+            view.scan(TABLE, &(Unbounded, Unbounded), Order::Ascending, None, &mut |_, _| {
+                ControlFlow::Continue(())
+            })
+        });
+        read.unwrap();
+        assert_eq!(runs, 2);
+    });
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 /// A writer that takes too long fails others, and is made itself.
