@@ -45,9 +45,12 @@ fn order(database: &Database, number: u64, who: &str) -> Result<()> {
 fn relay(database: &Database, env: &Scope) -> Result<usize> {
     let waiting = waiting(database)?;
     for (number, trigger) in &waiting {
-        env.events().trigger(&tidings::json::read(trigger.as_bytes())?)?;
-        // Killed here, the relay triggers the event again, and nothing happens.
-        remove(database, *number)?;
+        let receipt = env.events().trigger(&tidings::json::read(trigger.as_bytes())?)?;
+        // The event waits while its workflow is inactive.
+        if receipt.is_processed() {
+            // Killed here, the relay triggers the event again, and nothing happens.
+            remove(database, *number)?;
+        }
     }
     Ok(waiting.len())
 }

@@ -425,9 +425,9 @@ fn marks() {
 #[test]
 fn sweeps() {
     let channels = [Channel::InApp, Channel::Email, Channel::Sms, Channel::Push];
-    let ages = channels
-        .into_iter()
-        .fold(Retention::default().activity(1), |ages, channel| ages.messages(channel, 1));
+    let ages = channels.into_iter().fold(Retention::default().activity_days(1), |ages, channel| {
+        ages.messages_days(channel, 1)
+    });
     let calm = seeded::copy();
     for _ in 0..28 {
         calm.clock.advance(Duration::from_secs(43_200));

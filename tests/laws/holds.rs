@@ -257,7 +257,7 @@ fn a_chunk_is_smaller_where_its_content_is_large() {
 #[test]
 fn a_sweep_is_smaller_where_its_notifications_are_large() {
     let most = |payload: usize| {
-        let days = Retention::default().activity(1);
+        let days = Retention::default().activity_days(1);
         let (world, noted) = noted_world(|builder| builder.retention(days.clone()));
         world.workflow(workflow_of("news", &[in_app()]));
         world.subscriber(json!({ "subscriberId": "ada" }));

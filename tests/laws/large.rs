@@ -58,7 +58,7 @@ pub fn over(store: Interposed) -> World {
 }
 
 fn configured(restarts: u64) -> impl Fn(Builder) -> Builder {
-    let days = Retention::default().activity(90).messages(Channel::InApp, 90);
+    let days = Retention::default().activity_days(90).messages_days(Channel::InApp, 90);
     move |builder| {
         let builder = restarted(restarts)(builder).default_provider(Refusing);
         builder.retention(days.clone()).activity_segments(61_440)

@@ -309,8 +309,13 @@ fn rows_of(world: &World, kind: Derived) -> Vec<Entry> {
 /// Old records go, but for one that cannot be read and what belongs to it.
 #[test]
 fn retention_goes_on() {
-    let policy =
-        || Retention::default().activity(1).messages(Channel::InApp, 1).receipts(1).idempotency(1);
+    let policy = || {
+        Retention::default()
+            .activity_days(1)
+            .messages_days(Channel::InApp, 1)
+            .receipts_days(1)
+            .idempotency_hours(1)
+    };
     let sweep = |damage: Option<(Table, &[u8], &[u8])>| -> DeliveryReport {
         let world = copy_with(|builder| builder.retention(policy()));
         if let Some((table, key, value)) = damage {

@@ -397,7 +397,7 @@ fn a_letter_leaves_the_list_with_its_notification_and_a_resend() {
 /// The message is older than the policy allows, and its notification is not.
 #[test]
 fn a_letter_whose_message_is_gone_stays() {
-    let policy = Retention::default().messages(Channel::Email, 1);
+    let policy = Retention::default().messages_days(Channel::Email, 1);
     on_both_with(
         |builder| builder.retention(policy.clone()),
         |world| {
@@ -426,7 +426,7 @@ fn a_letter_whose_message_is_gone_stays() {
 /// The sweep removes old notifications, with their dead letters.
 #[test]
 fn retention_takes_dead_letters() {
-    let policy = Retention::default().activity(2);
+    let policy = Retention::default().activity_days(2);
     on_both_with(
         |builder| builder.retention(policy.clone()),
         |world| {

@@ -511,7 +511,7 @@ fn an_environment_that_is_being_deleted_is_listed_and_closed() {
 #[test]
 fn retention_leaves_an_environment_alone_that_is_being_deleted() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(30)),
+        |builder| builder.retention(Retention::default().activity_days(30)),
         |world| {
             let qa = create(&world, json!({ "name": "QA", "color": "fff" }));
             world.run_due();
@@ -519,8 +519,8 @@ fn retention_leaves_an_environment_alone_that_is_being_deleted() {
             let deletion = world.organization.delete_environment_with(qa.id, break_off).unwrap();
             assert!(!deletion.is_finished);
             // A start, and a look at what each environment lacks.
-            let engine =
-                world.engine_with(|builder| builder.retention(Retention::default().activity(30)));
+            let engine = world
+                .engine_with(|builder| builder.retention(Retention::default().activity_days(30)));
             world.unchanged(|| engine.delivery().run_due(100).unwrap());
             assert!(world.organization.delete_environment(qa.id).unwrap().is_finished);
         },

@@ -59,7 +59,7 @@ fn without_a_policy_everything_is_kept() {
 #[test]
 fn at_the_end_of_time_there_is_one_sweep() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(30)),
+        |builder| builder.retention(Retention::default().activity_days(30)),
         |world| {
             let right = world.now();
             world.clock.set(Timestamp::MAX);
@@ -78,7 +78,7 @@ fn at_the_end_of_time_there_is_one_sweep() {
 #[test]
 fn notifications_go_by_age() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(30)),
+        |builder| builder.retention(Retention::default().activity_days(30)),
         |world| {
             world.in_app_workflow("news");
             let delay = json!({ "type": "delay", "metadata":
@@ -101,7 +101,7 @@ fn notifications_go_by_age() {
 /// A clock that was ahead has put the sweep off. The next start puts it back.
 #[test]
 fn a_clock_that_was_ahead_does_not_end_retention() {
-    let policy = Retention::default().activity(5);
+    let policy = Retention::default().activity_days(5);
     on_both_with(
         |builder| builder.retention(policy.clone()),
         |mut world| {
@@ -121,7 +121,8 @@ fn a_clock_that_was_ahead_does_not_end_retention() {
 /// A job that waits pins its notification and the messages, however old they are.
 #[test]
 fn a_clock_that_is_ahead_for_a_moment_makes_nothing_old() {
-    let policy = Retention::default().activity(30).messages(Channel::InApp, 30).receipts(30);
+    let policy =
+        Retention::default().activity_days(30).messages_days(Channel::InApp, 30).receipts_days(30);
     for readings in 0..30 {
         let mut world = World::in_memory();
         world.in_app_workflow("news");
@@ -143,7 +144,7 @@ fn a_clock_that_is_ahead_for_a_moment_makes_nothing_old() {
 /// An environment whose task cannot be read gets another one.
 #[test]
 fn a_task_that_cannot_be_read_does_not_end_retention() {
-    let policy = || Retention::default().activity(30);
+    let policy = || Retention::default().activity_days(30);
     on_both_with(
         |builder| builder.retention(policy()),
         |mut world| {
@@ -169,7 +170,10 @@ fn a_task_that_cannot_be_read_does_not_end_retention() {
 #[test]
 fn a_receipt_of_a_clock_that_was_ahead_holds_up_no_other() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(1).messages(Channel::InApp, 1)),
+        |builder| {
+            builder
+                .retention(Retention::default().activity_days(1).messages_days(Channel::InApp, 1))
+        },
         |world| {
             world.in_app_workflow("news");
             let right = world.now();
@@ -191,7 +195,10 @@ fn a_receipt_of_a_clock_that_was_ahead_holds_up_no_other() {
 #[test]
 fn live_tasks_pin() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(1).messages(Channel::InApp, 1)),
+        |builder| {
+            builder
+                .retention(Retention::default().activity_days(1).messages_days(Channel::InApp, 1))
+        },
         |world| {
             let delay = json!({ "type": "delay", "metadata":
                 { "type": "regular", "amount": 2, "unit": "months" } });
@@ -211,8 +218,10 @@ fn live_tasks_pin() {
 /// messages that are gone.
 #[test]
 fn messages_go_by_channel() {
-    let retention =
-        Retention::default().activity(5).messages(Channel::InApp, 20).messages(Channel::Email, 10);
+    let retention = Retention::default()
+        .activity_days(5)
+        .messages_days(Channel::InApp, 20)
+        .messages_days(Channel::Email, 10);
     on_both_with(
         |builder| builder.retention(retention.clone()),
         |world| {
@@ -246,7 +255,7 @@ fn messages_go_by_channel() {
 #[test]
 fn messages_go_while_their_notifications_stay() {
     on_both_with(
-        |builder| builder.retention(Retention::default().messages(Channel::InApp, 3)),
+        |builder| builder.retention(Retention::default().messages_days(Channel::InApp, 3)),
         |world| {
             world.in_app_workflow("news");
             let first = world.notify("news", "ada");
@@ -260,7 +269,8 @@ fn messages_go_while_their_notifications_stay() {
 /// Receipts outlive what the trigger has made.
 #[test]
 fn receipts_have_an_age_of_their_own() {
-    let retention = Retention::default().activity(2).messages(Channel::InApp, 2).receipts(9);
+    let retention =
+        Retention::default().activity_days(2).messages_days(Channel::InApp, 2).receipts_days(9);
     on_both_with(
         |builder| builder.retention(retention.clone()),
         |world| {
@@ -282,11 +292,11 @@ fn receipts_have_an_age_of_their_own() {
 fn a_receipt_of_an_event_for_nobody_goes_by_the_age_that_counts_for_it() {
     let default = Retention::default;
     for (retention, goes_after) in [
-        (default().activity(3), Some(3)),
-        (default().messages(Channel::InApp, 4).activity(9), Some(4)),
-        (default().receipts(5), Some(5)),
-        (default().activity(2).receipts(5), Some(5)),
-        (default().idempotency(24), None),
+        (default().activity_days(3), Some(3)),
+        (default().messages_days(Channel::InApp, 4).activity_days(9), Some(4)),
+        (default().receipts_days(5), Some(5)),
+        (default().activity_days(2).receipts_days(5), Some(5)),
+        (default().idempotency_hours(24), None),
     ] {
         on_both_with(
             |builder| builder.retention(retention.clone()),
@@ -315,7 +325,10 @@ fn a_receipt_of_an_event_for_nobody_goes_by_the_age_that_counts_for_it() {
 #[test]
 fn a_canceled_event_goes_with_its_receipt() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(2).messages(Channel::InApp, 2)),
+        |builder| {
+            builder
+                .retention(Retention::default().activity_days(2).messages_days(Channel::InApp, 2))
+        },
         |world| {
             world.in_app_workflow("news");
             for n in 0..150 {
@@ -347,7 +360,10 @@ fn a_canceled_event_goes_with_its_receipt() {
 #[test]
 fn an_event_that_goes_on_keeps_its_receipt() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(1).messages(Channel::InApp, 1)),
+        |builder| {
+            builder
+                .retention(Retention::default().activity_days(1).messages_days(Channel::InApp, 1))
+        },
         |world| {
             world.in_app_workflow("news");
             for n in 0..150 {
@@ -378,7 +394,7 @@ fn an_event_that_goes_on_keeps_its_receipt() {
 #[test]
 fn stored_answers_go_when_they_no_longer_count() {
     on_both_with(
-        |builder| builder.retention(Retention::default().idempotency(48)),
+        |builder| builder.retention(Retention::default().idempotency_hours(48)),
         |world| {
             let once = world.env.idempotent("key").unwrap();
             once.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
@@ -393,7 +409,7 @@ fn stored_answers_go_when_they_no_longer_count() {
 #[test]
 fn many_stored_answers_go_at_one_time() {
     let world = World::with(Interposed::default(), |builder| {
-        builder.retention(Retention::default().idempotency(24))
+        builder.retention(Retention::default().idempotency_hours(24))
     });
     for number in 0..1_300 {
         let once = world.env.idempotent(format!("key-{number}")).unwrap();
@@ -410,7 +426,7 @@ fn many_stored_answers_go_at_one_time() {
 #[test]
 fn what_has_expired_goes_with_any_policy() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(30)),
+        |builder| builder.retention(Retention::default().activity_days(30)),
         |world| {
             let once = world.env.idempotent("key").unwrap();
             for (address, hours) in [("ada@example.org", 12), ("bob@example.org", 240)] {
@@ -441,13 +457,13 @@ fn a_policy_may_come_and_go() {
         world.notify("news", "ada");
         world.pass(DAY * 2);
         let elsewhere = world.elsewhere();
-        world.restart_with(|builder| builder.retention(Retention::default().activity(1)));
+        world.restart_with(|builder| builder.retention(Retention::default().activity_days(1)));
         assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().swept, 1);
         assert_eq!(rows(&world, Table::Tasks), 2);
         drop(elsewhere);
         let tomorrow = Some(world.now().after(DAY));
         assert_eq!(world.engine.delivery().next_due().unwrap(), tomorrow);
-        world.restart_with(|builder| builder.retention(Retention::default().activity(1)));
+        world.restart_with(|builder| builder.retention(Retention::default().activity_days(1)));
         assert_eq!(rows(&world, Table::Tasks), 2, "they are found again");
         world.restart_with(|builder| builder);
         days(&world, 1);
@@ -459,7 +475,7 @@ fn a_policy_may_come_and_go() {
 #[test]
 fn a_process_without_a_policy_does_not_end_the_sweeps_of_another_one() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(1)),
+        |builder| builder.retention(Retention::default().activity_days(1)),
         |world| {
             world.run_due();
             let other = world.another_engine();
@@ -480,7 +496,7 @@ fn a_process_without_a_policy_does_not_end_the_sweeps_of_another_one() {
 /// A sweep that is killed goes on when its lease is over.
 #[test]
 fn a_sweep_goes_on_after_a_kill() {
-    let policy = || Retention::default().activity(1).messages(Channel::InApp, 1);
+    let policy = || Retention::default().activity_days(1).messages_days(Channel::InApp, 1);
     on_both_with(
         |builder| builder.retention(policy()),
         |world| {
@@ -508,7 +524,7 @@ fn a_sweep_goes_on_after_a_kill() {
 #[test]
 fn what_cannot_be_read_is_passed_over() {
     let world = World::with(testkit::interposed::Interposed::default(), |builder| {
-        builder.retention(Retention::default().messages(Channel::InApp, 1))
+        builder.retention(Retention::default().messages_days(Channel::InApp, 1))
     });
     world.in_app_workflow("news");
     for _ in 0..3 {
@@ -527,7 +543,7 @@ fn space_is_used_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tidings.redb");
     let clock = ManualClock::at(time(START));
-    let retention = Retention::default().activity(1).messages(Channel::InApp, 1);
+    let retention = Retention::default().activity_days(1).messages_days(Channel::InApp, 1);
     let open = || {
         let builder = Engine::builder().clock(clock.clone()).retention(retention.clone());
         let engine = builder.activity_segments(64).open(&path).unwrap();

@@ -192,7 +192,7 @@ fn a_fallback_takes_over_in_a_simulation() {
 /// end is removed.
 #[test]
 fn a_simulation_ends_with_a_policy() {
-    let policy = || Retention::default().activity(1).messages(Channel::InApp, 1);
+    let policy = || Retention::default().activity_days(1).messages_days(Channel::InApp, 1);
     on_both_with(
         |builder| builder.retention(policy()),
         |world| {

@@ -128,7 +128,7 @@ fn the_longer_time_holds_and_what_has_expired_is_gone() {
             assert_eq!(found().unwrap().expires_at, left);
         }
         let listed = || suppressions.list(&SuppressionQuery::default()).unwrap();
-        suppressions.clear(None).unwrap();
+        suppressions.clear_all().unwrap();
         for n in 0..6 {
             suppress(&world, Channel::Email, &format!("a{n}@b.c"), Some(short));
         }
@@ -164,10 +164,10 @@ fn suppressions_are_listed_by_page_and_cleared_by_channel() {
         assert_eq!(seen, 261);
         let texts = SuppressionQuery::default().channel(Channel::Sms);
         assert_eq!(suppressions.list(&texts).unwrap().data.len(), 1);
-        assert_eq!(suppressions.clear(Some(Channel::Email)).unwrap(), 260);
-        assert_eq!(suppressions.clear(Some(Channel::Email)).unwrap(), 0);
+        assert_eq!(suppressions.clear_channel(Channel::Email).unwrap(), 260);
+        assert_eq!(suppressions.clear_channel(Channel::Email).unwrap(), 0);
         assert_eq!(suppressions.list(&all).unwrap().data.len(), 1);
-        assert_eq!(suppressions.clear(None).unwrap(), 1);
+        assert_eq!(suppressions.clear_all().unwrap(), 1);
     });
 }
 

@@ -15,8 +15,11 @@ use crate::job::{Detail, SendTarget};
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, wire_enum};
 
+#[doc(hidden)]
 pub use mark::{DeadLetterMark, MarkPlace};
-pub use query::{DeadLetterPage, DeadLetterQuery, LetterFacts};
+#[doc(hidden)]
+pub use query::LetterFacts;
+pub use query::{DeadLetterPage, DeadLetterQuery};
 
 /// Message for a provider whose delivery has failed for good. The job of the message, or its send
 /// to one of several destinations, has failed.

@@ -21,7 +21,6 @@ pub mod content;
 pub mod context;
 pub mod convert;
 pub mod credentials;
-#[doc(hidden)]
 pub mod dead_letter;
 pub mod digest;
 pub mod endpoint;

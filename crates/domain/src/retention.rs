@@ -20,9 +20,9 @@ use crate::vocabulary::Channel;
 /// use tidings::vocabulary::Channel;
 ///
 /// let retention = Retention::default()
-///     .activity(30)
-///     .messages(Channel::Email, 30)
-///     .messages(Channel::InApp, 365)
+///     .activity_days(30)
+///     .messages_days(Channel::Email, 30)
+///     .messages_days(Channel::InApp, 365)
 ///     .receipts(7)
 ///     .idempotency(48);
 /// assert_ne!(retention, Retention::default());
@@ -62,14 +62,14 @@ impl Retention {
     /// throttles have of them. Notifications with a waiting job, and those in a digest that is not
     /// over, stay.
     #[must_use]
-    pub fn activity(self, days: u32) -> Self {
+    pub fn activity_days(self, days: u32) -> Self {
         Self { activity: Some(DAY.saturating_mul(days)), ..self }
     }
 
     /// Keeps the messages of a channel for `days` after their last delivery and the end of the last
     /// job of their notification. Messages that are snoozed stay.
     #[must_use]
-    pub fn messages(mut self, channel: Channel, days: u32) -> Self {
+    pub fn messages_days(mut self, channel: Channel, days: u32) -> Self {
         self.messages.insert(channel, DAY.saturating_mul(days));
         self
     }
@@ -78,14 +78,14 @@ impl Retention {
     /// trigger is left. A repeated transaction id returns the receipt until then. Without this age
     /// the receipt of a trigger goes with the last notification or message.
     #[must_use]
-    pub fn receipts(self, days: u32) -> Self {
+    pub fn receipts_days(self, days: u32) -> Self {
         Self { receipts: Some(DAY.saturating_mul(days)), ..self }
     }
 
     /// Removes the stored answers of calls with an idempotency key `hours` after the call, but not
     /// before the 24 hours are over for which they count. Without this age a policy removes them then.
     #[must_use]
-    pub fn idempotency(self, hours: u32) -> Self {
+    pub fn idempotency_hours(self, hours: u32) -> Self {
         let age = Duration::from_secs(60 * 60).saturating_mul(hours);
         Self { idempotency: Some(age.max(StoredAnswer::LIFETIME)), ..self }
     }
@@ -170,14 +170,17 @@ mod tests {
         let none = Retention::default();
         assert!(none.keeps_everything());
         assert_eq!(none.receipts_before(now), None);
-        let all = none.activity(30).messages(Channel::Email, 20).messages(Channel::Sms, 40);
+        let all = none
+            .activity_days(30)
+            .messages_days(Channel::Email, 20)
+            .messages_days(Channel::Sms, 40);
         assert_eq!(all.activity_before(now), day(70));
         assert_eq!(all.messages_before(now), day(80));
         assert_eq!(all.receipts_before(now), day(80));
-        assert_eq!(all.clone().receipts(90).receipts_before(now), day(10));
+        assert_eq!(all.clone().receipts_days(90).receipts_before(now), day(10));
         assert_eq!(all.answers_before(now), now);
         // Answers count for a day, whatever the policy says.
-        assert_eq!(all.clone().idempotency(1).answers_before(now), now);
-        assert_eq!(Some(all.idempotency(48).answers_before(now)), day(99));
+        assert_eq!(all.clone().idempotency_hours(1).answers_before(now), now);
+        assert_eq!(Some(all.idempotency_hours(48).answers_before(now)), day(99));
     }
 }

@@ -106,6 +106,13 @@ impl From<DateTime<Utc>> for Timestamp {
     }
 }
 
+impl From<Timestamp> for SystemTime {
+    fn from(time: Timestamp) -> Self {
+        let span = Duration::from_millis(time.as_millis().unsigned_abs());
+        if time.as_millis() < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
+    }
+}
+
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
         let epoch = Timestamp::default();
@@ -332,6 +339,7 @@ mod tests {
             (UNIX_EPOCH - day, "1969-12-31T00:00:00.000Z"),
         ] {
             assert_eq!(Timestamp::from(time).to_string(), expected);
+            assert_eq!(SystemTime::from(Timestamp::from(time)), time);
         }
     }
 

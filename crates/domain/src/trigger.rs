@@ -266,6 +266,14 @@ wire_enum! {
     NoSteps = "no_workflow_steps_defined",
 }
 
+impl TriggerReceipt {
+    /// Returns `true` if the event has happened. Otherwise its workflow is inactive or has no active steps.
+    #[must_use]
+    pub fn is_processed(&self) -> bool {
+        self.status == TriggerStatus::Processed
+    }
+}
+
 impl TriggerRecipients {
     /// Returns `true` if a notification is that of this subscriber.
     pub fn has(&self, id: &SubscriberId) -> bool {

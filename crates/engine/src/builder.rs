@@ -209,7 +209,7 @@ impl Builder {
         Self { seeds: Seeds::new(entropy), ..self }
     }
 
-    /// Registers the provider of integrations with `provider_id`.
+    /// Registers the provider of integrations with `provider_id`. A later one takes its place.
     #[must_use]
     pub fn provider(mut self, provider_id: impl Into<String>, provider: impl Provider) -> Self {
         self.providers.named.insert(provider_id.into(), Box::new(provider));
@@ -223,7 +223,7 @@ impl Builder {
         self
     }
 
-    /// Registers the function that custom steps call under the name `handler`.
+    /// Registers the function that custom steps call under the name `handler`. A later one takes its place.
     #[must_use]
     pub fn handler(mut self, handler: impl Into<String>, function: impl Handler) -> Self {
         self.handlers.insert(handler.into(), Box::new(function));
@@ -247,8 +247,9 @@ impl Builder {
     }
 
     /// Sets how many calls of the provider with `provider_id` are under way at once in this engine:
-    /// 1 at least. The default is no limit. A thread waits a little for the end of another call, and
-    /// then leaves the message for the next second.
+    /// 1 at least, and 0 counts as 1. The default is no limit. A thread waits a little for the end of
+    /// another call, and then leaves the message for the next second. An id that no integration has limits
+    /// nothing.
     #[must_use]
     pub fn max_concurrent(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
         self.quotas.limit_concurrent(provider_id.into(), calls);
@@ -256,7 +257,8 @@ impl Builder {
     }
 
     /// Sets how many calls of the provider with `provider_id` this engine makes within a second: 1
-    /// at least. The default is no limit. The messages that do not fit are spread over the seconds
+    /// at least, and 0 counts as 1. The default is no limit. An id that no integration has limits nothing.
+    /// The messages that do not fit are spread over the seconds
     /// that follow. Urgent ones go first, and workflows take turns.
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
@@ -336,7 +338,7 @@ impl Builder {
     /// use tidings::vocabulary::Channel;
     /// use tidings::{Builder, store::memory::MemoryStore};
     ///
-    /// let retention = Retention::default().activity(30).messages(Channel::InApp, 365);
+    /// let retention = Retention::default().activity_days(30).messages_days(Channel::InApp, 365);
     /// let engine = Builder::default().retention(retention).build(MemoryStore::default());
     /// engine.organization("acme")?.development()?;
     /// assert!(engine.delivery().next_due()?.is_some());

@@ -60,7 +60,7 @@ pub enum Error {
 
     /// The caller has no valid API key.
     #[error(transparent)]
-    Unauthorized(Unauthorized),
+    Unauthorized(#[from] Unauthorized),
 
     /// The store failed. [`is_retryable`](Error::is_retryable) tells whether the same call may
     /// succeed later.

@@ -8,9 +8,8 @@ use crate::{Engine, Rejection, Result, trace};
 
 impl Engine {
     /// Seals with the key that seals all records that are plain or sealed with an old key, while
-    /// other operations go on. A transaction seals up to 64 records. `progress` is told every 512
-    /// records, and ends the run if it breaks. A run that was interrupted is started again, and
-    /// passes by what it has sealed.
+    /// other operations go on. A transaction seals up to 64 records. A run that was interrupted is
+    /// started again, and passes by what it has sealed.
     ///
     /// At the end the old keys are needed no longer, and plain values do not open any more. If
     /// several engines write to one store, all of them have the new key as the one that seals
@@ -35,8 +34,8 @@ impl Engine {
         self.reseal_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`reseal`](Self::reseal) that tells `progress` about each 64 records at most, and ends if
-    /// `progress` breaks. The next call goes on with what is left.
+    /// [`reseal`](Self::reseal) that calls `progress` after each transaction, and after each 512 records
+    /// that were looked at, and ends if `progress` breaks. The next call goes on with what is left.
     ///
     /// # Errors
     ///

@@ -69,8 +69,10 @@ fn child() {
     exit_on_panic();
     let start = Start::read(Path::new(&file));
     let clock = ManualClock::at(start.time());
-    let retention =
-        Retention::default().activity(1).messages(Channel::InApp, 1).messages(Channel::Sms, 1);
+    let retention = Retention::default()
+        .activity_days(1)
+        .messages_days(Channel::InApp, 1)
+        .messages_days(Channel::Sms, 1);
     let builder = builder(&clock, Telling::default()).retention(retention);
     let engine = &builder.build(open(Path::new(&file)));
     let env = &engine.organization("acme").unwrap().development().unwrap();

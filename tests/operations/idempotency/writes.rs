@@ -399,7 +399,7 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     }),
     ("suppressions.clear", |scope, _, args| {
         let channel = if args == Args::These { Channel::Email } else { Channel::Sms };
-        shown(scope.suppressions().clear(Some(channel)))
+        shown(scope.suppressions().clear_channel(channel))
     }),
     ("unsubscribe", |scope, known, args| {
         let [these, others] = &known.tokens;

@@ -1,6 +1,8 @@
 //! What a provider says of its integrations: whether it accepts them when they are saved, and what
 //! comes of a test.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tidings::credentials::Credentials;
 use tidings::error::{Invalid, Reason};
@@ -38,8 +40,13 @@ impl Provider for Relay {
     }
 }
 
+// A host may choose a provider at run time.
 fn with_relay(scenario: impl Fn(World)) {
-    on_both_with(|_| testkit::sealed::builder().provider("relay", Relay), scenario);
+    let chosen = || -> Box<dyn Provider> { Box::new(Relay) };
+    let shared = || -> Arc<dyn Provider> { Arc::new(Relay) };
+    let builder = testkit::sealed::builder;
+    on_both_with(|_| builder().provider("relay", chosen()), &scenario);
+    on_both_with(|_| builder().provider("relay", shared()), &scenario);
 }
 
 fn relay(channel: &str, credentials: &Value) -> IntegrationCreate {

@@ -31,7 +31,7 @@ fn open_windows_pin_their_events() {
         (&[digest(10, "minutes"), long.clone()], &["0"], "0"),
     ] {
         on_both_with(
-            |builder| builder.retention(Retention::default().activity(30)),
+            |builder| builder.retention(Retention::default().activity_days(30)),
             |world| {
                 let mut steps = digests.to_vec();
                 steps.push(said.clone());
@@ -72,7 +72,7 @@ fn a_digest_pins_its_events_without_their_opener() {
     ];
     for (fate, events) in fates.into_iter().zip([4, 3, 3]) {
         on_both_with(
-            |builder| builder.retention(Retention::default().activity(30)),
+            |builder| builder.retention(Retention::default().activity_days(30)),
             |world| {
                 world.workflow_of("news", &steps);
                 let ids: Vec<_> = (0..4)
@@ -104,7 +104,7 @@ fn a_digest_pins_its_events_without_their_opener() {
 #[test]
 fn an_open_window_pins_its_events_without_their_opener() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(2)),
+        |builder| builder.retention(Retention::default().activity_days(2)),
         |world| {
             // It is Saturday evening, and Ada accepts messages on Saturdays until five.
             world.pass(Duration::from_secs(30 * 3_600));
@@ -163,7 +163,7 @@ fn digesting(world: &World, amount: u32, unit: &str) {
 #[test]
 fn digests_go_with_their_notifications() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(30)),
+        |builder| builder.retention(Retention::default().activity_days(30)),
         |world| {
             digesting(&world, 40, "days");
             let first = world.notify("news", "ada");
@@ -195,7 +195,7 @@ fn digests_go_with_their_notifications() {
 #[test]
 fn an_open_window_pins() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(10)),
+        |builder| builder.retention(Retention::default().activity_days(10)),
         |world| {
             digesting(&world, 40, "days");
             let opener = world.notify("news", "ada");
@@ -215,7 +215,7 @@ fn an_open_window_pins() {
 /// opened another one. The process that closes it dies, and the next one sweeps first.
 #[test]
 fn a_window_that_is_closed_late_pins_its_events() {
-    let retention = |builder: Builder| builder.retention(Retention::default().activity(1));
+    let retention = |builder: Builder| builder.retention(Retention::default().activity_days(1));
     on_both_with(retention, |mut world| {
         world.active_integration("email", "ses");
         world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
@@ -265,7 +265,7 @@ fn a_window_that_is_closed_late_pins_its_events() {
 #[test]
 fn a_look_back_outlives_the_age() {
     on_both_with(
-        |builder| builder.retention(Retention::default().activity(1)),
+        |builder| builder.retention(Retention::default().activity_days(1)),
         |world| {
             let backoff = json!({ "type": "backoff", "amount": 1, "unit": "hours",
                 "backoffAmount": 7, "backoffUnit": "days" });

@@ -124,7 +124,7 @@ fn workflows() {
             .severity(Severity::Low)
             .tags(["x"])
             .preference(Preference::default().with_all(true))
-            .clear_preferences()
+            .clear_operator_preference()
             .steps([kept])
             .data(json!({}))
     };
@@ -141,7 +141,7 @@ fn workflows() {
             "data": {},
         }),
     );
-    let said = WorkflowUpdate::default().preferences(Preference::default()).clear_data();
+    let said = WorkflowUpdate::default().operator_preference(Preference::default()).clear_data();
     same(Ok(said), json!({ "preferences": {}, "data": null }));
     let query = WorkflowQuery::default().tag("x").inactive().limit(5);
     same(Ok(query), json!({ "tag": "x", "active": false, "limit": 5 }));

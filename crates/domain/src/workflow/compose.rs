@@ -43,7 +43,7 @@ setters! { WorkflowCreate:
     description: into(String);
     /// Activates the workflow, even after an operator has deactivated it.
     active: flag(true);
-    /// Deactivates the workflow: it cannot be triggered.
+    /// Deactivates the workflow: triggers have no effect, and their receipts say `trigger_not_active`.
     inactive @ active: flag(false);
     /// Makes the workflow critical: subscribers cannot opt out of it.
     critical: flag(true);
@@ -94,10 +94,10 @@ setters! { WorkflowUpdate:
     tags: each(String);
     /// Sets the preference in the definition: which channels may be used.
     preference @ preference_settings: exact(Preference);
-    /// Sets the preference of the operator: which channels may be used.
-    preferences: exact(Preference);
+    /// Sets the preference of the operator, which decides before that of the definition.
+    operator_preference @ preferences: exact(Preference);
     /// Removes the preference of the operator.
-    clear_preferences @ preferences: clear();
+    clear_operator_preference @ preferences: clear();
     /// Sets the steps, which replace the stored ones: at most 20.
     steps: each(Step);
     /// Sets custom data.

@@ -59,6 +59,10 @@ impl Events<'_> {
     /// messages. [`run_due`](crate::DeliveryQueue::run_due) sends the messages of other channels. A
     /// repeated transaction id changes nothing and returns the first receipt.
     ///
+    /// An inactive workflow, or one without active steps, is no error: nothing is stored, and
+    /// [`TriggerReceipt::status`] says why. Topics that do not exist are in
+    /// [`TriggerReceipt::missing_topics`].
+    ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no

@@ -144,11 +144,16 @@ impl Notifications<'_> {
     /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
     /// let receipt = env.events().trigger(&Trigger::new("greeting", "ada")?)?;
     /// let id = receipt.notifications[0].notification_id;
-    /// let mut page = env.notifications().digest_events(id, None)?;
-    /// while let Some(next) = page.next {
-    ///     page = env.notifications().digest_events(id, Some(next))?;
+    /// let (mut events, mut cursor) = (Vec::new(), None);
+    /// loop {
+    ///     let page = env.notifications().digest_events(id, cursor)?;
+    ///     events.extend(page.data);
+    ///     cursor = page.next;
+    ///     if cursor.is_none() {
+    ///         break;
+    ///     }
     /// }
-    /// assert_eq!(page.data, []); // the workflow has no digest
+    /// assert_eq!(events, []); // the workflow has no digest
     /// # Ok(())
     /// # }
     /// ```

@@ -17,16 +17,22 @@ impl Engine {
     /// # let engine = tidings::Engine::in_memory();
     /// engine.organization("acme")?.production()?;
     ///
-    /// let mut page = engine.organizations(None)?;
-    /// for id in &page.data {
-    ///     for environment in engine.organization(id)?.environments().list()? {
-    ///         println!("{id}: {}", environment.name);
+    /// # let mut found = Vec::new();
+    /// let mut behind = None;
+    /// loop {
+    ///     let page = engine.organizations(behind.as_ref())?;
+    ///     for id in &page.data {
+    ///         for environment in engine.organization(id)?.environments().list()? {
+    ///             println!("{id}: {}", environment.name);
+    ///         }
+    ///     }
+    /// #   found.extend(page.data.clone());
+    ///     behind = page.next;
+    ///     if behind.is_none() {
+    ///         break;
     ///     }
     /// }
-    /// while let Some(last) = &page.next {
-    ///     page = engine.organizations(Some(last))?;
-    /// }
-    /// # assert_eq!(page.data, ["acme".parse()?]);
+    /// # assert_eq!(found, ["acme".parse()?]);
     /// # Ok(())
     /// # }
     /// ```

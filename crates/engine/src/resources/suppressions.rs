@@ -114,8 +114,17 @@ impl Suppressions<'_> {
         })
     }
 
-    /// Removes the addresses of a channel, or all. Returns their number.
-    pub fn clear(&self, channel: Option<Channel>) -> Result<u64> {
+    /// Removes the addresses of a channel. Returns their number.
+    pub fn clear_channel(&self, channel: Channel) -> Result<u64> {
+        self.clear(Some(channel))
+    }
+
+    /// Removes the addresses of all channels. Returns their number.
+    pub fn clear_all(&self) -> Result<u64> {
+        self.clear(None)
+    }
+
+    fn clear(&self, channel: Option<Channel>) -> Result<u64> {
         // The writer is held for a few milliseconds.
         const AT_A_TIME: usize = 250;
         self.scope.write_in_steps("suppressions.clear", channel, 0, |tx, before| {

@@ -395,7 +395,8 @@ fn an_erasure_reaches_the_suppression_of_a_message_that_is_gone() {
 /// The receipt of an event may outlive its notifications, and a message as well.
 #[test]
 fn an_erasure_reaches_receipts_whose_notification_is_gone() {
-    let policy = Retention::default().activity(1).receipts(365).messages(Channel::InApp, 5);
+    let policy =
+        Retention::default().activity_days(1).receipts_days(365).messages_days(Channel::InApp, 5);
     let keeping = |builder: Builder| builder.retention(policy.clone());
     for days in [3, 10] {
         on_both_with(keeping, |world| {

@@ -1,6 +1,7 @@
 //! The contract of a provider.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::circuit::Verdict;
@@ -85,6 +86,32 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
         IntegrationTest::NotSupported
     }
 }
+
+// Each function is passed on, because the trait has defaults.
+macro_rules! provider_behind {
+    ($($pointer:ident),+) => {$(
+        #[deny(clippy::missing_trait_methods)]
+        impl<P: Provider + ?Sized> Provider for $pointer<P> {
+            fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
+                (**self).send(delivery)
+            }
+
+            fn accept(&self, channel: Channel, credentials: &Credentials) -> Result<(), Invalid> {
+                (**self).accept(channel, credentials)
+            }
+
+            fn receipts(&self, inbound: &Inbound<'_>) -> Result<Vec<Receipt>, InboundRefusal> {
+                (**self).receipts(inbound)
+            }
+
+            fn check(&self, integration: &Integration) -> IntegrationTest {
+                (**self).check(integration)
+            }
+        }
+    )+};
+}
+
+provider_behind!(Arc, Box);
 
 /// Result of the test of an integration.
 #[derive(Clone, Debug, PartialEq, Eq)]
