@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::circuit::{Circuit, CircuitPolicy};
+use tidings::integration::{IntegrationUpdate, OnUnknown};
 use tidings::{Builder, Delivery, SendError};
 
 use super::refusing::push;
@@ -85,6 +87,29 @@ fn a_probe_that_fails_opens_the_circuit_again() {
         assert_eq!(circuit(&world), Circuit::Open { until, probes: 1 });
         world.pass(SECOND * 20);
         assert_eq!(world.run_due().sent, 5);
+    });
+}
+
+/// The store fails before the call. The message is the probe as soon as the store goes on.
+#[test]
+fn a_probe_that_was_not_made_ends_no_later_one() {
+    on_both_with(policy, |world| {
+        prepared(&world);
+        let ses = world.env.integrations().list().unwrap()[0].id;
+        let update = IntegrationUpdate::default().on_unknown(OnUnknown::GiveUp);
+        world.env.integrations().update(ses, &update).unwrap();
+        fail(&world, 3);
+        for _ in 0..4 {
+            world.notify("mail", "ada");
+        }
+        assert_eq!(held(&world), 1);
+        world.pass(SECOND * 10);
+        // The claim is stored, and the note of the call is not.
+        world.store.fail(Point::Write, 1);
+        world.engine.delivery().run_due(1).unwrap_err();
+
+        assert_eq!(world.run_due().sent, 1);
+        assert_eq!(circuit(&world), Circuit::default());
     });
 }
 

@@ -184,15 +184,15 @@ impl DeliveryQueue<'_> {
             Admission::Now(permit) => permit,
             Admission::Later(until) => return held(until),
         };
-        // Another thread may have begun the probe meanwhile.
-        if let Some(until) = circuits.begin(integration, now) {
-            return held(until);
-        }
         if !send::note_call(self.engine, leased, &delivery)? {
             return Ok(Done::Lost);
         }
         if let Some(lost) = leased.lost(self.engine.now()) {
             return Ok(lost);
+        }
+        // Another thread may have begun the probe meanwhile. A probe that has begun is made.
+        if let Some(until) = circuits.begin(integration, now) {
+            return held(until);
         }
         let result = send::send(self.engine, &delivery);
         drop(permit);
