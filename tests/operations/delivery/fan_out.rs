@@ -9,12 +9,13 @@ use testkit::interposed::Point;
 use testkit::tables;
 use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
+use tidings::integration::IntegrationDelete;
 use tidings::job::{Destination, SendStatus};
 use tidings::{Address, Delivery, ProviderReceipt, SendError};
 
 use super::refusing::push;
 use super::{Told, log, retryable, statuses};
-use crate::world::{Counts, World, names, on_both, only, parsed, sms, wire, with};
+use crate::world::{Counts, World, names, on_both, only, parsed, payload_is, sms, wire, with};
 
 #[test]
 fn a_push_message_goes_to_each_device() {
@@ -143,6 +144,107 @@ fn a_destination_that_goes_while_its_send_waits_is_skipped() {
 
         assert_eq!(world.run_due(), Counts { skipped: 3, ..Counts::default() });
         assert_eq!(statuses(&world, id), ["skipped"]);
+    });
+}
+
+/// One row per change of the integrations while the sends wait: whether they can be sent again. One
+/// destination and several have the same outcome.
+#[test]
+fn a_message_whose_integrations_do_not_send_fails() {
+    type Change = fn(&World, &str);
+    let inactive: Change = |world, name| update(world, name, json!({ "active": false }));
+    let conditions: Change =
+        |world, name| update(world, name, json!({ "conditions": [payload_is("vip", "true")] }));
+    let deleted: Change = |world, name| {
+        world.env.integrations().delete(name, &IntegrationDelete::default()).unwrap();
+    };
+    for (change, comes_back) in [(inactive, true), (conditions, true), (deleted, false)] {
+        for devices in [json!(["phone"]), json!(["phone", "tablet"])] {
+            on_both(|world| {
+                let fcm = world.active_integration("push", "fcm");
+                let settings = json!({ "deviceTokens": devices });
+                world.subscriber(json!({ "subscriberId": "ada", "channels": [
+                    { "providerId": "fcm", "_integrationId": fcm.id, "credentials": settings },
+                ] }));
+                world.workflow_of("push", &[push()]);
+                let id = world.notify("push", "ada");
+                let sends = devices.as_array().unwrap().len();
+                for _ in 0..sends {
+                    world.outbox.refuse_next(retryable("busy"));
+                }
+                assert_eq!(world.run_due(), Counts { retried: sends, ..Counts::default() });
+                change(&world, "fcm");
+                world.pass(Duration::from_secs(60));
+
+                assert_eq!(world.run_due(), Counts { failed: sends, ..Counts::default() });
+
+                assert_eq!(statuses(&world, id), ["failed"]);
+                let log = log(&world.notification(id), 0);
+                let is_told = log.iter().any(|line| line.starts_with("no_active_integration"));
+                assert!(is_told, "{log:?}");
+                if !comes_back {
+                    return;
+                }
+                update(&world, "fcm", json!({ "active": true, "conditions": [] }));
+                world.env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+                assert_eq!(world.run_due(), Counts { sent: sends, ..Counts::default() });
+                assert_eq!(statuses(&world, id), ["completed"]);
+                assert_eq!(world.engine.check().unwrap().findings, []);
+            });
+        }
+    }
+}
+
+/// The other destinations have the message. It is sent to none of them again.
+#[test]
+fn a_send_whose_own_integration_does_not_send_fails() {
+    on_both(|world| {
+        let id = pushing(&world);
+        for _ in 0..3 {
+            world.outbox.refuse_next(retryable("busy"));
+        }
+        world.run_due();
+        update(&world, "fcm", json!({ "active": false }));
+        world.pass(Duration::from_secs(60));
+
+        assert_eq!(world.run_due(), Counts { sent: 1, failed: 2, ..Counts::default() });
+
+        assert_eq!(tokens(&world), ["watch"]);
+        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(log(&world.notification(id), 0).pop().unwrap(), "some_sends_failed: 2");
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// The sends wait for a repair, as the message of one destination does.
+#[test]
+fn sends_of_an_integration_that_cannot_be_read_are_set_aside() {
+    on_both(|world| {
+        let id = pushing(&world);
+        for _ in 0..3 {
+            world.outbox.refuse_next(retryable("busy"));
+        }
+        world.run_due();
+        let rows = tables::dump(&world.store).into_iter();
+        let rows: Vec<_> = rows.filter(|(table, ..)| *table == Table::Integrations).collect();
+        for (table, key, _) in &rows {
+            tables::put(&world.store, *table, key, Some(b"damaged"));
+        }
+        world.pass(Duration::from_secs(60));
+        world.run_due();
+        for (table, key, value) in &rows {
+            tables::put(&world.store, *table, key, Some(value));
+        }
+
+        let entries = world.engine.delivery().quarantined(100).unwrap();
+        assert_eq!(entries.len(), 3);
+        for entry in entries {
+            assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        }
+
+        assert_eq!(world.run_due().sent, 3);
+        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
 
@@ -478,6 +580,10 @@ fn connect(world: &World, integration: &str) {
         "workspace": { "id": "T1" }, "auth": { "accessToken": "token" },
     });
     world.env.channel_connections().create(&parsed(create)).unwrap();
+}
+
+fn update(world: &World, integration: &str, fields: Value) {
+    world.env.integrations().update(integration, &parsed(fields)).unwrap();
 }
 
 fn endpoint(world: &World, identifier: &str, fields: Value) {

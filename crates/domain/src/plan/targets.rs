@@ -46,7 +46,7 @@ impl<'a> RunStep<'a> {
         let found = self.found_targets(channel, named);
         if let Some(wanted) = &self.run.target {
             let found = found.flatten().find(|found| found.place == *wanted);
-            return self.answered(found.ok_or(skip(Detail::RecipientRemoved))?);
+            return self.answered(found.ok_or_else(|| self.unreached(channel, named))?);
         }
         let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
         let mut all: Vec<_> = found.take(StepDefinition::MAX_DESTINATIONS).collect();
@@ -123,11 +123,16 @@ impl<'a> RunStep<'a> {
         found
     }
 
+    // The reason for which there is no destination. A task with a destination depends on the integration
+    // of that one only, since the others have tasks of their own.
     fn unreached(&self, channel: Channel, named: Option<&str>) -> Refusal {
-        let mut all = self.facts.integrations.iter();
+        let wanted = self.run.target.as_ref();
+        let is_wanted = |one: &Integration| wanted.is_none_or(|to| to.integration_id == one.id);
+        let mut all = self.facts.integrations.iter().filter(|one| is_wanted(one));
         let facts = self.filter_facts();
         let is_there = all.any(|one| integration::objection(one, channel, named, &facts).is_none());
         match (is_there, channel) {
+            (true, _) if wanted.is_some() => skip(Detail::RecipientRemoved),
             (true, Channel::Push) => skip(Detail::MissingPushTokens),
             (true, _) => skip(Detail::MissingChatWebhook),
             (false, _) => {
