@@ -195,11 +195,11 @@ impl Template {
         names
     }
 
-    /// Returns the variables that the template does not set: their first name, and the one behind it.
-    pub(crate) fn uses(&self) -> Vec<(String, Option<String>)> {
+    /// Returns the variables that the template does not set: their first name, and those behind it.
+    pub(crate) fn uses(&self) -> Vec<(String, Vec<String>)> {
         let uses = self.scan().map(|scan| scan.uses).unwrap_or_default();
-        let names = uses.into_iter().map(|one| (one.root, one.path.first().copied()));
-        names.map(|(root, name)| (root.to_owned(), name.map(str::to_owned))).collect()
+        let owned = |path: Vec<&str>| path.into_iter().map(str::to_owned).collect();
+        uses.into_iter().map(|one| (one.root.to_owned(), owned(one.path))).collect()
     }
 
     /// Renders the template with `variables`: at most 1 MiB.

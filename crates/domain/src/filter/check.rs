@@ -23,17 +23,18 @@ pub(crate) fn check_step(filters: &[Filter]) -> Result<(), Invalid> {
     check_parts(filters, FieldFilterPart::check)
 }
 
-/// Returns the names of the steps that filters refer to, and the places of the comparisons. Parts
-/// beyond the limits of [`check`] are left out.
-pub(crate) fn step_names(filters: &[Filter]) -> Vec<(String, &str)> {
-    let mut names = Vec::new();
+/// Returns the places of the comparisons with results of steps, and the paths that they refer to: the
+/// name of a step, and the one behind it. Parts beyond the limits of [`check`] are left out.
+pub(crate) fn step_paths(filters: &[Filter]) -> Vec<(String, &str, Option<&str>)> {
+    let mut paths = Vec::new();
     let _ = walk(filters, &mut |place, part| {
         if part.on == FilterSource::Steps {
-            names.push((place, part.field.split('.').next().unwrap_or_default()));
+            let mut names = part.field.split('.');
+            paths.push((place, names.next().unwrap_or_default(), names.next()));
         }
         Ok(())
     });
-    names
+    paths
 }
 
 fn check_parts(

@@ -334,7 +334,7 @@ fn only_the_filters_of_steps_may_refer_to_steps() {
     assert_eq!(check_step(&filters), Ok(()));
     let error = super::check(&filters).unwrap_err().to_string();
     assert_eq!(error, "`filters[0].children[1].on` must be one of subscriber, payload");
-    assert_eq!(step_names(&filters), [("filters[0].children[1]".to_owned(), "mail")]);
+    assert_eq!(step_paths(&filters), [("filters[0].children[1]".to_owned(), "mail", Some("seen"))]);
 }
 
 /// One row per payload: whether a comparison of `payload.x` holds. A field of that name comes first.

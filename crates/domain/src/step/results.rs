@@ -8,6 +8,9 @@ use crate::ids::TransactionId;
 use crate::json::Object;
 use crate::time::Timestamp;
 
+/// Number of events in the result of a digest.
+pub(super) const EVENT_COUNT: &str = "eventCount";
+
 /// Results of the steps of a run so far. A result is found by the id of its step, and by the `uuid`
 /// and the `name` if the step has them. If several steps of a stored workflow have the same name, the
 /// last one counts.
@@ -83,7 +86,7 @@ impl StepResults {
             StepOutput::Digest(Digested { events, total_count, .. }) => {
                 let events = events.iter().map(|event| Object::of(event).into()).collect();
                 result.insert("events".into(), Value::Array(events));
-                result.insert("eventCount".into(), total_count.into());
+                result.insert(EVENT_COUNT.into(), total_count.into());
             }
         }
         result.insert("status".into(), status.into());
@@ -95,6 +98,22 @@ impl StepResults {
     /// Returns the results by the names of their steps.
     pub(crate) const fn as_object(&self) -> &Object {
         &self.0
+    }
+}
+
+impl StepKind {
+    /// Returns the names in the result of such a step: those that [`StepResults::insert`] writes.
+    pub(super) const fn result_parts(&self) -> &'static [&'static str] {
+        match self {
+            StepKind::InApp { .. }
+            | StepKind::Email { .. }
+            | StepKind::Sms { .. }
+            | StepKind::Chat { .. }
+            | StepKind::Push { .. } => &["status", "seen", "read"],
+            StepKind::Digest { .. } => &["status", "events", EVENT_COUNT],
+            StepKind::Custom { .. } => &["status", "result"],
+            StepKind::Delay { .. } | StepKind::Throttle { .. } => &["status"],
+        }
     }
 }
 

@@ -97,6 +97,39 @@ fn a_reference_to_another_step_is_refused_with_its_place() {
             variant(text("{{ steps.xyzzy }}")),
             "`variants[0].template.body` has no variable `steps.xyzzy`",
         ),
+        // A part that no result of the step has.
+        (
+            text("{{ steps.mail.raed }}"),
+            "`template.body` has no variable `steps.mail.raed`; did you mean `steps.mail.read`?",
+        ),
+        (
+            text("{% if (steps['editor-1']).Status %}x{% endif %}"),
+            "`template.body` has no variable `steps.editor-1.Status`; did you mean `steps.editor-1.status`?",
+        ),
+        (
+            text("{{ steps.collect.total_count }}"),
+            "`template.body` has no variable `steps.collect.total_count`; did you mean `steps.collect.eventCount`?",
+        ),
+        (
+            text("{{ steps.mail.total_count }}"),
+            "`template.body` has no variable `steps.mail.total_count`",
+        ),
+        (
+            with("filters", filters("collect.eventCuont")),
+            "`filters[0].children[0].field` has no variable `steps.collect.eventCuont`; did you mean `steps.collect.eventCount`?",
+        ),
+        (
+            with("runIf", json!({ "!": { "missing": ["payload.a", "steps.mail.raed"] } })),
+            "`runIf` has no variable `steps.mail.raed`; did you mean `steps.mail.read`?",
+        ),
+        (
+            with("runIf", json!({ "var": "steps.collect.seen" })),
+            "`runIf` has no variable `steps.collect.seen`",
+        ),
+        (
+            variant(with("filters", filters("text.events"))),
+            "`variants[0].filters[0].children[0].field` has no variable `steps.text.events`",
+        ),
     ] {
         let error = definition(step).awaited(&earlier()).unwrap_err();
         assert_eq!(error.to_string(), problem);
@@ -107,6 +140,69 @@ fn a_reference_to_another_step_is_refused_with_its_place() {
         let expected = Reason::UnknownVariable { variable: "first".into(), suggestion: None };
         assert_eq!(error.reason, expected);
     }
+}
+
+/// One row per type of a step: the parts of its result.
+#[test]
+fn a_result_has_the_parts_of_its_type() {
+    let metadata = json!({ "type": "regular", "amount": 1, "unit": "days" });
+    let message = json!({ "subject": "", "title": "", "body": "" });
+    for (kind, content, parts) in [
+        ("in_app", message.clone(), vec!["read", "seen", "status"]),
+        ("email", message.clone(), vec!["read", "seen", "status"]),
+        ("sms", message.clone(), vec!["read", "seen", "status"]),
+        ("chat", message.clone(), vec!["read", "seen", "status"]),
+        ("push", message, vec!["read", "seen", "status"]),
+        ("digest", metadata.clone(), vec!["eventCount", "events", "status"]),
+        ("delay", metadata, vec!["status"]),
+        ("throttle", json!({ "amount": 1, "unit": "days" }), vec!["status"]),
+        ("custom", json!({ "handler": "charge" }), vec!["result", "status"]),
+    ] {
+        let mut step = json!({ "type": kind, "name": "it" });
+        let place = if content.get("body").is_some() { "template" } else { "metadata" };
+        step[place] = content;
+        let step = WorkflowStep::new(sample::id(1), sample::id(90), definition(step));
+        let all = ["eventCount", "events", "read", "result", "seen", "status", "xyzzy"];
+        let known = all.into_iter().filter(|part| {
+            // Behind the part may be anything.
+            let deep = text(&format!("{{{{ steps.it.{part} }}}}{{{{ steps.it.{part}.x[0] }}}}"));
+            definition(deep).awaited(std::slice::from_ref(&step)).is_ok()
+        });
+        assert_eq!(known.collect::<Vec<_>>(), parts, "{kind}");
+    }
+}
+
+/// The path of the variable is known only when the template runs.
+#[test]
+fn a_part_that_a_template_chooses_is_not_checked() {
+    for body in [
+        "{{ steps.mail[payload.part] }}",
+        "{% set mail = steps.mail %}{{ mail.raed }}",
+        "{% for step in [steps.mail, steps.text] %}{{ step.raed }}{% endfor %}",
+        "{% for steps in payload.all %}{{ steps.mail.raed }}{% endfor %}",
+    ] {
+        assert!(definition(text(body)).awaited(&earlier()).is_ok(), "{body}");
+    }
+}
+
+#[test]
+fn a_stored_step_with_an_unknown_part_is_read_and_kept() {
+    use crate::workflow::{Workflow, WorkflowUpdate};
+    let mail = json!({ "type": "sms", "name": "mail", "template": { "body": "" } });
+    let workflow = sample::workflow(json!([mail, text("{{ steps.mail.seen }}")]));
+    let mut stored = serde_json::to_value(&workflow).unwrap();
+    stored["steps"][1]["template"]["body"] = json!("{{ steps.mail.sean }}");
+    let stored: Workflow = serde_json::from_value(stored).unwrap();
+    let update = |update: Value| {
+        let update: WorkflowUpdate = serde_json::from_value(update).unwrap();
+        stored.updated(update, || unreachable!("no step is new"), sample::at(0))
+    };
+
+    let renamed = update(json!({ "name": "Another" })).unwrap();
+    assert_eq!(renamed.steps, stored.steps);
+    let given = serde_json::to_value(&stored.steps).unwrap();
+    let refused = update(json!({ "steps": given })).unwrap_err().to_string();
+    assert!(refused.starts_with("`steps[1].template.body` has no variable"), "{refused}");
 }
 
 #[test]
