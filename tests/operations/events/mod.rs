@@ -181,7 +181,7 @@ fn overrides_are_kept_and_may_say_how_much_it_matters() {
 
         check(json!({ "severity": "high" }), "high");
         check(json!({ "severity": "none" }), "none");
-        check(json!({ "severty": "high", "email": { "from": "x" } }), "low");
+        check(json!({ "ses": { "tag": "x" }, "email": { "from": "x" } }), "low");
         check(json!({}), "low");
     });
 }
@@ -193,6 +193,7 @@ fn an_override_with_an_effect_has_a_valid_value() {
         for (overrides, field) in [
             (json!({ "severity": "hgh" }), "overrides.severity"),
             (json!({ "severity": 5 }), "overrides.severity"),
+            (json!({ "severty": "high" }), "overrides.severty"),
             (json!({ "delay": {} }), "overrides.delay.amount"),
             (json!({ "delay": { "amount": 2 } }), "overrides.delay.unit"),
             (json!({ "delay": { "amount": 0, "unit": "days" } }), "overrides.delay.amount"),

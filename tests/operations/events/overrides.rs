@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::world::{on_both, only, parsed, with, workflow_of};
+use crate::world::{in_app, on_both, only, parsed, with, workflow_of};
 
 #[test]
 fn a_message_is_sent_with_the_settings_of_its_trigger() {
@@ -47,6 +47,38 @@ fn a_message_is_sent_with_the_settings_of_its_trigger() {
             let refusal = format!("422 `overrides.{refusal}");
             world.refuses(&refusal, || world.env.events().trigger(&parsed(wrong.clone())));
         }
+    });
+}
+
+#[test]
+fn an_override_of_a_step_names_a_step_of_the_workflow() {
+    on_both(|world| {
+        let bell = |name: &str| with(in_app(), json!({ "name": name }));
+        world.workflow(workflow_of("hi", &[bell("bell")]));
+        let event = |step: &str| {
+            let overrides = json!({ "steps": { step: { "body": "Instead" } } });
+            json!({ "name": "hi", "overrides": overrides })
+        };
+        let to_ada = |step: &str| with(event(step), json!({ "to": "ada" }));
+        let refusal = "`overrides.steps.bel` is not known; did you mean `bell`?";
+        let unprocessable = format!("422 {refusal}");
+        world.refuses(&unprocessable, || world.env.events().trigger(&parsed(to_ada("bel"))));
+        world.refuses(&unprocessable, || world.env.events().broadcast(&parsed(event("bel"))));
+        let bulk = [parsed(to_ada("bel")), parsed(to_ada("bell"))];
+        let answers = world.env.events().trigger_bulk(&bulk).unwrap();
+        assert_eq!(answers[0].as_ref().unwrap_err().to_string(), refusal);
+        assert_eq!(only(world.inbox("ada")).text(), Some("Instead"));
+
+        // A broadcast that was accepted goes on after the step has got another name.
+        let crowd: Vec<_> = (0..150).map(|number| format!("s{number}")).collect();
+        for one in &crowd {
+            world.bare_subscriber(one);
+        }
+        world.env.events().broadcast(&parsed(event("bell"))).unwrap();
+        let renamed = parsed(json!({ "steps": [bell("chime")] }));
+        world.env.workflows().update("hi", &renamed).unwrap();
+        world.run_due();
+        assert!(crowd.iter().all(|one| world.inbox(one).len() == 1));
     });
 }
 

@@ -10,15 +10,20 @@ use crate::content::MessageContent;
 use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
 use crate::ids::{IntegrationIdentifier, LayoutIdentifier};
-use crate::json::Object;
+use crate::json::{Object, Path};
 use crate::layout::LayoutChoice;
 use crate::step::{Rendered, WorkflowStep, check_lengths, one_line};
+use crate::suggest::nearest;
 use crate::vocabulary::{Channel, Severity};
+use crate::workflow::Workflow;
 
 /// Settings that put a text in place of rendered content.
 const CONTENT: [&str; 3] = ["subject", "title", "body"];
 /// Settings with the name of a layout, or `null` for none. The second one is an older form.
 const LAYOUT: [&str; 2] = ["layoutId", "layoutIdentifier"];
+
+/// Members of overrides that are not those of an older form.
+const MEMBERS: [&str; 5] = ["steps", "channels", "providers", "severity", "layoutIdentifier"];
 
 /// Returns the settings of a message of `step`. Settings of the step come before those of the
 /// channel, and those before settings of the provider:
@@ -92,10 +97,11 @@ pub(crate) fn put_texts(settings: &Object, mut rendered: Rendered) -> Rendered {
 }
 
 impl Trigger {
-    /// Refuses overrides that would have an effect, but have no valid value.
+    /// Refuses overrides that would have an effect, but have no valid value or a misspelled name.
     #[doc(hidden)]
     pub fn check_overrides(&self) -> Result<(), Invalid> {
         let Some(overrides) = &self.overrides else { return Ok(()) };
+        check_members(overrides)?;
         if let Some(severity) = overrides.get("severity") {
             word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
         }
@@ -126,6 +132,40 @@ impl Trigger {
         }
         Ok(())
     }
+
+    /// Refuses overrides of a step that `workflow` does not have. A stored trigger is not checked: its
+    /// workflow may have changed.
+    #[doc(hidden)]
+    pub fn check_overridden_steps(&self, workflow: &Workflow) -> Result<(), Invalid> {
+        let Some(overrides) = &self.overrides else { return Ok(()) };
+        let mut overridden = members(overrides, "steps")?.peekable();
+        if overridden.peek().is_none() {
+            return Ok(());
+        }
+        let known: Vec<String> = workflow.steps.iter().flat_map(WorkflowStep::names).collect();
+        let unknown = overridden.find(|(step, _)| !known.contains(step));
+        unknown.map_or(Ok(()), |(step, _)| {
+            let meant = nearest(step, known.iter().map(String::as_str));
+            Err(misspelled(("steps", Some(step)), meant))
+        })
+    }
+}
+
+// Refuses a name that is close to that of a member. Any other one may be that of a provider, an older
+// form, and a short one may be close to a channel: `ses`, `sms`.
+fn check_members(overrides: &Object) -> Result<(), Invalid> {
+    let mut unknown = overrides.keys().filter(|name| !MEMBERS.contains(&name.as_str()));
+    unknown.try_for_each(|name| match nearest(name, MEMBERS) {
+        meant @ Some(_) => Err(misspelled((name, None), meant)),
+        None => Ok(()),
+    })
+}
+
+fn misspelled((member, inside): (&str, Option<&str>), meant: Option<&str>) -> Invalid {
+    let overrides = Path::Member(&Path::Whole, "overrides");
+    let member = Path::Member(&overrides, member);
+    let field = inside.map_or_else(|| member.named(), |name| Path::Member(&member, name).named());
+    Invalid::new(field, Reason::Unknown { suggestion: meant.map(ToOwned::to_owned) })
 }
 
 // The members of an object among the overrides. `null` is as good as no object.
@@ -228,6 +268,35 @@ mod tests {
         }
     }
 
+    /// One row per name of a step: the refusal, if it has one.
+    #[test]
+    fn an_override_of_a_step_names_one_of_the_workflow() {
+        let template = json!({ "subject": "S", "body": "B" });
+        let step =
+            json!({ "type": "email", "name": "receipt", "uuid": "editor-1", "template": template });
+        let workflow = sample::workflow(json!([step]));
+        let trigger = |overrides: Value| {
+            let trigger = Trigger::new("hi", "ada").unwrap();
+            trigger.overrides(overrides).unwrap().check_overridden_steps(&workflow)
+        };
+        let id = workflow.steps[0].id.to_string();
+        for name in ["receipt", "editor-1", &id] {
+            assert_eq!(trigger(json!({ "steps": { name: {} } })), Ok(()), "{name}");
+        }
+        for none in [json!({}), json!({ "steps": null }), json!({ "steps": {} })] {
+            assert_eq!(trigger(none), Ok(()));
+        }
+        for (name, meant) in [
+            ("reciept", "; did you mean `receipt`?"),
+            ("xyzzy", ""),
+            ("Receipt", "; did you mean `receipt`?"),
+        ] {
+            let refused = trigger(json!({ "steps": { "receipt": {}, name: null } }));
+            let refusal = format!("`overrides.steps.{name}` is not known{meant}");
+            assert_eq!(refused.unwrap_err().to_string(), refusal);
+        }
+    }
+
     /// One row per override that acts and has no valid value.
     #[test]
     fn an_override_that_acts_is_checked() {
@@ -258,6 +327,23 @@ mod tests {
             (json!({ "providers": { "ses": 1 } }), "`overrides.providers.ses` must be an object"),
         ] {
             assert_eq!(trigger(overrides).unwrap_err().to_string(), refusal);
+        }
+        for (name, meant) in [
+            ("severty", "severity"),
+            ("stpes", "steps"),
+            ("chanels", "channels"),
+            ("Providers", "providers"),
+            ("layoutidentifer", "layoutIdentifier"),
+        ] {
+            let refused = trigger(json!({ name: {} })).unwrap_err().to_string();
+            assert_eq!(
+                refused,
+                format!("`overrides.{name}` is not known; did you mean `{meant}`?")
+            );
+        }
+        // Older forms, and providers.
+        for name in ["email", "push", "in_app", "delay", "digest", "ses", "sns", "slack", "fcm"] {
+            assert_eq!(trigger(json!({ name: null })), Ok(()));
         }
         let sound = json!({
             "steps": { "a": { "subject": "S", "x": 1, "layoutId": null } }, "providers": null,

@@ -190,6 +190,7 @@ impl<'r> Preparation<'r> {
         let named = contexts::named(trigger.context.as_ref())?;
         let workflow = workflows::get_by_identifier(self.view, &trigger.workflow)?;
         workflow.check_payload(&trigger.payload)?;
+        trigger.check_overridden_steps(&workflow)?;
         let transaction_id = id.cloned().map_or_else(|| transaction_id(self.made), Ok)?;
         let receipt = TriggerReceipt::of(&workflow, transaction_id);
         if receipt.status != TriggerStatus::Processed {
