@@ -14,7 +14,7 @@ use tidings::credentials::{Credentials, TlsOptions};
 use tidings::endpoint::ChannelEndpointUpdate;
 use tidings::filter::{Filter, FilterChild, Joint};
 use tidings::integration::IntegrationCreate;
-use tidings::json::Object;
+use tidings::json::{Object, read_value};
 use tidings::message::CompleteAction;
 use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, Preference, PreferenceCase};
 use tidings::preview::Preview;
@@ -45,6 +45,14 @@ const CASES: &[Case] = &[
         let map = Map::from_iter([("in".to_owned(), list())]);
         too_deep("object", Object::try_from(map));
         too_deep("payload", trigger().payload_of(Nested(LEVELS)));
+    }),
+    ("requests", "json::read_value", || {
+        let mut deep = json!({ "name": "w", "to": "ada" });
+        deep["payload"] = object();
+        // As deep as a text may be, which is deeper than an object.
+        let refused = read_value::<Trigger>(&deep).unwrap_err();
+        assert_eq!(refused.to_string(), "`body` must be nested at most 128 levels deep");
+        release(deep);
     }),
     (
         "payloads",
@@ -267,6 +275,7 @@ fn every_function_that_takes_a_value_is_called() {
             && takes(given.rsplit_once(" -> ").map_or(given, |(given, _)| given))
         {
             let (of, name) = path.rsplit_once("::").unwrap_or_default();
+            let name = name.split_once('<').map_or(name, |(name, _)| name);
             found.insert(format!("{}::{name}", last_of(of)));
         }
         for (which, name) in [("From<", "from"), ("TryFrom<", "try_from")] {

@@ -18,13 +18,13 @@ use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
 
-pub use read::{read, read_lenient};
+pub use read::{read, read_lenient, read_value};
 pub use shape::{Shape, Shaped};
 
 pub(crate) use leaf::{context_key, text_or_object, word};
 pub(crate) use nesting::{depth_within, dismantle, is_nested_within, is_shallow};
 pub(crate) use path::Path;
-pub(crate) use read::read_value;
+pub(crate) use read::checked;
 pub(crate) use shape::{Flat, Member, shape};
 pub(crate) use walk::{Unknown, unknown};
 

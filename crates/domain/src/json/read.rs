@@ -3,15 +3,24 @@
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, Value};
 
+use super::nesting::is_shallow;
 use super::path::{BODY, Path};
-use super::refusal;
 use super::shape::Shaped;
 use super::unique::Unique;
 use super::walk::{Look, Unknown};
+use super::{Object, refusal};
 use crate::error::{Invalid, Reason};
 
 /// Reads a request from JSON text. A refusal names the path of the field. Unknown and repeated
 /// members are refused.
+///
+/// `serde_json::from_slice`, `serde_json::from_value` and extractors that are based on them, such as
+/// `axum::Json`, ignore unknown members: a misspelled field is lost. A service takes the bytes of a body
+/// and calls this function, or takes a JSON value and calls [`read_value`].
+///
+/// # Errors
+///
+/// [`Invalid`], with the path of the first field that cannot be read.
 ///
 /// ```
 /// # extern crate tidings_domain as tidings;
@@ -24,10 +33,41 @@ use crate::error::{Invalid, Reason};
 /// assert_eq!(refused.to_string(), expected);
 /// ```
 pub fn read<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
-    read_value(parse(json)?, Unknown::Refused)
+    checked(&parse(json)?, Unknown::Refused)
+}
+
+/// Reads a request from a JSON value as [`read`] does. A value has no repeated members.
+///
+/// # Errors
+///
+/// [`Invalid`], with the path of the first field that cannot be read, or if the value is nested deeper
+/// than JSON text may be.
+///
+/// ```
+/// # extern crate tidings_domain as tidings;
+/// use serde_json::json;
+/// use tidings::json::read_value;
+/// use tidings::trigger::Trigger;
+///
+/// let trigger = json!({ "name": "order-shipped", "to": "ada", "transactionID": "order-4711" });
+/// let refused = read_value::<Trigger>(&trigger).unwrap_err();
+/// let expected = "`transactionID` is not known; did you mean `transactionId`?";
+/// assert_eq!(refused.to_string(), expected);
+/// ```
+pub fn read_value<T: Shaped>(json: &Value) -> Result<T, Invalid> {
+    // The limit of the reader of texts. A record holds objects, and so may exceed the depth of one.
+    let max = 2 * Object::MAX_DEPTH;
+    if !is_shallow(json, max) {
+        return Err(Invalid::new(BODY, Reason::TooDeep { max }));
+    }
+    checked(json, Unknown::Refused)
 }
 
 /// Reads a request as [`read`] does, but ignores unknown members: for a server with newer clients.
+///
+/// # Errors
+///
+/// As [`read`].
 ///
 /// ```
 /// # extern crate tidings_domain as tidings;
@@ -39,14 +79,14 @@ pub fn read<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
 /// assert_eq!(read_lenient::<TopicCreate>(body).unwrap().key.as_str(), "news");
 /// ```
 pub fn read_lenient<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
-    read_value(parse(json)?, Unknown::Ignored)
+    checked(&parse(json)?, Unknown::Ignored)
 }
 
-/// Reads a request from a JSON value.
-pub(crate) fn read_value<T: Shaped>(value: Value, unknown: Unknown) -> Result<T, Invalid> {
-    Look::Form(unknown).at(T::shape(), &value, &Path::Whole)?;
-    T::deserialize(&value).map_err(|error| {
-        let found = Look::Values.at(T::shape(), &value, &Path::Whole);
+/// Reads a request from a JSON value whose depth is bounded.
+pub(crate) fn checked<T: Shaped>(value: &Value, unknown: Unknown) -> Result<T, Invalid> {
+    Look::Form(unknown).at(T::shape(), value, &Path::Whole)?;
+    T::deserialize(value).map_err(|error| {
+        let found = Look::Values.at(T::shape(), value, &Path::Whole);
         found.err().unwrap_or_else(|| refusal::of(&Path::Whole, &error))
     })
 }

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode;
 use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
-use crate::json::{Path, Shaped, Unknown, read_value, unknown};
+use crate::json::{Path, Shaped, Unknown, checked, unknown};
 
 /// Reads a query from the part of a URL behind `?`, or from the body of a form.
 ///
@@ -54,7 +54,7 @@ fn read_fields<T: Shaped>(query: &str, strictness: Unknown) -> Result<T, Invalid
         }
         add(&mut fields, name, value, (member.is_list(), is_item))?;
     }
-    read_value(Value::Object(fields), strictness)
+    checked(&Value::Object(fields), strictness)
 }
 
 // A repeated field becomes a list, and so does a field with brackets.

@@ -461,3 +461,17 @@ fn a_bottomless_body_is_refused() {
     let body = format!(r#"{{"{name}":1}}"#);
     assert_eq!(read::<Trigger>(body.as_bytes()).unwrap_err().field.len(), 67);
 }
+
+/// What plain serde ignores is refused in a value as well.
+#[test]
+fn a_value_is_read_as_a_text_is() {
+    for given in [
+        json!({ "name": "w", "to": "ada", "transactionId": "once" }),
+        json!({ "name": "w", "to": "ada", "transactionID": "once" }),
+        json!({ "name": "w", "to": ["ada", { "subscriberId": "bob", "emial": "b@example.org" }] }),
+        json!({ "name": "w", "to": 7 }),
+        json!([]),
+    ] {
+        assert_eq!(read_value::<Trigger>(&given), read(given.to_string().as_bytes()), "{given}");
+    }
+}

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Invalid;
 use crate::ids::{EnvironmentId, SubscriberId};
-use crate::json::{Object, Unknown, read_value, shape};
+use crate::json::{Object, Unknown, checked, shape};
 use crate::subscriber::Profile;
 use crate::time::Timestamp;
 
@@ -49,7 +49,7 @@ shape! { SeenSubscriber {
 impl SeenSubscriber {
     /// Reads the fields as those of a request.
     pub(super) fn read(fields: Object) -> Result<Self, Invalid> {
-        let mut seen: Self = read_value(fields.into(), Unknown::Refused)?;
+        let mut seen: Self = checked(&fields.into(), Unknown::Refused)?;
         seen.profile.check()?;
         // Conditions do not see the channel settings, which hold secrets.
         seen.profile.channels.clear();
