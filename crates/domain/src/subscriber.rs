@@ -2,11 +2,13 @@
 
 mod compose;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::contact::{Email, Locale, TimeZone};
 use crate::environment::Home;
-use crate::error::{Invalid, at_most_items};
+use crate::error::{Invalid, Reason, at_most_items};
 use crate::folded::{FoldedPart, fold};
 use crate::ids::{
     EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
@@ -87,7 +89,7 @@ pub struct Profile {
     /// Time zone for times in messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<TimeZone>,
-    /// Destinations of chat and push messages.
+    /// Destinations of chat and push messages: at most 100, one for each integration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSettings>,
     /// Custom data.
@@ -332,18 +334,28 @@ impl ChannelCredentials {
 }
 
 impl Profile {
+    /// Maximum number of integrations with a destination of a subscriber.
+    pub const MAX_CHANNELS: usize = 100;
     /// Maximum number of device tokens and chat destinations of one integration.
     pub const MAX_DEVICE_TOKENS: usize = 100;
     /// Longest device token and other text of a chat or push destination, in characters.
     pub const MAX_DEVICE_TOKEN: usize = 4096;
 
-    /// Refuses too many or too long device tokens, and names with control characters.
+    /// Refuses too many destinations, a second one of an integration, too many or too long device
+    /// tokens, and names with control characters.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.texts().check()?;
+        at_most_items("channels", &self.channels, Self::MAX_CHANNELS)?;
+        let mut integrations = HashSet::new();
         for (index, settings) in self.channels.iter().enumerate() {
-            let place = format!("channels[{index}].credentials");
-            settings.credentials.check().map_err(|invalid| invalid.within(place))?;
+            let place = format!("channels[{index}]");
+            let credentials = settings.credentials.check();
+            credentials.map_err(|invalid| invalid.within(format!("{place}.credentials")))?;
+            // A message goes to one webhook of an integration, so that a second one would have none.
+            if !integrations.insert(settings.integration_id) {
+                return Err(Invalid::new(format!("{place}._integrationId"), Reason::Repeated));
+            }
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ setters! { SubscriberCreate:
     timezone @ profile.timezone: checked(TimeZone, "timezone");
     /// Sets custom data.
     data @ profile.data: checked(Object, "data");
-    /// Adds the destination of a chat or push integration.
+    /// Adds the destination of a chat or push integration. An integration has one destination.
     channel @ profile.channels: push(ChannelSettings);
 }
 
@@ -60,7 +60,7 @@ setters! { Profile:
     timezone: checked(TimeZone, "timezone");
     /// Sets custom data.
     data: checked(Object, "data");
-    /// Adds the destination of a chat or push integration.
+    /// Adds the destination of a chat or push integration. An integration has one destination.
     channel @ channels: push(ChannelSettings);
 }
 

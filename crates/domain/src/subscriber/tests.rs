@@ -91,6 +91,20 @@ fn an_integration_has_at_most_100_devices() {
 }
 
 #[test]
+fn an_integration_has_one_destination() {
+    let repeated = profile(json!({ "channels": [settings(1), settings(0)] }));
+    let error = repeated.check().unwrap_err();
+    assert_eq!(error.to_string(), "`channels[1]._integrationId` must not be given twice");
+    // A stored subscriber may have such destinations, and is changed all the same.
+    let update: SubscriberUpdate = serde_json::from_value(json!({ "firstName": "Ada" })).unwrap();
+    assert_eq!(update.check(), Ok(()));
+    assert_eq!(repeated.updated(update).channels, repeated.channels);
+    let named = profile(json!({ "firstName": "Ada" }));
+    assert_eq!(named.check(), Ok(()));
+    assert_eq!(repeated.clone().superseded_by(named).channels, repeated.channels);
+}
+
+#[test]
 fn every_change_is_counted_and_dated() {
     let before = sample::subscriber(json!({ "firstName": "Ada" }));
     assert_eq!((before.version, before.created_at, before.deleted), (0, sample::at(0), false));

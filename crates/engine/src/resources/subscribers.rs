@@ -52,7 +52,8 @@ impl Subscribers<'_> {
     /// # Errors
     ///
     /// [`Error::Conflict`], if the id is in use; [`Error::Invalid`], if a text or the custom data
-    /// is too large, or if an integration has more than 100 device tokens.
+    /// is too large, if there are more than 100 destinations or two of one integration, or if an
+    /// integration has more than 100 device tokens.
     pub fn create(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.create", create, |tx| {
             create.profile.check()?;
@@ -70,8 +71,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if a text or the custom data is too large, or if an integration has more
-    /// than 100 device tokens.
+    /// [`Error::Invalid`], if a text or the custom data is too large, if there are more than 100
+    /// destinations or two of one integration, or if an integration has more than 100 device tokens.
     pub fn upsert(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.upsert", create, |tx| {
             create.profile.check()?;

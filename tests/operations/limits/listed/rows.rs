@@ -33,6 +33,7 @@ use tidings::topic::Topic;
 use tidings::translation::{Translation, TranslationImport};
 use tidings::trigger::Trigger;
 use tidings::workflow::{Workflow, WorkflowSync};
+use uuid::Uuid;
 
 use crate::limits::sized;
 
@@ -130,6 +131,14 @@ fn event(fields: Value) -> Value {
 fn contexts(count: usize) -> Value {
     let all = names(count).into_iter().map(|name| (name, json!("id")));
     Value::Object(all.collect())
+}
+
+fn destinations(count: usize) -> Value {
+    let one = |number| json!({
+        "providerId": "fcm", "_integrationId": Uuid::from_u128(number), "credentials": {},
+    });
+    let all: Vec<_> = (0..count as u128).map(one).collect();
+    subscriber(json!({ "channels": all }))
 }
 
 fn devices(tokens: &[String]) -> Value {
@@ -422,6 +431,7 @@ fn of_people() -> Vec<Row> {
         row("Limits::avatar", limits.avatar, "avatar", |n| {
             subscriber(json!({ "avatar": text(n) }))
         }),
+        row("Profile::MAX_CHANNELS", Profile::MAX_CHANNELS, "channels", destinations),
         row(
             "Profile::MAX_DEVICE_TOKENS",
             Profile::MAX_DEVICE_TOKENS,
