@@ -110,6 +110,25 @@ fn workflows_are_named_or_chosen_by_what_they_are_filed_under() {
 }
 
 #[test]
+fn a_workflow_that_is_named_again_is_looked_up_once() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let words = |count: usize| {
+            let named = json!({ "filter": { "workflowIds": vec!["hi"; count] } });
+            json!(vec![named; count])
+        };
+        let first = in_with(&world, words(1));
+        let calls = |count| {
+            let (calls, made) = world.store.calls_of(|| in_with(&world, words(count)));
+            assert_eq!(made, first);
+            calls.len()
+        };
+        assert_eq!(calls(100), calls(1));
+    });
+}
+
+#[test]
 fn workflows_that_are_not_there_are_all_listed() {
     on_both(|world| {
         world.bare_subscriber("ada");

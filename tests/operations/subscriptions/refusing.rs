@@ -7,7 +7,12 @@ use tidings::subscription::{
 
 use super::{named, subscribe, subscriptions};
 use crate::topics::key;
-use crate::world::{on_both, parsed, unreadable};
+use crate::world::{in_app, on_both, parsed, unreadable, with, workflow_of};
+
+// A hundred names.
+fn numbered(name: &str) -> Vec<String> {
+    (0..100).map(|number| format!("{name}-{number}")).collect()
+}
 
 #[test]
 fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
@@ -85,6 +90,16 @@ fn a_request_that_no_rule_allows_is_refused() {
             }),
             "`preferences[0].filter.workflowIds` must have at most 100 items".into(),
         ),
+        (
+            json!({ "subscriptions": ada, "preferences": [
+                { "filter": { "workflowIds": numbered("unknown") } }, "hi",
+            ] }),
+            "`preferences` must have at most 100 items".into(),
+        ),
+        (
+            json!({ "subscriptions": ada, "preferences": [{ "filter": { "tags": ["all"] } }] }),
+            "`preferences` must have at most 100 items".into(),
+        ),
         (json!({ "subscriptions": ada, "context": {} }), "`context` must not be empty".into()),
         (
             json!({ "subscriptions": ada, "context": six }),
@@ -106,6 +121,10 @@ fn a_request_that_no_rule_allows_is_refused() {
     on_both(|world| {
         world.bare_subscriber("ada");
         world.in_app_workflow("hi");
+        let tagged = json!({ "tags": ["all"] });
+        for name in numbered("tagged").into_iter().chain(["last".to_owned()]) {
+            world.workflow(with(workflow_of(&name, &[in_app()]), tagged.clone()));
+        }
         subscribe(&world, "news", json!({ "subscriptions": [named("ada", "there")] }));
         for (request, refusal) in &rows {
             let request: Subscribe = parsed(request.clone());

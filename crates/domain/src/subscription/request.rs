@@ -1,6 +1,6 @@
 //! Requests for subscriptions, and their results.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -228,7 +228,8 @@ impl Subscribe {
     /// Maximum number of subscribers in a request.
     pub const MAX: usize = 100;
 
-    /// Refuses a request without subscribers, with more than 100, or with an overlong text.
+    /// Refuses a request without subscribers, with more than 100, with an overlong text, or with more
+    /// than 100 names of workflows.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         check_items(&self.subscriptions)?;
@@ -285,7 +286,7 @@ impl WorkflowSetting {
     /// Returns the setting for one of its workflows.
     #[doc(hidden)]
     pub fn about(&self, workflow_id: WorkflowId) -> ResolvedSetting {
-        let Self { enabled, condition, .. } = self.clone();
+        let (enabled, condition) = (self.enabled, self.condition.clone());
         ResolvedSetting { workflow_id, enabled, condition }
     }
 }
@@ -308,7 +309,7 @@ impl Unsubscribe {
 }
 
 impl SubscriptionUpdate {
-    /// Refuses an overlong text.
+    /// Refuses an overlong text, and more than 100 names of workflows.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         if let Patch::Set(name) = &self.name {
@@ -410,6 +411,12 @@ fn check_words(words: &[WorkflowSetting]) -> Result<(), Invalid> {
         if let Some(rule) = &word.condition {
             rule.check_names().map_err(|bad| bad.within(format!("preferences[{index}]")))?;
         }
+    }
+    // Each name is looked up.
+    let names: HashSet<_> = words.iter().flat_map(|word| word.workflows.names()).collect();
+    if names.len() > Subscription::MAX_PREFERENCES {
+        let reason = Reason::TooMany { max: Subscription::MAX_PREFERENCES };
+        return Err(Invalid::new("preferences", reason));
     }
     Ok(())
 }

@@ -1,5 +1,9 @@
 //! Operations on the subscriptions in topics.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use domain::context::{ContextSet, NamedContext};
 use domain::convert::IntoChecked;
 use domain::ids::{SubscriptionIdentifier, TopicKey};
@@ -13,7 +17,7 @@ use domain::subscription::{
 use domain::topic::{Topic, TopicCreate};
 use domain::workflow::Workflow;
 use store::layout::CountedList;
-use store::{List, Order, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::damage::if_readable;
 use crate::resources::{contexts, subscribers, topics, workflows};
@@ -31,7 +35,7 @@ impl Topics<'_> {
     /// ten subscriptions, or the identifier is in use. [`Error::NotFound`] with all workflows of
     /// the preferences that do not exist. [`Error::Invalid`], if the request has no item or more
     /// than 100, a name or an identifier is too long, or the preferences are about more than 100
-    /// workflows.
+    /// workflows or name them with more than 100 names.
     pub fn subscribe(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -158,7 +162,8 @@ impl Topics<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such topic or subscription, or with all workflows that
-    /// do not exist.
+    /// do not exist; [`Error::Invalid`], if the name is too long, or the preferences are about more
+    /// than 100 workflows or name them with more than 100 names.
     pub fn update_subscription(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -233,10 +238,18 @@ fn leaving(
 fn verdicts(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<ResolvedSetting>> {
     let (mut verdicts, mut missing) = (Vec::new(), Vec::new());
     let tagged = tagged(view, words)?;
+    // A request may name each workflow 10,000 times.
+    let mut known = HashMap::new();
     for word in words {
         for name in word.workflows.names() {
-            match workflows::find(view, name)? {
-                Some(workflow) => verdicts.push(word.about(workflow.id)),
+            let id = match known.entry(name) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(free) => {
+                    *free.insert(workflows::find(view, name)?.map(|workflow| workflow.id))
+                }
+            };
+            match id {
+                Some(id) => verdicts.push(word.about(id)),
                 None => missing.push(name.clone()),
             }
         }
@@ -249,15 +262,16 @@ fn verdicts(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<ResolvedSe
     Ok(ResolvedSetting::last_of_each(verdicts)?)
 }
 
-// The workflows that may be chosen by their tags.
-fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Workflow>> {
-    if words.iter().all(|word| word.workflows.tags().is_empty()) {
+// The workflows that are chosen by their tags, and no more of them than are refused.
+fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Arc<Workflow>>> {
+    let tags: HashSet<_> = words.iter().flat_map(|word| word.workflows.tags()).collect();
+    if tags.is_empty() {
         return Ok(Vec::new());
     }
     let prefix = layout::workflows(view.environment_id());
-    let mut workflows: Vec<Workflow> =
-        view.readable(&prefix.range(), Order::Ascending, usize::MAX)?;
-    workflows.retain(|workflow| !workflow.tags.is_empty() && !workflow.is_deleted());
+    let (mut workflows, _) = view.engine().parts.workflows.readable(view, &prefix)?;
+    workflows.retain(|one| !one.is_deleted() && one.tags.iter().any(|tag| tags.contains(tag)));
+    workflows.truncate(Subscription::MAX_PREFERENCES + 1);
     Ok(workflows)
 }
 

@@ -3,8 +3,10 @@ use domain::patch::Patch;
 use domain::preference::PreferencesQuery;
 use domain::step::Step;
 use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
+use domain::subscription::Subscribe;
 use domain::trigger::Trigger;
 use domain::workflow::{Workflow, WorkflowCreate};
+use serde_json::json;
 use store::memory::MemoryStore;
 use store::{
     ChangeKind, Decision, Key, ReadBody, ReadRecords, Record, Store, WriteBody, WriteRecords,
@@ -147,6 +149,34 @@ fn a_workflow_that_changes_is_not_kept_decoded() {
         let expected = u8::from(is_refused);
         assert_eq!(kept(), format!("Decoded {{ records: {expected}, .. }}"));
     }
+}
+
+#[test]
+fn a_workflow_that_is_chosen_by_its_tags_is_kept_decoded() {
+    let env = scope(MemoryStore::default());
+    let create = WorkflowCreate::new("greeting", "Greeting").unwrap().tags(["red"]);
+    env.workflows().create(&create).unwrap();
+    env.subscribers().create(&SubscriberCreate::new("ada").unwrap()).unwrap();
+    let red = json!({ "subscriptions": ["ada"], "preferences": [{ "filter": { "tags": ["red"] } }] });
+    let red: Subscribe = serde_json::from_value(red).unwrap();
+    let made = env.topics().subscribe("news", &red).unwrap();
+    assert_eq!(made.data.first().map(|one| one.preferences.len()), Some(1));
+    assert_eq!(format!("{:?}", env.engine.parts.workflows), "Decoded { records: 1, .. }");
+}
+
+/// The undeclared ones are looked for in a transaction that has changed others.
+#[test]
+fn workflows_that_are_synchronized_are_kept_decoded() {
+    let env = scope(MemoryStore::default());
+    let create = |name: &str| WorkflowCreate::new("greeting", name).unwrap();
+    let other = WorkflowCreate::new("parting", "Parting").unwrap();
+    env.workflows().sync(&[create("Greeting"), other]).unwrap();
+    let kept = || format!("{:?}", env.engine.parts.prepared);
+    assert_eq!(kept(), "Decoded { records: 2, .. }");
+    let report = env.workflows().sync(&[create("Hello")]).unwrap();
+    assert_eq!((report.changed.len(), report.undeclared.len()), (1, 1));
+    assert_eq!(kept(), "Decoded { records: 1, .. }");
+    assert_eq!(env.workflows().get("greeting").unwrap().name, "Hello");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Workflows that the host application declares in its code.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use domain::ids::WorkflowId;
 use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
-use store::{ReadRecords, WriteRecords, layout};
+use store::{WriteRecords, layout};
 
 use super::{Workflows, known, remove, step_ids, translate};
 use crate::idempotency::Step;
@@ -160,7 +161,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
         Undeclared::Keep => Vec::new(),
         Undeclared::Deactivate => {
             for one in undeclared.iter().filter(|one| !one.is_deleted()) {
-                tx.replace(one, &one.deactivated(tx.now()))?;
+                tx.replace(&**one, &one.deactivated(tx.now()))?;
             }
             Vec::new()
         }
@@ -170,10 +171,11 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
 }
 
 // The workflows that were declared before and are not in the set, oldest first.
-fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Workflow>> {
+fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Arc<Workflow>>> {
     let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.workflow_id).collect();
     let prefix = layout::workflows(view.environment_id());
-    let mut workflows = view.all(&prefix)?;
+    // The declarations have decoded most of them.
+    let mut workflows = view.engine().parts.prepared.all(view, &prefix)?;
     workflows.retain(|one| one.is_declared() && !declared.contains(one.identifier()));
     Ok(workflows)
 }
