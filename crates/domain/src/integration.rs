@@ -233,7 +233,8 @@ shape! { IntegrationUpdate {
 #[serde(default)]
 #[non_exhaustive]
 pub struct IntegrationDelete {
-    /// `true` if the next integration in rank becomes primary in place of a deleted primary one.
+    /// `true` if the next integration in rank becomes primary in place of a deleted primary one. A
+    /// fallback becomes primary only if there is no other.
     /// Otherwise the channel sends nothing until another one becomes primary, unless exactly one
     /// active integration is left.
     #[serde(deserialize_with = "query::value")]

@@ -92,7 +92,7 @@ impl Peers {
     }
 
     /// Deletes the integration `id` with its credentials. If it was primary and `promote` is set,
-    /// the next one in rank becomes primary.
+    /// the next one in rank becomes primary, and a fallback only if there is no other.
     pub fn delete(&mut self, id: IntegrationId, promote: bool, by: UserId, now: Timestamp) {
         let was_primary = self.0.iter().any(|peer| peer.id == id && peer.is_primary());
         self.change(id, |integration| {
@@ -104,7 +104,8 @@ impl Peers {
         if was_primary && promote {
             let unconditional =
                 |peer: &&Integration| peer.is_active() && peer.conditions.is_empty();
-            let next = self.0.iter().filter(unconditional).max_by_key(|peer| rank(peer));
+            let last_fallbacks = |peer: &&Integration| (peer.fallback.is_none(), rank(peer));
+            let next = self.0.iter().filter(unconditional).max_by_key(last_fallbacks);
             if let Some(next) = next.map(|peer| peer.id) {
                 self.lead(next);
             }
