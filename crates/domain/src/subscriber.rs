@@ -293,8 +293,8 @@ impl Subscriber {
     /// subscriber does not have that destination, or has it at another address.
     #[doc(hidden)]
     pub fn without(&self, target: &SendTarget, address: &Address, now: Timestamp) -> Option<Self> {
-        let mut subscriber = self.clone();
-        let settings = subscriber.profile.channels.iter_mut();
+        let mut profile = self.profile.clone();
+        let settings = profile.channels.iter_mut();
         for settings in settings.filter(|one| one.integration_id == target.integration_id) {
             let credentials = &mut settings.credentials;
             match &target.to {
@@ -308,7 +308,7 @@ impl Subscriber {
                 Destination::Endpoint { .. } => {}
             }
         }
-        (subscriber != *self).then(|| subscriber.changed_from(self, now))
+        (profile != self.profile).then(|| self.with_profile(profile, now))
     }
 }
 

@@ -102,6 +102,8 @@ fn a_message_that_no_device_has_has_failed() {
 fn a_device_without_a_recipient_is_removed() {
     on_both(|world| {
         let id = pushing(&world);
+        let before = world.env.subscribers().get("ada").unwrap();
+        world.tick();
         world.outbox.refuse_next(SendError::recipient_gone("the app was removed"));
 
         assert_eq!(world.run_due().sent, 2);
@@ -120,6 +122,7 @@ fn a_device_without_a_recipient_is_removed() {
             .collect();
         left.sort();
         assert_eq!(left, sent);
+        assert_eq!((ada.version, ada.updated_at), (before.version + 1, world.now()));
         assert_eq!(world.engine.check().unwrap().findings, []);
         world.outbox.refuse_next(SendError::recipient_gone("the app was removed"));
         world.notify("push", "ada");
