@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::Scope;
+use tidings::context::{ContextKey, ContextPayload};
+use tidings::ids::TopicKey;
 use tidings::preview::Preview;
 use tidings::unsubscribe::{UnsubscribeLinks, UnsubscribeRequest};
 use tidings::vocabulary::Channel;
@@ -281,6 +283,27 @@ fn a_critical_workflow_is_not_switched_off() {
         world.env.workflows().update("news", &critical).unwrap();
         let refusal = "400 critical workflows take no preferences: news";
         world.refuses(refusal, || world.env.unsubscribe(&token));
+    });
+}
+
+/// Links of all contexts that an event may have can be used.
+#[test]
+fn a_link_has_as_many_contexts_as_an_event() {
+    on_both(|world| {
+        ready(&world);
+        let topic = "x".repeat(TopicKey::MAX_LEN);
+        subscribe(&world, &topic, json!({ "subscriptions": ["ada"] }));
+        let request = |count: usize| {
+            let key = |number| ContextKey::new(format!("{number:0>100}"), "x".repeat(100)).unwrap();
+            let contexts = (0..count).map(key).collect();
+            UnsubscribeRequest::topic("ada", &topic).unwrap().contexts(contexts)
+        };
+        let token = token_of(&world.env, &request(ContextPayload::MAX));
+        let meaning = world.env.read_unsubscribe(&token).unwrap();
+        assert_eq!(meaning.context_keys.keys().count(), ContextPayload::MAX);
+        let refused = "422 `contextKeys` must have at most 5 items";
+        let one_more = request(ContextPayload::MAX + 1);
+        world.refuses(refused, || world.env.unsubscribe_url(&one_more));
     });
 }
 

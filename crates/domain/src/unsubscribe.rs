@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::ContextSet;
+use crate::context::{ContextPayload, ContextSet};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, TopicKey};
@@ -55,7 +55,7 @@ pub struct UnsubscribeRequest {
     pub subscriber_id: SubscriberId,
     /// Preference that the link switches off.
     pub from: UnsubscribeFrom,
-    /// Contexts of the preference: exactly these.
+    /// Contexts of the preference: exactly these, at most 5.
     #[serde(default)]
     pub context_keys: ContextSet,
 }
@@ -303,6 +303,12 @@ impl UnsubscribeRequest {
     #[must_use]
     pub fn contexts(self, context_keys: ContextSet) -> Self {
         Self { context_keys, ..self }
+    }
+
+    /// Refuses more contexts than an event has. Their token would be longer than those that are read.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.context_keys.check(ContextPayload::MAX)
     }
 }
 

@@ -190,6 +190,14 @@ impl ContextSet {
         self.0.iter().flat_map(|keys| &keys.sorted)
     }
 
+    /// Refuses a set of more than `max` keys.
+    pub(crate) fn check(&self, max: usize) -> Result<(), Invalid> {
+        if self.keys().count() > max {
+            return Err(Invalid::new("contextKeys", Reason::TooMany { max }));
+        }
+        Ok(())
+    }
+
     /// Returns the set as one text. Two sets have the same text if and only if they are equal.
     #[doc(hidden)]
     pub fn canonical(&self) -> &str {

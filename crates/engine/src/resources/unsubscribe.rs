@@ -31,8 +31,10 @@ impl Scope {
     ///
     /// [`Rejection::NoUnsubscribeUrl`], if the engine was built without
     /// [`unsubscribe_links`](crate::Builder::unsubscribe_links); [`Rejection::CriticalWorkflows`] for
-    /// a critical workflow; [`Error::NotFound`], if there is no such subscriber, workflow or topic.
+    /// a critical workflow; [`Error::NotFound`], if there is no such subscriber, workflow or topic;
+    /// [`Error::Invalid`], if the request has more than 5 contexts.
     pub fn unsubscribe_url(&self, request: &UnsubscribeRequest) -> Result<String> {
+        request.check()?;
         self.read("unsubscribe_url", |view| {
             let missing = || Error::rejected(Rejection::NoUnsubscribeUrl);
             let links = self.engine.parts.unsubscribe.as_ref().ok_or_else(missing)?;
