@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::context::ContextFilter;
+use crate::error::Invalid;
 use crate::ids::{IntegrationIdentifier, SubscriberId};
 use crate::integration::Integration;
 use crate::json::shape;
@@ -27,7 +28,7 @@ pub struct ChannelFilter {
     /// Identifier of the item's integration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integration_identifier: Option<IntegrationIdentifier>,
-    /// Contexts of the item, compared as a set.
+    /// Contexts of the item, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
 }
@@ -41,6 +42,12 @@ impl ChannelFilter {
     /// Fields that the lists can be sorted by.
     #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::CreatedAt, OrderBy::UpdatedAt, OrderBy::Id];
+
+    /// Refuses a filter by more than 100 contexts.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.context_keys.check(ContextFilter::MAX_VALUES)
+    }
 
     /// Returns `true` if the channel, provider and identifier of `integration` meet the filter.
     #[doc(hidden)]

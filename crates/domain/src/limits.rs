@@ -29,7 +29,7 @@
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
 //! | messages marked at once | [`Message::MAX_MARKED`] |
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |
-//! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`DeadLetterQuery::MAX_VALUES`] |
+//! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`DeadLetterQuery::MAX_VALUES`], [`ContextFilter::MAX_VALUES`] |
 //! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`MAX_ENTRIES`](MessageQuery::MAX_ENTRIES) without reading them, [`DeadLetterQuery::MAX_SCANNED`] |
 //! | API keys of an environment | [`EnvironmentKey::MAX`] |
 //! | `tidings-providers` | `Smtp::MAX_HEADER_NAME`, `Smtp::MAX_URL`, `WebPush::MAX_TOPIC`, `WebPush::MAX_MESSAGE`, `WebhookKeys::MAX_KEY` |
@@ -40,7 +40,7 @@ use crate::{
     condition::Rule,
     connection::{ConnectionAuth, Workspace},
     contact::Email,
-    context::{Context, ContextPart, ContextPayload},
+    context::{Context, ContextFilter, ContextPart, ContextPayload},
     credentials::Credentials,
     dead_letter::DeadLetterQuery,
     endpoint::{ChannelEndpoint, PhoneNumber, WebhookUrl},

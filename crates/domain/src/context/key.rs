@@ -258,6 +258,17 @@ impl From<ContextSet> for Vec<String> {
 }
 
 impl ContextFilter {
+    /// Maximum number of contexts in a query of preferences, subscriptions, connections or endpoints.
+    pub const MAX_VALUES: usize = 100;
+
+    /// Refuses a filter by more than `max` contexts.
+    pub(crate) fn check(&self, max: usize) -> Result<(), Invalid> {
+        match self {
+            ContextFilter::Any => Ok(()),
+            ContextFilter::Exact(contexts) => contexts.check(max),
+        }
+    }
+
     /// Returns `true` if the filter excludes nothing.
     #[doc(hidden)]
     pub fn is_any(&self) -> bool {

@@ -51,7 +51,7 @@ pub struct MessageQuery {
     /// Severities: the message has one of them.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub severity: Vec<Severity>,
-    /// Contexts, compared as a set.
+    /// Contexts, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
     /// Workflows, by id or identifier. At most 100.
@@ -86,7 +86,8 @@ impl MessageQuery {
     pub fn check(&self) -> Result<(), Invalid> {
         at_most_items("tags", &self.tags, Self::MAX_VALUES)?;
         at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
-        at_most_items("templates", &self.templates, Self::MAX_VALUES)
+        at_most_items("templates", &self.templates, Self::MAX_VALUES)?;
+        self.context_keys.check(Self::MAX_VALUES)
     }
 
     /// Checks the query of a call about all messages that match.

@@ -130,6 +130,7 @@ impl NotificationQuery {
         at_most_items("subscriberIds", &self.subscriber_ids, Self::MAX_VALUES)?;
         at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
         at_most_items("outcomes", &self.outcomes, Self::MAX_VALUES)?;
+        self.context_keys.check(Self::MAX_VALUES)?;
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
     }
 

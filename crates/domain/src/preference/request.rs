@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PreferenceChannels;
 use crate::condition::Rule;
-use crate::context::{ContextPayload, ContextSet};
+use crate::context::{ContextFilter, ContextPayload, ContextSet};
 use crate::error::{Invalid, Reason};
 use crate::json::shape;
 use crate::patch::Patch;
@@ -19,11 +19,19 @@ use crate::workflow::Workflow;
 pub struct PreferencesQuery {
     /// Filter of the workflows by criticality.
     pub criticality: Criticality,
-    /// Contexts of the preferences.
+    /// Contexts of the preferences. At most 100.
     pub context_keys: ContextSet,
 }
 
 shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
+
+impl PreferencesQuery {
+    /// Refuses a query with more than 100 contexts.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.context_keys.check(ContextFilter::MAX_VALUES)
+    }
+}
 
 wire_enum! {
     /// Filter of workflows by criticality.

@@ -166,7 +166,7 @@ pub struct SubscriptionQuery {
     /// Id of the subscriber in the host application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber_id: Option<SubscriberId>,
-    /// Contexts, compared as a set.
+    /// Contexts, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
 }
@@ -393,6 +393,12 @@ impl SubscriptionQuery {
     /// Fields that the list can be sorted by.
     #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
+
+    /// Refuses a query with more than 100 contexts.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.context_keys.check(ContextFilter::MAX_VALUES)
+    }
 }
 
 fn check_items<T>(items: &[T]) -> Result<(), Invalid> {

@@ -98,8 +98,10 @@ impl ChannelConnections<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used, or if it
+    /// has more than 100 contexts.
     pub fn list(&self, query: &ChannelConnectionQuery) -> Result<Page<ChannelConnection>> {
+        query.filter.check()?;
         let request = query
             .page
             .check(self.scope.list_id(ListKind::ChannelConnections), ChannelFilter::ORDERS)?;

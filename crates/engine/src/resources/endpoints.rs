@@ -96,8 +96,10 @@ impl ChannelEndpoints<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used, or if it
+    /// has more than 100 contexts.
     pub fn list(&self, query: &ChannelEndpointQuery) -> Result<Page<ChannelEndpoint>> {
+        query.filter.check()?;
         let request = query
             .page
             .check(self.scope.list_id(ListKind::ChannelEndpoints), ChannelFilter::ORDERS)?;

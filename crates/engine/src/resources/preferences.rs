@@ -56,8 +56,10 @@ impl SubscriberPreferences<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber.
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if the query has more
+    /// than 100 contexts.
     pub fn get(&self, query: &PreferencesQuery) -> Result<Preferences> {
+        query.check()?;
         self.scope.read("preferences.get", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let said = Said::all(view, subscriber.id, &query.context_keys)?;

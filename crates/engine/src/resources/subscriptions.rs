@@ -132,7 +132,7 @@ impl Topics<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such topic; [`Error::Invalid`], if the limit, the
-    /// cursors or the order of the query cannot be used.
+    /// cursors or the order of the query cannot be used, or if it has more than 100 contexts.
     pub fn subscriptions(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -146,6 +146,7 @@ impl Topics<'_> {
         let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
         self.scope.read("topics.subscriptions", |view| {
             let topic = topics::get(view, topic)?;
+            query.check()?;
             let request = query.page.check(list_id.within(topic.id), SubscriptionQuery::ORDERS)?;
             let list = listed(view, &topic, query)?;
             let list = list.of_records(!query.context_keys.is_any(), &matches);

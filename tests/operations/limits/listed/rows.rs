@@ -7,7 +7,7 @@ use tidings::api_key::ApiKeyName;
 use tidings::condition::Rule;
 use tidings::connection::{ConnectionAuth, Workspace};
 use tidings::contact::Email;
-use tidings::context::{Context, ContextPart, ContextPayload};
+use tidings::context::{Context, ContextFilter, ContextPart, ContextPayload};
 use tidings::credentials::Credentials;
 use tidings::dead_letter::DeadLetterQuery;
 use tidings::endpoint::{PhoneNumber, WebhookUrl};
@@ -133,6 +133,10 @@ fn contexts(count: usize) -> Value {
     Value::Object(all.collect())
 }
 
+fn context_keys(count: usize) -> Vec<String> {
+    names(count).into_iter().map(|name| format!("tenant:{name}")).collect()
+}
+
 fn destinations(count: usize) -> Value {
     let one = |number| json!({
         "providerId": "fcm", "_integrationId": Uuid::from_u128(number), "credentials": {},
@@ -202,6 +206,7 @@ pub(super) fn rows() -> Vec<Row> {
         of_names(),
         of_people(),
         of_lists(),
+        of_contexts(),
     ]
     .concat()
 }
@@ -585,5 +590,29 @@ fn of_lists() -> Vec<Row> {
             "templates",
             |n| json!(["dead_letters.list", { "templates": names(n) }]),
         ),
+    ]
+}
+
+/// Contexts in queries.
+fn of_contexts() -> Vec<Row> {
+    let (field, limit) = ("contextKeys", "ContextFilter::MAX_VALUES");
+    let of_filter = |request: fn(usize) -> Value| row(limit, ContextFilter::MAX_VALUES, field, request);
+    vec![
+        row(
+            "NotificationQuery::MAX_VALUES",
+            NotificationQuery::MAX_VALUES,
+            field,
+            |n| json!(["notifications.list", { "contextKeys": context_keys(n) }]),
+        ),
+        row(
+            "MessageQuery::MAX_VALUES",
+            MessageQuery::MAX_VALUES,
+            field,
+            |n| json!(["inbox.list", "ada", { "contextKeys": context_keys(n) }]),
+        ),
+        of_filter(|n| json!(["preferences.get", "ada", { "contextKeys": context_keys(n) }])),
+        of_filter(|n| json!(["topics.subscriptions", "news", { "contextKeys": context_keys(n) }])),
+        of_filter(|n| json!(["channel_connections.list", { "contextKeys": context_keys(n) }])),
+        of_filter(|n| json!(["channel_endpoints.list", { "contextKeys": context_keys(n) }])),
     ]
 }
