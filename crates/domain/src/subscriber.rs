@@ -179,19 +179,20 @@ shape! { SubscriberQuery {
     "email": email, "phone": phone, "name": name; page by SubscriberQuery::ORDERS
 } }
 
-/// Destination of a subscriber at one chat or push integration.
+/// Destination of a subscriber at one chat or push integration: that with the id `_integrationId`. The
+/// provider and the identifier are shown only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ChannelSettings {
-    /// Provider.
+    /// Provider. It is shown only.
     pub provider_id: ChannelProviderId,
-    /// Identifier of the integration.
+    /// Identifier of the integration. It is shown only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_identifier: Option<IntegrationIdentifier>,
     /// Destination.
     pub credentials: ChannelCredentials,
-    /// Id of the integration.
+    /// Id of the integration. It alone decides which one sends to the destination.
     #[serde(rename = "_integrationId")]
     pub integration_id: IntegrationId,
 }
