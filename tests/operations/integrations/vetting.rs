@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::credentials::Credentials;
 use tidings::error::{Invalid, Reason};
 use tidings::integration::{Integration, IntegrationCreate, IntegrationUpdate};
@@ -88,6 +89,39 @@ fn an_integration_that_lacks_a_credential_is_not_saved() {
         let moved = IntegrationUpdate::default().credentials(Credentials::default().host("down"));
         assert!(integrations.update(saved.id, &moved).is_ok());
     });
+}
+
+/// One row per integration that has the name at first, if any: another call gives the name to one of the
+/// provider, before the transaction of the update.
+#[test]
+fn an_integration_that_gets_the_name_meanwhile_is_vetted() {
+    for is_there in [true, false] {
+        with_relay(|world| {
+            let integrations = world.env.integrations();
+            if is_there {
+                let ses = IntegrationCreate::new("ses", Channel::Email).unwrap();
+                integrations.create(&ses.identifier("mail").unwrap()).unwrap();
+            }
+            let env = world.env.clone();
+            world.store.pause(Point::Write, 0, move || {
+                if is_there {
+                    let renamed = parsed(json!({ "identifier": "old" }));
+                    env.integrations().update("mail", &renamed).unwrap();
+                }
+                env.integrations().create(&relay("email", &json!({ "host": "up" }))).unwrap();
+            });
+            let once = world.env.idempotent("k").unwrap();
+            let cleared = IntegrationUpdate::default().credentials(Credentials::default());
+            for _ in 0..2 {
+                let answer = once.integrations().update("mail", &cleared);
+                assert_eq!(refusal(answer), "`credentials.host` is required");
+            }
+            let saved = integrations.get("mail").unwrap();
+            assert_eq!(saved.credentials.host.as_deref(), Some("up"));
+            let moved = IntegrationUpdate::default().credentials(Credentials::default().host("down"));
+            assert!(integrations.update("mail", &moved).is_ok());
+        });
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{ReadRecords, WriteRecords, layout};
 
+use crate::idempotency::{Between, Step};
 use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{endpoints, neighbours};
@@ -46,6 +47,22 @@ use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 #[derive(Debug)]
 pub struct Integrations<'s> {
     pub(crate) scope: &'s Scope,
+}
+
+// Answer of a provider about the credentials of an update.
+struct Vetted {
+    // The integration that the update was for, if there was one.
+    integration: Option<Integration>,
+    accepted: Result<(), Invalid>,
+}
+
+impl Vetted {
+    // Returns `true` if the answer holds for `other`: of the same provider, on the same channel.
+    fn is_for(&self, other: &Integration) -> bool {
+        self.integration.as_ref().is_some_and(|vetted| {
+            vetted.provider_id == other.provider_id && vetted.channel == other.channel
+        })
+    }
 }
 
 impl Integrations<'_> {
@@ -169,16 +186,27 @@ impl Integrations<'_> {
 
     fn change(&self, name: &str, update: &IntegrationUpdate) -> Result<Integration> {
         let found = self.scope.view(|view| find_named(view, name))?;
-        let accepted = match (&update.credentials, found) {
+        let start = self.vetted(found, update);
+        let again: Between<'_, Vetted> = &mut |other| Ok(self.vetted(other.integration, update));
+        let arguments = (name, update);
+        self.scope.write_in_steps_with("integrations.update", arguments, (start, again), |tx, vetted| {
+            let before = get_named(tx, name)?;
+            if update.credentials.is_some() && !vetted.is_for(&before) {
+                // Another call has given the name to another integration.
+                return Ok(Step::More(Vetted { integration: Some(before), accepted: Ok(()) }));
+            }
+            changed(tx, &before, update, &vetted.accepted).map(Step::Done)
+        })
+    }
+
+    fn vetted(&self, integration: Option<Integration>, update: &IntegrationUpdate) -> Vetted {
+        let accepted = match (&update.credentials, &integration) {
             (Some(credentials), Some(Integration { provider_id, channel, .. })) => {
-                vet::accept(&self.scope.engine, &provider_id, channel, credentials)
+                vet::accept(&self.scope.engine, provider_id, *channel, credentials)
             }
             (None, _) | (_, None) => Ok(()),
         };
-        self.scope.write("integrations.update", (name, update), |tx| {
-            let before = get_named(tx, name)?;
-            changed(tx, &before, update, &accepted)
-        })
+        Vetted { integration, accepted }
     }
 
     // Asks the provider, which is code of the host, before a transaction is open.
