@@ -182,23 +182,24 @@ shape! { SubscriptionQuery {
 pub struct Subscriptions {
     /// Subscriptions of the successful items, in the order of the request.
     pub data: Vec<Subscription>,
-    /// Numbers of items.
+    /// Numbers of subscriptions and errors.
     pub meta: SubscriptionMeta,
     /// Errors of the other items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<SubscriptionError>,
 }
 
-/// Numbers of items of a request.
+/// Numbers of subscriptions and errors of a request. An item about all subscriptions of a subscriber counts
+/// each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionMeta {
-    /// Number of all items.
+    /// Number of subscriptions and errors.
     pub total_count: usize,
-    /// Number of successful items.
+    /// Number of subscriptions.
     pub successful: usize,
-    /// Number of failed items.
+    /// Number of errors.
     pub failed: usize,
 }
 
