@@ -115,6 +115,11 @@ impl<'c, 't> Cascade<'c, 't> {
         self.remove(prefix)
     }
 
+    /// Returns `true` if this transaction or the one before has removed a dependent.
+    pub(crate) fn has_removed(&self) -> bool {
+        self.removed.first.is_some() || self.before.first.is_some()
+    }
+
     fn begin(&mut self, first: (Table, Vec<u8>)) -> Result<()> {
         let is_repeat = self.before.first.as_ref() == Some(&first);
         let repeats = if is_repeat { self.before.repeats + 1 } else { 0 };

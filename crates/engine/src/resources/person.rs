@@ -26,7 +26,7 @@ use crate::{Entity, Error, Result, Scope};
 
 pub(crate) use self::meanwhile::Meanwhile;
 use self::tables::Rows;
-use self::whose::{Person, begun, channels_of, next_of, of_subscriber};
+use self::whose::{Person, begun, channels_of, next_of, of_subscriber, readable_channels_of};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;
@@ -97,7 +97,7 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
         view.each_wanted(environment, &all, names, |accepted| {
             receipts.push(accepted.receipt.only(id));
         })?;
-        let suppressed = suppressed(view, &subscriber)?.into_iter();
+        let suppressed = suppressed(view, id, Some(&subscriber))?.into_iter();
         Ok(PersonalData::new(subscriber.clone())
             .with_settings(
                 view.all(&layout::preferences(environment, own))?,
@@ -146,11 +146,16 @@ fn run_of(view: &dyn View, notification: &Notification) -> Result<Option<Accepte
     Ok(runs.and_then(|mut runs| runs.pop()))
 }
 
-// The suppressions of the addresses of a subscriber and its endpoints.
-fn suppressed(view: &dyn View, subscriber: &Subscriber) -> Result<Vec<Suppression>> {
-    let (_, endpoints) = channels_of(view, &subscriber.subscriber_id)?;
+// The suppressions of the addresses of a subscriber and of the endpoints under its id.
+fn suppressed(
+    view: &dyn View,
+    id: &SubscriberId,
+    subscriber: Option<&Subscriber>,
+) -> Result<Vec<Suppression>> {
+    let (_, endpoints) = readable_channels_of(view, id)?;
     let numbers = endpoints.iter().filter_map(ChannelEndpoint::address);
-    let addresses: BTreeSet<_> = subscriber.profile.addresses().chain(numbers).collect();
+    let own = subscriber.into_iter().flat_map(|found| found.profile.addresses());
+    let addresses: BTreeSet<_> = own.chain(numbers).collect();
     let mut found = Vec::new();
     for (channel, text) in addresses {
         found.extend(suppression_of(view, channel, text)?);
@@ -167,7 +172,7 @@ fn suppression_of(view: &dyn View, channel: Channel, text: String) -> Result<Opt
 struct Eraser<'e, 't> {
     tx: &'e mut Tx<'t>,
     person: Arc<Person>,
-    /// The subscriber who has the id, unless the person was deleted before.
+    /// The subscriber who has the id, unless its record is gone.
     subscriber: Option<Subscriber>,
     traces: Traces,
     left: usize,
@@ -224,8 +229,7 @@ impl Eraser<'_, '_> {
 
     // Removes the present addresses of the subscriber from their suppressions.
     fn own_suppressions(&mut self, erased: &mut Erasure) -> Result<()> {
-        let Some(subscriber) = &self.subscriber else { return Ok(()) };
-        for found in suppressed(self.tx, subscriber)? {
+        for found in suppressed(self.tx, &self.person.id, self.subscriber.as_ref())? {
             erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
         }
         Ok(())
@@ -258,15 +262,18 @@ impl Eraser<'_, '_> {
         })
     }
 
-    // Removes the subscriber. A person of whom nothing was there is refused.
+    // Removes the subscriber, and what those without a record have left. A person of whom nothing was
+    // there is refused.
     fn end(&mut self, before: &Removed, erased: Erasure) -> Result<Step<Removed, ()>> {
         self.left = 0;
-        match &self.subscriber {
-            Some(own) => subscribers::removal(self.tx, own, before, Damaged::Erased),
-            None if erased == Erasure::default() => {
-                Err(Error::not_found(Entity::Subscriber, &self.person.id))
+        let id = &self.person.id;
+        let own: Vec<_> = self.person.own.iter().copied().collect();
+        match subscribers::removal(self.tx, (id, &own), before, Damaged::Erased)? {
+            Step::More(removed) => Ok(Step::More(removed)),
+            Step::Done(false) if erased == Erasure::default() => {
+                Err(Error::not_found(Entity::Subscriber, id))
             }
-            None => Ok(Step::Done(())),
+            Step::Done(_) => Ok(Step::Done(())),
         }
     }
 

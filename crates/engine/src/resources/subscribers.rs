@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::folded::FoldedPart;
-use domain::ids::SubscriberId;
+use domain::ids::{InternalSubscriberId, SubscriberId};
 use domain::page::{ListKind, Page, PageRequest, Total};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
@@ -157,8 +157,11 @@ impl Subscribers<'_> {
     fn remove(&self, id: &SubscriberId) -> Result<()> {
         self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
-            let subscriber = get(tx, id)?;
-            removal(tx, &subscriber, before, Damaged::Kept)
+            let own = get(tx, id)?.id;
+            Ok(match removal(tx, (id, &[own]), before, Damaged::Kept)? {
+                Step::More(removed) => Step::More(removed),
+                Step::Done(_) => Step::Done(()),
+            })
         })
     }
 
@@ -179,8 +182,9 @@ impl Subscribers<'_> {
     /// as a subscriber who is created later.
     ///
     /// A subscriber who was deleted before is erased as well, by the same id: what is left of the
-    /// notifications of everyone who had the id. So the erasure reads all notifications of the
-    /// environment, in small parts.
+    /// notifications of everyone who had the id. So is one whose record a [repair](crate::Engine::repair)
+    /// has put into quarantine, with what it has left. So the erasure reads all notifications and
+    /// subscriptions of the environment, in small parts.
     ///
     /// Tasks and digest events whose notification is gone are removed as well, those of others included,
     /// because they name nobody.
@@ -215,13 +219,15 @@ impl Subscribers<'_> {
     }
 }
 
-/// Removes a subscriber with its dependents, up to the limit of one transaction.
+/// Removes the subscriber of an id with its dependents, up to the limit of one transaction: those under
+/// the id and those under the ids that the engine gave, also if there is no record. Returns `false` at
+/// the end if nothing was there.
 pub(super) fn removal(
     tx: &mut Tx<'_>,
-    subscriber: &Subscriber,
+    (id, own): (&SubscriberId, &[InternalSubscriberId]),
     before: &Removed,
     damaged: Damaged,
-) -> Result<Step<Removed, ()>> {
+) -> Result<Step<Removed, bool>> {
     let environment = tx.environment_id();
     let integrations = integrations::with_channels(tx)?;
     // A step may have been removed from its workflow.
@@ -233,32 +239,37 @@ pub(super) fn removal(
     let slots =
         tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
     let mut cascade = Cascade::new(tx, before).with(damaged);
-    let all = layout::message_lists(environment, subscriber.id);
-    cascade.remove_by(&all, messages::remove)?;
-    let deleted = layout::deleted_messages(environment, subscriber.id);
-    cascade.remove(&deleted.open())?;
-    let subscriptions = layout::subscriber_subscriptions(environment, subscriber.id);
-    cascade.remove(&subscriptions)?;
-    for (workflow, step) in buckets {
-        let of_step = (environment, workflow, step);
-        cascade.remove(&layout::subscriber_buckets(of_step, subscriber.id))?;
-    }
-    for (workflow, step) in slots {
-        let of_step = (environment, workflow, step);
-        cascade.remove(&layout::subscriber_slots(of_step, subscriber.id))?;
+    for own in own.iter().copied() {
+        cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
+        cascade.remove(&layout::deleted_messages(environment, own).open())?;
+        cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
+        for (workflow, step) in &buckets {
+            let of_step = (environment, *workflow, *step);
+            cascade.remove(&layout::subscriber_buckets(of_step, own))?;
+        }
+        for (workflow, step) in &slots {
+            let of_step = (environment, *workflow, *step);
+            cascade.remove(&layout::subscriber_slots(of_step, own))?;
+        }
     }
     for integration in integrations {
-        let id = Some(&subscriber.subscriber_id);
-        integrations::remove_dependents(&mut cascade, (environment, integration), id)?;
+        integrations::remove_dependents(&mut cascade, (environment, integration), Some(id))?;
     }
     // Messages may be sent to the subscriber until the last transaction. The preferences go last, because
     // they forbid some of these.
-    cascade.remove_together(&layout::preferences(environment, subscriber.id))?;
+    for own in own {
+        cascade.remove_together(&layout::preferences(environment, *own))?;
+    }
+    let had_dependents = cascade.has_removed();
     cascade.then(|tx| {
-        tx.delete_key(&layout::message_counters(environment, subscriber.id))?;
-        tx.remove(subscriber)?;
+        for own in own {
+            tx.delete_key(&layout::message_counters(environment, *own))?;
+        }
+        let Some(subscriber) = find(tx, id)? else { return Ok(had_dependents) };
+        tx.remove(&subscriber)?;
         // An erasure has left hashes of them in the same transaction.
-        suppressions::note(tx, &subscriber.subscriber_id, subscriber.profile.addresses())
+        suppressions::note(tx, id, subscriber.profile.addresses())?;
+        Ok(true)
     })
 }
 

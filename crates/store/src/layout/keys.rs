@@ -163,6 +163,8 @@ keys! {
     /// The subscriptions of a topic.
     subscriptions: Prefix<Subscription>
         = SUBSCRIPTIONS(environment: EnvironmentId, topic: TopicId) open;
+    /// The subscriptions of all topics.
+    all_subscriptions: Prefix<Subscription> = SUBSCRIPTIONS(environment: EnvironmentId) open;
     /// A subscription, by its identifier.
     subscription: Key<Subscription> = SUBSCRIPTIONS(
         environment: EnvironmentId,

@@ -15,7 +15,7 @@ use tidings::retention::Retention;
 use tidings::vocabulary::Channel;
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 
-use super::nothing_is_left;
+use super::{fill, no_id_is_left, nothing_is_left, own_ids};
 use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed, wire, with};
 
 // A message to two devices has a task for each of them, which may be held by the integration.
@@ -495,4 +495,88 @@ fn an_erasure_and_an_export_pass_over_receipts_that_cannot_be_read() {
         assert_eq!((exported.receipts.len(), erased.notifications), (1, 1));
         nothing_is_left(&world.store);
     });
+}
+
+/// A damaged record of the subscriber, which a repair has put into quarantine.
+fn put_aside(world: &World) {
+    let is_own = |(table, key, _): &Entry| {
+        *table == Table::Subscribers && key.windows(9).any(|part| part == b"canary-id")
+    };
+    let (table, key, _) = only(tables::dump(&world.store).into_iter().filter(is_own));
+    tables::put(&world.store, table, &key, Some(b"\xFFgarbage"));
+    assert_eq!(world.engine.repair().unwrap().put_aside, 1);
+}
+
+/// Its dependents have the ids that the engine gave, and only some of them the id of the host.
+#[test]
+fn an_erasure_reaches_what_a_subscriber_without_a_record_has_left() {
+    for is_there_again in [false, true] {
+        on_both(|world| {
+            fill(&world);
+            let ids = own_ids(&world, "canary-id");
+            put_aside(&world);
+            if is_there_again {
+                world.bare_subscriber("canary-id");
+            }
+
+            world.env.subscribers().erase("canary-id").unwrap();
+
+            nothing_is_left(&world.store);
+            no_id_is_left(&world, &ids);
+            tables::check_indexes(&world.store);
+            world.refuses("404 subscriber `canary-id` is not there", || {
+                world.env.subscribers().erase("canary-id")
+            });
+        });
+    }
+}
+
+/// The same without notifications, which tell the id as well.
+#[test]
+fn an_erasure_reaches_what_settings_and_channels_a_subscriber_without_a_record_has_left() {
+    for (has_subscription, is_there_again) in [(false, false), (true, false), (true, true)] {
+        on_both(|world| {
+            world.active_integration("chat", "slack");
+            world.active_integration("sms", "twilio");
+            world.bare_subscriber("canary-id");
+            let of = json!({ "subscriberId": "canary-id", "integrationIdentifier": "slack" });
+            let connection = json!({ "identifier": "of-Canaria", "workspace": { "id": "w" },
+                "auth": { "accessToken": "canary-token" } });
+            let connection = parsed(with(of, connection));
+            world.env.channel_connections().create(&connection).unwrap();
+            let endpoint = json!({
+                "subscriberId": "canary-id", "integrationIdentifier": "twilio",
+                "type": "phone", "endpoint": { "phoneNumber": "+4299887766" },
+            });
+            world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
+            let add = json!({ "channel": "sms", "address": "+4299887766" });
+            world.env.suppressions().add(&parsed(add)).unwrap();
+            let once = world.env.idempotent("k").unwrap();
+            once.channel_connections().create(&connection).unwrap_err();
+            let mut ids = Vec::new();
+            if has_subscription {
+                let item = json!({ "subscriberId": "canary-id", "identifier": "Canaria" });
+                let subscribe = parsed(json!({ "subscriptions": [item] }));
+                world.env.topics().subscribe("news", &subscribe).unwrap();
+                let all = json!({ "channels": { "sms": false } });
+                let preferences = world.env.preferences("canary-id").unwrap();
+                preferences.update_global(&parsed(all)).unwrap();
+                ids = own_ids(&world, "canary-id");
+            }
+            put_aside(&world);
+            if is_there_again {
+                world.bare_subscriber("canary-id");
+            }
+
+            let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+            assert_eq!((erased.suppressions, erased.answers), (1, 1), "{erased:?}");
+            nothing_is_left(&world.store);
+            no_id_is_left(&world, &ids);
+            tables::check_indexes(&world.store);
+            world.refuses("404 subscriber `canary-id` is not there", || {
+                world.env.subscribers().erase("canary-id")
+            });
+        });
+    }
 }

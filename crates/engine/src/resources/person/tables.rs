@@ -203,12 +203,16 @@ impl Eraser<'_, '_> {
     // Removes the messages that the notifications have left, whose own may be gone. What is removed is not
     // found again, so there is no key to go on behind.
     fn left_messages(&mut self, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let Some(own) = self.subscriber.as_ref().map(|own| own.id) else { return Ok(None) };
         let limit = AT_A_TIME / OF_NOTIFICATION;
-        let all = layout::message_lists(self.tx.environment_id(), own).range();
-        let found = self.remove_messages(&all, limit, erased)?;
-        self.left = self.left.saturating_sub(found * OF_NOTIFICATION);
-        Ok((found == limit).then(Vec::new))
+        for own in &Arc::clone(&self.person).own {
+            let all = layout::message_lists(self.tx.environment_id(), *own).range();
+            let found = self.remove_messages(&all, limit, erased)?;
+            self.left = self.left.saturating_sub(found * OF_NOTIFICATION);
+            if found == limit {
+                return Ok(Some(Vec::new()));
+            }
+        }
+        Ok(None)
     }
 
     // Removes messages, also those that cannot be read, and the addresses of the suppressions that they

@@ -15,10 +15,11 @@ use domain::page::OrderBy;
 use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
+use domain::subscription::Subscription;
 use domain::suppression::Suppression;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, Table, layout};
+use store::{Codec, Order, Range, ReadRecords, Table, layout};
 
 use super::meanwhile::Answered;
 use super::{AT_A_TIME, Erasing, Part, Seen};
@@ -41,7 +42,7 @@ pub(super) struct Person {
     pub(super) answered: Arc<Answered>,
     /// The notifications that were found, oldest first.
     pub(super) notifications: Vec<Ordinal>,
-    /// The identifiers of the connections, endpoints and subscriptions that the subscriber has.
+    /// The identifiers of the connections, endpoints and subscriptions that name the id.
     identifiers: BTreeSet<String>,
     /// The addresses in events, messages and suppressions, which are those of subscribers who were deleted
     /// as well, and those that the subscriber had when the erasure began.
@@ -55,12 +56,17 @@ pub(super) struct Found {
     addresses: Vec<(Channel, String)>,
 }
 
-/// Looks for the notifications of a person. Those of a subscriber who was deleted name the id only in
-/// the recipient of the event, so that all notifications are read.
+/// Looks for the subscriptions and the notifications of a person. Only these tell the id that the engine
+/// gave a subscriber whose record is gone. Notifications name the id of the host only in the recipient of
+/// the event, so that all of them are read.
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let since = scope.engine.now().before(UNDER_WAY);
     let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
     let mut person = scope.view(|view| Person::begun(view, id, (since, &answered)))?;
+    let mut after = Vec::new();
+    while let Some(last) = scope.view(|view| person.add_subscriptions(view, &after))? {
+        after = last;
+    }
     let mut later = Vec::new();
     loop {
         let (found, last) = scope.view(|view| next_of(view, &person, &later, AT_A_TIME))?;
@@ -104,14 +110,31 @@ fn each_behind(
     visit: &mut VisitOwner<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let environment = view.environment_id();
-    let rest = layout::notifications(environment).range().resumed(after);
+    let all = layout::notifications(environment).range();
+    rows_behind(view, all, (after, limit), &mut |codec, key, value| {
+        if let Ok(owner) = codec.decode_excerpt::<NotificationOwner>(environment, key, value) {
+            visit(owner, &|| codec.decode(key, value).ok());
+        }
+    })
+}
+
+// Called with the key and the value of a row.
+type VisitRow<'v> = dyn FnMut(Codec<'_>, &[u8], &[u8]) + 'v;
+
+// Calls `visit` with the next `limit` rows of `all` behind a key. Returns the key of the last one. Returns
+// `None` at the end.
+fn rows_behind<R>(
+    view: &dyn View,
+    all: Range<R>,
+    (after, limit): (&[u8], usize),
+    visit: &mut VisitRow<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let rest = all.resumed(after);
     let (codec, mut last, mut count) = (view.codec(), None, 0);
     view.scan_bytes(&rest, Order::Ascending, Some(limit), &mut |key, value| {
         last = Some(key.to_vec());
         count += 1;
-        if let Ok(owner) = codec.decode_excerpt::<NotificationOwner>(environment, key, value) {
-            visit(owner, &|| codec.decode(key, value).ok());
-        }
+        visit(codec, key, value);
         ControlFlow::Continue(())
     })?;
     // A damaged table may show a place that was passed.
@@ -142,19 +165,21 @@ pub(super) fn channels_of(
     Ok((connections, endpoints))
 }
 
-// The identifiers of what a subscriber has.
-fn identifiers(
+/// The same without those that cannot be read, which an erasure removes by their entries.
+pub(super) fn readable_channels_of(
     view: &dyn View,
-    subscriber: &Subscriber,
-    (connections, endpoints): &(Vec<ChannelConnection>, Vec<ChannelEndpoint>),
-) -> Result<BTreeSet<String>> {
-    let own = layout::subscriber_subscriptions(view.environment_id(), subscriber.id);
-    let subscriptions = view.all(&own)?;
-    let connections = connections.iter().map(|connection| connection.identifier.to_string());
-    let endpoints = endpoints.iter().map(|endpoint| endpoint.identifier.to_string());
-    let subscriptions =
-        subscriptions.iter().map(|subscription| subscription.identifier.to_string());
-    Ok(connections.chain(endpoints).chain(subscriptions).collect())
+    id: &SubscriberId,
+) -> Result<(Vec<ChannelConnection>, Vec<ChannelEndpoint>)> {
+    let (environment, by) = (view.environment_id(), OrderBy::Id);
+    let (order, all) = (Order::Ascending, usize::MAX);
+    let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
+    for of in integrations::with_channels(view)? {
+        let of_one = layout::connection_list(environment, by, of, Some(id), None).range();
+        connections.extend(view.readable(&of_one, order, all)?);
+        let of_one = layout::endpoint_list(environment, by, of, Some(id), None).range();
+        endpoints.extend(view.readable(&of_one, order, all)?);
+    }
+    Ok((connections, endpoints))
 }
 
 /// The notifications of a subscriber, oldest first.
@@ -202,23 +227,32 @@ impl Person {
     ) -> Result<Self> {
         let subscriber = subscribers::find(view, id)?;
         let addresses = suppressed(view, id)?.into_iter();
-        let channels = match &subscriber {
-            Some(found) => channels_of(view, &found.subscriber_id)?,
-            None => Default::default(),
-        };
+        let (connections, endpoints) = readable_channels_of(view, id)?;
         let own = subscriber.iter().flat_map(|found| found.profile.addresses());
-        let own = own.chain(channels.1.iter().filter_map(ChannelEndpoint::address));
+        let own = own.chain(endpoints.iter().filter_map(ChannelEndpoint::address));
+        let connections = connections.iter().map(|connection| connection.identifier.to_string());
+        let identifiers = endpoints.iter().map(|endpoint| endpoint.identifier.to_string());
         Ok(Self {
             id: id.clone(),
             own: subscriber.iter().map(|found| found.id).collect(),
             since,
             answered: Arc::clone(answered),
             notifications: Vec::new(),
-            identifiers: match &subscriber {
-                Some(found) => identifiers(view, found, &channels)?,
-                None => BTreeSet::new(),
-            },
+            identifiers: connections.chain(identifiers).collect(),
             addresses: addresses.chain(own).collect(),
+        })
+    }
+
+    // Adds the next subscriptions behind a key, if they are the person's. Returns the key of the last one
+    // of all. Returns `None` at the end.
+    fn add_subscriptions(&mut self, view: &dyn View, after: &[u8]) -> Result<Option<Vec<u8>>> {
+        let all = layout::all_subscriptions(view.environment_id()).range();
+        rows_behind(view, all, (after, AT_A_TIME), &mut |codec, key, value| {
+            let found = codec.decode::<Subscription>(key, value).ok();
+            if let Some(found) = found.filter(|found| found.subscriber_id == self.id) {
+                self.own.insert(found.internal_subscriber_id);
+                self.identifiers.insert(found.identifier.to_string());
+            }
         })
     }
 
