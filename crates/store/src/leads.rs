@@ -1,7 +1,11 @@
 //! Following index entries one by one, so that one that is damaged does not hide the others.
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
 use domain::quarantine::Unreadable;
 
+use crate::layout::{self, Role, Target};
 use crate::record::{Batches, Entries, Row};
 use crate::{Error, Key, Order, Range, Record, Result, Snapshot, Transaction, list_counts};
 
@@ -106,6 +110,36 @@ fn lead<R: Record>(
         }
         Err(other) => Err(other),
     }
+}
+
+/// Removes the other entries that lead to those of the records that cannot be read. Only such a record
+/// says which entries it has, so the indexes of its environment are looked through, once for all of them.
+pub fn take_out_others<R: Record>(
+    transaction: &mut dyn Transaction,
+    taken_out: &[Entry<R>],
+) -> Result<()> {
+    let keys = taken_out.iter().filter_map(|entry| match &entry.lead {
+        Lead::Unreadable(unreadable) => Some(unreadable.key.as_slice()),
+        Lead::Record(_) | Lead::Other(_) | Lead::Nowhere => None,
+    });
+    let keys: BTreeSet<&[u8]> = keys.collect();
+    let environments = keys.iter().filter_map(|key| layout::environment_of(R::TABLE, key));
+    let environments: BTreeSet<_> = environments.collect();
+    let ranges = environments.into_iter().flat_map(layout::ranges_of);
+    for (index, range) in ranges.filter(|(table, _)| table.role() == Role::IndexOf(R::TABLE)) {
+        let mut found = Vec::new();
+        transaction.scan(index, &range, Order::Ascending, None, &mut |entry, value| {
+            if keys.contains(Target::read(index, value).key) {
+                found.push(entry.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        for entry in found {
+            list_counts::forget(transaction, index, &entry)?;
+            transaction.delete(index, &entry)?;
+        }
+    }
+    Ok(())
 }
 
 impl<R: Record> Entry<R> {

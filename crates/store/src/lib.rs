@@ -85,7 +85,7 @@ pub use self::{
     fork::Fork,
     kept::{Kept, ReadKept},
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
-    leads::{Entry, Lead, dependents, leads},
+    leads::{Entry, Lead, dependents, leads, take_out_others},
     once::Once,
     pages::{Bounds, List, Reach, Selection},
     record::{Entries, Excerpt, Record, excerpts, if_readable},

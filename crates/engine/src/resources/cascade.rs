@@ -98,7 +98,7 @@ impl<'c, 't> Cascade<'c, 't> {
                 }
             }
         }
-        Ok(())
+        Ok(store::take_out_others(self.tx, &entries)?)
     }
 
     /// The same. The records are removed in one transaction, if one can hold them.

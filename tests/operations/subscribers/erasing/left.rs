@@ -580,3 +580,59 @@ fn an_erasure_reaches_what_settings_and_channels_a_subscriber_without_a_record_h
         });
     }
 }
+
+/// Only the record says which entries it has. One that leads nowhere kept the next connection from being
+/// created.
+#[test]
+fn a_dependent_that_cannot_be_read_leaves_no_entry() {
+    for table in [
+        Table::ChannelConnections,
+        Table::ChannelEndpoints,
+        Table::Subscriptions,
+        Table::Preferences,
+        Table::Messages,
+    ] {
+        for erases in [false, true] {
+            on_both(|world| {
+                world.active_integration("chat", "slack");
+                world.in_app_workflow("hi");
+                let fill = || {
+                    world.bare_subscriber("canary-id");
+                    let of =
+                        json!({ "subscriberId": "canary-id", "integrationIdentifier": "slack" });
+                    let connection = json!({ "identifier": "one", "workspace": { "id": "w" },
+                        "auth": { "accessToken": "canary-token" } });
+                    let connection = parsed(with(of.clone(), connection));
+                    world.env.channel_connections().create(&connection).unwrap();
+                    let endpoint = json!({ "identifier": "one", "type": "slack_user",
+                        "endpoint": { "userId": "Canaria" } });
+                    let endpoint = parsed(with(of, endpoint));
+                    world.env.channel_endpoints().create(&endpoint).unwrap();
+                    let item = json!({ "subscriberId": "canary-id", "identifier": "one" });
+                    let subscribe = parsed(json!({ "subscriptions": [item] }));
+                    world.env.topics().subscribe("news", &subscribe).unwrap();
+                    let update = json!({ "workflowId": "hi", "channels": { "sms": false } });
+                    let update = parsed(json!({ "preferences": [update] }));
+                    world.env.preferences("canary-id").unwrap().update_bulk(&update).unwrap();
+                    world.notify("hi", "canary-id");
+                    world.run_due();
+                };
+                fill();
+                let rows = tables::dump(&world.store).into_iter().filter(|row| row.0 == table);
+                let (_, key, _) = only(rows);
+                tables::put(&world.store, table, &key, Some(b"\xFFgarbage"));
+
+                if erases {
+                    world.env.subscribers().erase("canary-id").unwrap();
+                    nothing_is_left(&world.store);
+                } else {
+                    world.env.subscribers().delete("canary-id").unwrap();
+                }
+
+                tables::check_indexes(&world.store);
+                fill();
+                assert_eq!(world.inbox("canary-id").len(), 1, "{table:?} {erases}");
+            });
+        }
+    }
+}

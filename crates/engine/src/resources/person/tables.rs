@@ -224,6 +224,7 @@ impl Eraser<'_, '_> {
         erased: &mut Erasure,
     ) -> Result<usize> {
         let found = store::dependents(&*self.tx, range, limit)?;
+        store::take_out_others(self.tx, &found)?;
         let count = found.len();
         for entry in found {
             match &entry.lead {
