@@ -109,7 +109,7 @@ fn scan(
 fn begin<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex) -> Result<u32> {
     let first = last_group(&*txn, index)?.map_or(0, |group| group + 1);
     if let Some(head) = if_readable(Head::find(&*txn, index))?.flatten()
-        && head.group + 1 == first
+        && head.group.checked_add(1) == Some(first)
     {
         end_group(txn, index, head)?;
     }

@@ -223,6 +223,20 @@ fn a_missing_row_is_found_where_all_are_gone() {
     }
 }
 
+/// The number of the group in a damaged head may be any.
+#[test]
+fn a_rebuild_goes_on_behind_a_damaged_head() {
+    for field in SearchedField::ALL {
+        let world = World::of(field, &users(0..250));
+        let damaged = Head { group: u32::MAX, rows: 1 }.bytes();
+        let key = index(field).part(IndexPart::Head);
+        write(&world.store, |txn| txn.put_bytes(&key, &damaged)).unwrap();
+        world.rebuild();
+        assert_eq!(world.found("user-1").unwrap(), world.expected("user-1"));
+        assert_eq!(world.findings(), []);
+    }
+}
+
 /// A person with a common name is removed without a look at the others of that name.
 #[test]
 fn a_removal_looks_at_few_rows_of_a_common_name() {
