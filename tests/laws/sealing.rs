@@ -19,7 +19,7 @@ use store::{Record, Store, Table, WriteRecords};
 use testkit::facade::{Op, Process};
 use testkit::interposed::Interposed;
 use testkit::sealed::{keyring, marks};
-use testkit::tables::{Entry, check_indexes, dump, load, records};
+use testkit::tables::{Entry, check_indexes, dump, load, put, records};
 use testkit::world::{Backend, World, wire};
 use tidings::sealing::KeyId;
 use tidings::{Engine, Error};
@@ -92,6 +92,26 @@ fn sealed_world(entries: &[Entry]) -> World {
     world.clock.set(seeded::world().now());
     assert!(world.engine.reseal().unwrap().is_finished);
     world
+}
+
+/// Without the marks, only the values tell an engine without keys that the store is sealed.
+#[test]
+fn a_repair_without_keys_puts_no_sealed_record_aside() {
+    let world = sealed_world(seeded::entries());
+    for (table, key, _) in dump(&world.store) {
+        if table == Table::Seals {
+            put(&world.store, table, &key, None);
+        }
+    }
+    let before = sealed(&world.store);
+
+    let report = Engine::builder().build(world.store.clone()).repair().unwrap();
+
+    assert_eq!((report.put_aside, report.replaced), (0, Vec::new()));
+    assert!(sealed(&world.store) == before, "a record was changed");
+    let engine = Engine::builder().sealing(keyring(&[1])).build(world.store.clone());
+    assert_eq!(engine.repair().unwrap().put_aside, 0);
+    check_indexes(&world.store);
 }
 
 #[test]

@@ -46,7 +46,8 @@ impl Engine {
     /// derived rows are made anew from the records. A record that cannot be read is moved into
     /// quarantine, with its bytes and the reason: see
     /// [`quarantined`](crate::DeliveryQueue::quarantined) and
-    /// [`discard`](crate::DeliveryQueue::discard). In place of an environment that cannot be read, or whose
+    /// [`discard`](crate::DeliveryQueue::discard). One that is sealed with a key that the engine does not
+    /// have stays. In place of an environment that cannot be read, or whose
     /// record is gone, there is another record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
     /// [`development`](crate::Organization::development) makes a new one. Jobs, snoozes and broadcasts

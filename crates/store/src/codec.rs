@@ -116,7 +116,8 @@ impl<'s> Codec<'s> {
         read(table, &plain)
     }
 
-    fn lacks_key_of(self, value: &[u8]) -> bool {
+    /// Returns `true` if `value` is sealed with a key that is not there. It may be sound.
+    pub(crate) fn lacks_key_of(self, value: &[u8]) -> bool {
         match (self.form, sealing::key_of(value)) {
             (_, None) => false,
             (Form::Json | Form::Compact, Some(_)) => true,

@@ -164,9 +164,14 @@ pub(super) fn records(
             Some(Err(Error::Corrupt { source, .. })) => {
                 let reason = source.to_string();
                 let problem = Problem::Unreadable { reason: reason.clone() };
-                let unreadable =
-                    Unreadable { table: table.name(), key: key.clone(), value, reason };
-                step.found(table, &key, problem, Fix::PutAside(table, unreadable));
+                // The marks of keys may be lost, so that nothing has refused an engine without them.
+                let fix = if snapshot.codec().lacks_key_of(&value) {
+                    Fix::None
+                } else {
+                    let (table_name, key) = (table.name(), key.clone());
+                    Fix::PutAside(table, Unreadable { table: table_name, key, value, reason })
+                };
+                step.found(table, &key, problem, fix);
             }
             Some(Err(other)) => return Err(other),
         }
@@ -227,13 +232,22 @@ fn has_entry(
     })
 }
 
+// Returns whether the record under `key` is sealed with a key that is not there.
+fn is_locked(snapshot: &dyn Snapshot, table: Table, key: &[u8]) -> Result<bool> {
+    let (codec, mut is_locked) = (snapshot.codec(), false);
+    snapshot.get(table, key, &mut |value| is_locked = codec.lacks_key_of(value))?;
+    Ok(is_locked)
+}
+
 /// Looks at index entries, and looks up the record that each of them leads to.
 pub(super) fn index(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<Step> {
     let (rows, next) = some_rows(snapshot, table, behind)?;
     let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
     let Role::IndexOf(of) = table.role() else { return Ok(step) };
     for row in rows {
-        if !has_entry(snapshot, of, row.target(table).key, (table, &row.key))? {
+        let target = row.target(table).key;
+        let is_extra = !has_entry(snapshot, of, target, (table, &row.key))?;
+        if is_extra && !is_locked(snapshot, of, target)? {
             let fix = Fix::Remove(table, row.key.clone());
             step.found(table, &row.key, Problem::Extra, fix);
         }
