@@ -78,12 +78,38 @@ impl Quarantined {
         }
     }
 
+    /// Returns the key and the value of the record. Returns `None` if their texts are cut off.
+    #[doc(hidden)]
+    pub fn record(&self) -> Option<[Vec<u8>; 2]> {
+        Some([unescaped(&self.key)?, unescaped(&self.value)?])
+    }
+
     /// Returns the task.
     #[doc(hidden)]
     pub fn readable_task(&self) -> Result<Task, RequeueRefusal> {
         let task = self.task.clone().ok_or(RequeueRefusal::Unreadable)?;
         serde_json::from_value(task).map_err(|_| RequeueRefusal::Unreadable)
     }
+}
+
+// The bytes that `escape_ascii` has made a text of.
+fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut rest) = (Vec::new(), text.bytes());
+    while let Some(byte) = rest.next() {
+        let digit =
+            |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        bytes.push(match byte {
+            b'\\' => match rest.next()? {
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'n' => b'\n',
+                b'x' => digit(rest.next()?)? << 4 | digit(rest.next()?)?,
+                quoted => quoted,
+            },
+            plain => plain,
+        });
+    }
+    Some(bytes)
 }
 
 // The bytes of a record, and the message in a task, may hold secrets.
@@ -98,5 +124,19 @@ impl fmt::Debug for Quarantined {
             .field("reason", reason)
             .field("quarantined_at", quarantined_at)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_bytes_of_its_record() {
+        let bytes: Vec<u8> = (0..=u8::MAX).chain(*b"\\x41").collect();
+        assert_eq!(unescaped(&bytes.escape_ascii().to_string()), Some(bytes));
+        for cut in ["\\", "\\x", "\\x4", "\\xzz"] {
+            assert_eq!(unescaped(cut), None, "{cut}");
+        }
     }
 }

@@ -7,7 +7,8 @@ use domain::idempotency::StoredAnswer;
 use domain::suppression::Suppression;
 use domain::task::Task;
 use serde_json::{Value, json};
-use store::{Table, WriteRecords};
+use store::{Table, WriteRecords, encoding};
+use testkit::sealed::is_wanted;
 use testkit::tables::{self, Entry};
 use tidings::ids::NotificationId;
 use tidings::receipt::{Receipt, ReceiptKind};
@@ -497,14 +498,18 @@ fn an_erasure_and_an_export_pass_over_receipts_that_cannot_be_read() {
     });
 }
 
-/// A damaged record of the subscriber, which a repair has put into quarantine.
-fn put_aside(world: &World) {
+// Damages the record of the subscriber, so that a repair puts it into quarantine.
+fn put_aside(world: &World, ruin: impl Fn(&[u8]) -> Vec<u8>) {
     let is_own = |(table, key, _): &Entry| {
         *table == Table::Subscribers && key.windows(9).any(|part| part == b"canary-id")
     };
-    let (table, key, _) = only(tables::dump(&world.store).into_iter().filter(is_own));
-    tables::put(&world.store, table, &key, Some(b"\xFFgarbage"));
+    let (table, key, value) = only(tables::dump(&world.store).into_iter().filter(is_own));
+    tables::put(&world.store, table, &key, Some(&ruin(&value)));
     assert_eq!(world.engine.repair().unwrap().put_aside, 1);
+}
+
+fn garbage(_: &[u8]) -> Vec<u8> {
+    b"\xFFgarbage".to_vec()
 }
 
 /// Its dependents have the ids that the engine gave, and only some of them the id of the host.
@@ -514,7 +519,7 @@ fn an_erasure_reaches_what_a_subscriber_without_a_record_has_left() {
         on_both(|world| {
             fill(&world);
             let ids = own_ids(&world, "canary-id");
-            put_aside(&world);
+            put_aside(&world, garbage);
             if is_there_again {
                 world.bare_subscriber("canary-id");
             }
@@ -563,7 +568,7 @@ fn an_erasure_reaches_what_settings_and_channels_a_subscriber_without_a_record_h
                 preferences.update_global(&parsed(all)).unwrap();
                 ids = own_ids(&world, "canary-id");
             }
-            put_aside(&world);
+            put_aside(&world, garbage);
             if is_there_again {
                 world.bare_subscriber("canary-id");
             }
@@ -579,6 +584,33 @@ fn an_erasure_reaches_what_settings_and_channels_a_subscriber_without_a_record_h
             });
         });
     }
+}
+
+/// Nothing but the record tells the id that the engine gave.
+#[test]
+fn an_erasure_reaches_preferences_of_a_subscriber_whose_id_is_in_quarantine() {
+    // Sealed bytes tell nothing.
+    if is_wanted() {
+        return;
+    }
+    on_both(|world| {
+        world.bare_subscriber("canary-id");
+        let all = json!({ "channels": { "sms": false } });
+        let preferences = world.env.preferences("canary-id").unwrap();
+        preferences.update_global(&parsed(all)).unwrap();
+        let ids = own_ids(&world, "canary-id");
+        put_aside(&world, |value| {
+            let mut json: Value = serde_json::from_slice(&encoding::json(value).unwrap()).unwrap();
+            json.as_object_mut().unwrap().remove("createdAt");
+            [b"\x01", json.to_string().as_bytes()].concat()
+        });
+
+        world.env.subscribers().erase("canary-id").unwrap();
+
+        nothing_is_left(&world.store);
+        no_id_is_left(&world, &ids);
+        tables::check_indexes(&world.store);
+    });
 }
 
 /// Only the record says which entries it has. One that leads nowhere kept the next connection from being

@@ -10,7 +10,7 @@ use domain::connection::ChannelConnection;
 use domain::endpoint::ChannelEndpoint;
 use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId};
 use domain::message::Message;
-use domain::notification::{Notification, NotificationOwner, Ordinal};
+use domain::notification::{Notification, NotificationOwner, NotificationSubscriber, Ordinal};
 use domain::page::OrderBy;
 use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
@@ -19,7 +19,7 @@ use domain::subscription::Subscription;
 use domain::suppression::Suppression;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Codec, Order, Range, ReadRecords, Table, layout};
+use store::{Codec, Order, Prefix, Range, ReadRecords, Table, layout};
 
 use super::meanwhile::Answered;
 use super::{AT_A_TIME, Erasing, Part, Seen};
@@ -56,15 +56,19 @@ pub(super) struct Found {
     addresses: Vec<(Channel, String)>,
 }
 
-/// Looks for the subscriptions and the notifications of a person. Only these tell the id that the engine
-/// gave a subscriber whose record is gone. Notifications name the id of the host only in the recipient of
-/// the event, so that all of them are read.
+/// Looks for the subscriptions and the notifications of a person, and for a record in quarantine. Only
+/// these tell the id that the engine gave a subscriber whose record is gone. Notifications name the id of the
+/// host only in the recipient of the event, so that all of them are read.
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let since = scope.engine.now().before(UNDER_WAY);
     let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
     let mut person = scope.view(|view| Person::begun(view, id, (since, &answered)))?;
     let mut after = Vec::new();
     while let Some(last) = scope.view(|view| person.add_subscriptions(view, &after))? {
+        after = last;
+    }
+    after.clear();
+    while let Some(last) = scope.view(|view| person.add_quarantined(view, &after))? {
         after = last;
     }
     let mut later = Vec::new();
@@ -256,6 +260,27 @@ impl Person {
         })
     }
 
+    // The same for the next entries of the quarantine that have a record of the subscriber. Its id may be
+    // readable, or all of it if another record has taken its place in an index.
+    fn add_quarantined(&mut self, view: &dyn View, after: &[u8]) -> Result<Option<Vec<u8>>> {
+        let environment = view.environment_id();
+        let all = Prefix::<Quarantined>::of_all().range();
+        rows_behind(view, all, (after, AT_A_TIME), &mut |codec, key, value| {
+            let entry = codec.decode::<Quarantined>(key, value).ok();
+            let entry = entry.filter(|entry| self.is_record(entry));
+            let Some([key, value]) = entry.and_then(|entry| entry.record()) else { return };
+            let found = codec.decode_excerpt::<NotificationSubscriber>(environment, &key, &value);
+            self.own.extend(found.map(|found| found.id));
+        })
+    }
+
+    // Returns `true` if an entry of the quarantine has a record of the subscriber.
+    fn is_record(&self, entry: &Quarantined) -> bool {
+        let key = layout::subscriber(entry.environment_id, &self.id);
+        entry.table == Table::Subscribers.name()
+            && entry.key == key.as_bytes().escape_ascii().to_string()
+    }
+
     /// Adds notifications, which are behind those that are known.
     pub(super) fn add(&mut self, found: Vec<Found>) {
         for Found { ordinal, owner, addresses } in found {
@@ -272,14 +297,11 @@ impl Person {
     /// Whether an entry of the quarantine is about the person. Its record may be that of the
     /// subscriber or have a trace, and its task may be that of a notification.
     pub(super) fn is_in(&self, entry: &Quarantined, traces: &Traces) -> bool {
-        let Quarantined { environment_id, table, key, value, task, .. } = entry;
-        let subscriber = layout::subscriber(*environment_id, &self.id);
-        let is_subscriber = table == Table::Subscribers.name()
-            && *key == subscriber.as_bytes().escape_ascii().to_string();
+        let Quarantined { key, value, task, .. } = entry;
         let work = entry.readable_task().ok().map(|task| task.work);
         let notification = work.and_then(|work| work.notification_id());
         let is_known = |id: NotificationId| self.notifications.binary_search(&id.ordinal()).is_ok();
-        is_subscriber
+        self.is_record(entry)
             || notification.is_some_and(is_known)
             || [key, value].into_iter().any(|text| traces.are_in_escaped(text))
             || task.as_ref().is_some_and(|task| traces.are_in(task))
