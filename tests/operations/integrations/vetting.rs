@@ -118,7 +118,8 @@ fn an_integration_that_gets_the_name_meanwhile_is_vetted() {
             }
             let saved = integrations.get("mail").unwrap();
             assert_eq!(saved.credentials.host.as_deref(), Some("up"));
-            let moved = IntegrationUpdate::default().credentials(Credentials::default().host("down"));
+            let moved =
+                IntegrationUpdate::default().credentials(Credentials::default().host("down"));
             assert!(integrations.update("mail", &moved).is_ok());
         });
     }

@@ -114,14 +114,14 @@ fn a_workflow_that_is_named_again_is_looked_up_once() {
     on_both(|world| {
         world.bare_subscriber("ada");
         world.in_app_workflow("hi");
-        let words = |count: usize| {
+        let request = |count: usize| {
             let named = json!({ "filter": { "workflowIds": vec!["hi"; count] } });
-            json!(vec![named; count])
+            json!({ "subscriptions": ["ada"], "preferences": vec![named; count] })
         };
-        let first = in_with(&world, words(1));
+        let first = subscribe(&world, "news", request(1));
         let calls = |count| {
-            let (calls, made) = world.store.calls_of(|| in_with(&world, words(count)));
-            assert_eq!(made, first);
+            let (calls, again) = world.store.calls_of(|| subscribe(&world, "news", request(count)));
+            assert_eq!(again, first);
             calls.len()
         };
         assert_eq!(calls(100), calls(1));

@@ -189,14 +189,19 @@ impl Integrations<'_> {
         let start = self.vetted(found, update);
         let again: Between<'_, Vetted> = &mut |other| Ok(self.vetted(other.integration, update));
         let arguments = (name, update);
-        self.scope.write_in_steps_with("integrations.update", arguments, (start, again), |tx, vetted| {
-            let before = get_named(tx, name)?;
-            if update.credentials.is_some() && !vetted.is_for(&before) {
-                // Another call has given the name to another integration.
-                return Ok(Step::More(Vetted { integration: Some(before), accepted: Ok(()) }));
-            }
-            changed(tx, &before, update, &vetted.accepted).map(Step::Done)
-        })
+        self.scope.write_in_steps_with(
+            "integrations.update",
+            arguments,
+            (start, again),
+            |tx, vetted| {
+                let before = get_named(tx, name)?;
+                if update.credentials.is_some() && !vetted.is_for(&before) {
+                    // Another call has given the name to another integration.
+                    return Ok(Step::More(Vetted { integration: Some(before), accepted: Ok(()) }));
+                }
+                changed(tx, &before, update, &vetted.accepted).map(Step::Done)
+            },
+        )
     }
 
     fn vetted(&self, integration: Option<Integration>, update: &IntegrationUpdate) -> Vetted {

@@ -157,7 +157,8 @@ fn a_workflow_that_is_chosen_by_its_tags_is_kept_decoded() {
     let create = WorkflowCreate::new("greeting", "Greeting").unwrap().tags(["red"]);
     env.workflows().create(&create).unwrap();
     env.subscribers().create(&SubscriberCreate::new("ada").unwrap()).unwrap();
-    let red = json!({ "subscriptions": ["ada"], "preferences": [{ "filter": { "tags": ["red"] } }] });
+    let red =
+        json!({ "subscriptions": ["ada"], "preferences": [{ "filter": { "tags": ["red"] } }] });
     let red: Subscribe = serde_json::from_value(red).unwrap();
     let made = env.topics().subscribe("news", &red).unwrap();
     assert_eq!(made.data.first().map(|one| one.preferences.len()), Some(1));

@@ -138,9 +138,11 @@ fn context_keys(count: usize) -> Vec<String> {
 }
 
 fn destinations(count: usize) -> Value {
-    let one = |number| json!({
-        "providerId": "fcm", "_integrationId": Uuid::from_u128(number), "credentials": {},
-    });
+    let one = |number| {
+        json!({
+            "providerId": "fcm", "_integrationId": Uuid::from_u128(number), "credentials": {},
+        })
+    };
     let all: Vec<_> = (0..count as u128).map(one).collect();
     subscriber(json!({ "channels": all }))
 }
@@ -596,7 +598,8 @@ fn of_lists() -> Vec<Row> {
 /// Contexts in queries.
 fn of_contexts() -> Vec<Row> {
     let (field, limit) = ("contextKeys", "ContextFilter::MAX_VALUES");
-    let of_filter = |request: fn(usize) -> Value| row(limit, ContextFilter::MAX_VALUES, field, request);
+    let of_filter =
+        |request: fn(usize) -> Value| row(limit, ContextFilter::MAX_VALUES, field, request);
     vec![
         row(
             "NotificationQuery::MAX_VALUES",
