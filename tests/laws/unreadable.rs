@@ -201,25 +201,6 @@ fn a_page_tells_how_many_items_it_leaves_out() {
     }
 }
 
-#[test]
-fn preferences_leave_out_workflows() {
-    let world = Ruins::default();
-    let request = json!(["preferences.get", "ada", { "criticality": "all" }]);
-    let workflows = || world.answer(&request).unwrap().json()["workflows"].take();
-    let all = workflows();
-    let all = all.as_array().unwrap();
-    let mut shortest = all.len();
-    each_damage(Table::Workflows, |key, value, damaged| {
-        world.put(Table::Workflows, key, Some(damaged));
-        let left = workflows();
-        let left = left.as_array().unwrap();
-        assert!(left.iter().all(|one| all.contains(one)), "{left:?}");
-        shortest = shortest.min(left.len());
-        world.put(Table::Workflows, key, Some(value));
-    });
-    assert_eq!(shortest + 1, all.len());
-}
-
 /// Rows that follow from others are made anew where they are needed.
 #[test]
 fn what_is_derived_is_made_anew() {

@@ -51,8 +51,7 @@ pub struct SubscriberPreferences<'s> {
 impl SubscriberPreferences<'_> {
     /// Returns the global preference and that of every active workflow, with all channels. Each
     /// channel names the layer that decides. Each context set has preferences of its own. Only the
-    /// schedule without contexts also holds in each context set that has none. A workflow that cannot
-    /// be read is left out.
+    /// schedule without contexts also holds in each context set that has none.
     ///
     /// # Errors
     ///
@@ -64,7 +63,7 @@ impl SubscriberPreferences<'_> {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let said = Said::all(view, subscriber.id, &query.context_keys)?;
             let prefix = layout::workflows(view.environment_id());
-            let (workflows, _) = self.scope.engine.parts.workflows.readable(view, &prefix)?;
+            let workflows = self.scope.engine.parts.workflows.all(view, &prefix)?;
             let shown = workflows.iter().filter(|workflow| {
                 workflow.active
                     && !workflow.is_deleted()

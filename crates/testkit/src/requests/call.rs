@@ -180,7 +180,10 @@ fn suppressions(env: &Scope, operation: &str, given: &Arguments<'_>) -> Answer {
         "find" => said(suppressions.find(given.get(0)?, &given.get::<String>(1)?)),
         "list" => said(suppressions.list(&given.get(0)?)),
         "remove" => said(suppressions.remove(given.get(0)?, &given.get::<String>(1)?)),
-        "clear" => said(suppressions.clear_channel(given.get(0)?)),
+        "clear" => match given.get::<Option<_>>(0)? {
+            Some(channel) => said(suppressions.clear_channel(channel)),
+            None => said(suppressions.clear_all()),
+        },
         _ => unknown(),
     }
 }
