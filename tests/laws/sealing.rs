@@ -103,12 +103,14 @@ fn a_repair_without_keys_puts_no_sealed_record_aside() {
             put(&world.store, table, &key, None);
         }
     }
-    let before = sealed(&world.store);
+    let is_kept = |(table, ..): &Entry| table.role() == Role::Records;
+    let kept = || dump(&world.store).into_iter().filter(is_kept).collect::<Vec<_>>();
+    let before = kept();
 
     let report = Engine::builder().build(world.store.clone()).repair().unwrap();
 
     assert_eq!((report.put_aside, report.replaced), (0, Vec::new()));
-    assert!(sealed(&world.store) == before, "a record was changed");
+    assert!(kept() == before, "a record was changed");
     let engine = Engine::builder().sealing(keyring(&[1])).build(world.store.clone());
     assert_eq!(engine.repair().unwrap().put_aside, 0);
     check_indexes(&world.store);

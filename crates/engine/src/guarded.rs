@@ -74,4 +74,8 @@ impl Store for Guarded {
     fn listen(&self, listener: Listener) {
         self.engine.store().listen(listener);
     }
+
+    fn forget_history(&self, scope: WriteScope) -> Result<()> {
+        self.engine.store().forget_history(scope)
+    }
 }

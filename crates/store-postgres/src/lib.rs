@@ -126,7 +126,7 @@ use crate::clock::ServerClock;
 use crate::commit::Caution;
 use crate::commits::Commits;
 use crate::failure::Failure;
-use crate::heads::{Counts, Era};
+use crate::heads::{Counts, Era, Lock};
 use crate::looks::Looks;
 use crate::news::Listeners;
 use crate::patience::Patience;
@@ -392,6 +392,21 @@ impl Store for PostgresStore {
 
     fn listen(&self, listener: Listener) {
         self.shared.listeners.add(&self.shared, listener, self.shared.poll);
+    }
+
+    fn forget_history(&self, scope: WriteScope) -> Result<()> {
+        let mut patience = Patience::new(self.shared.patience);
+        loop {
+            let heads = Lock::of(scope).numbers();
+            let forgotten = self.shared.server.begin("forget keys", |client| async move {
+                let forget = client.prepare_cached(schema::FORGET).await?;
+                client.execute(&forget, &[&heads]).await
+            });
+            match forgotten {
+                Err(failure) if failure.may_go_on() && patience.wait() => {}
+                forgotten => return Ok(forgotten.map(drop)?),
+            }
+        }
     }
 }
 

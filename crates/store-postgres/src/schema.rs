@@ -196,6 +196,12 @@ pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits AS old
     USING unnest($1::int2[], $2::int8[]) AS kept (head, number)
     WHERE old.head = kept.head AND old.number <= kept.number - $3";
 
+/// Removes the changed keys of the commits of heads. It locks the heads, as those do who remove commits.
+pub(crate) const FORGET: &str = "WITH locked AS (
+        SELECT id FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE
+    )
+    UPDATE tidings_commits SET keys = NULL FROM locked WHERE head = id AND keys IS NOT NULL";
+
 const NAME_TABLES: &str = "INSERT INTO tidings_tables (id, name)
     SELECT (SELECT coalesce(max(id), 0) FROM tidings_tables) + row_number() OVER (), name
     FROM unnest($1::text[]) AS name

@@ -73,7 +73,7 @@ fn put(
     from: Ordinal,
 ) -> Result<(u64, Option<Ordinal>)> {
     let range = layout::notifications_from(environment, from);
-    let found: Vec<Notification> = transaction.first(&range, Order::Ascending, AT_A_TIME)?;
+    let found: Vec<Notification> = transaction.readable(&range, Order::Ascending, AT_A_TIME)?;
     for notification in &found {
         let key = notification.key();
         for entry in Entries::of(notification).iter() {

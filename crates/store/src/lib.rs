@@ -155,6 +155,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// breaks. It may be called for commits of this process, too. A store of one process, which is the
     /// default, calls nobody.
     fn listen(&self, _listener: Listener) {}
+
+    /// Removes the keys of what was changed within `scope`, if the store notes them beside the entries, for
+    /// other processes. An engine calls it when it has erased a person or an environment, since keys may
+    /// have ids and addresses. The default does nothing.
+    fn forget_history(&self, _scope: WriteScope) -> Result<()> {
+        Ok(())
+    }
 }
 
 // So that a host can keep hold of a store that it gives to an engine.
@@ -185,6 +192,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn listen(&self, listener: Listener) {
         self.as_ref().listen(listener);
+    }
+
+    fn forget_history(&self, scope: WriteScope) -> Result<()> {
+        self.as_ref().forget_history(scope)
     }
 }
 

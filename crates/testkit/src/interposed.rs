@@ -429,6 +429,11 @@ impl Store for Interposed {
             below.listen(listener);
         }
     }
+
+    fn forget_history(&self, scope: WriteScope) -> Result<()> {
+        let below = lock(&self.0.below).clone();
+        below.map_or(Ok(()), |below| below.forget_history(scope))
+    }
 }
 
 // A snapshot or a transaction of the store below.

@@ -215,6 +215,8 @@ fn clear(
             }
             place = step.next;
         }
+        // Another call goes on while the record is there.
+        engine.store().forget_history(WriteScope::Environment(id))?;
         left = engine.write(now, |draft| end(draft, home))?;
         if left.is_none() {
             engine.activity().forget(id);

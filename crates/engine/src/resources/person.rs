@@ -16,7 +16,7 @@ use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
 use domain::trigger::{AcceptedTrigger, TriggerRecipients};
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, if_readable, layout};
+use store::{Order, ReadRecords, WriteScope, if_readable, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
@@ -124,17 +124,23 @@ pub(super) fn erase(
         progress(at.erased);
         Ok(at)
     };
-    scope.write_in_steps_with("subscribers.erase", id, (start, &mut told), |tx, before| {
-        let mut work = Eraser::new(tx, Arc::clone(&before.person))?;
-        let mut erasing = before.clone();
-        while work.left > 0 {
-            match work.step(erasing)? {
-                Step::More(next) => erasing = next,
-                Step::Done(result) => return Ok(Step::Done(result)),
+    let erased =
+        scope.write_in_steps_with("subscribers.erase", id, (start, &mut told), |tx, before| {
+            let mut work = Eraser::new(tx, Arc::clone(&before.person))?;
+            let mut erasing = before.clone();
+            while work.left > 0 {
+                match work.step(erasing)? {
+                    Step::More(next) => erasing = next,
+                    Step::Done(result) => return Ok(Step::Done(result)),
+                }
             }
-        }
-        Ok(Step::More(Erasing { person: work.person, ..erasing }))
-    })
+            Ok(Step::More(Erasing { person: work.person, ..erasing }))
+        });
+    // An erasure that was interrupted here before finds nothing.
+    if matches!(erased, Ok(_) | Err(Error::NotFound { .. })) {
+        scope.engine.store().forget_history(WriteScope::Environment(scope.environment_id()))?;
+    }
+    erased
 }
 
 // The trigger of a notification, or the run of it to which the notification belongs. Returns `None` if it

@@ -194,6 +194,7 @@ impl Subscribers<'_> {
     /// a template has put into their messages, such as the name of the actor of an event.
     ///
     /// A file keeps erased bytes in pages that are free. [`RedbStore::compact`] leaves them out.
+    /// PostgreSQL keeps them in dead rows until it vacuums its tables.
     ///
     /// [`RedbStore::compact`]: crate::store::redb::RedbStore::compact
     ///

@@ -10,6 +10,7 @@ mod commits;
 mod compression;
 mod contract;
 mod failover;
+mod forgetting;
 mod guesses;
 mod join;
 mod opening;

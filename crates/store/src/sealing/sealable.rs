@@ -151,6 +151,10 @@ impl Store for Sealable {
     fn listen(&self, listener: Listener) {
         self.below.listen(listener);
     }
+
+    fn forget_history(&self, scope: WriteScope) -> Result<()> {
+        self.below.forget_history(scope)
+    }
 }
 
 impl fmt::Debug for Sealable {
