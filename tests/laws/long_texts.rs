@@ -16,6 +16,7 @@ use tidings::condition::Rule;
 use tidings::contact::{Email, Locale, TimeZone};
 use tidings::content::{ActionStatus, ButtonType, CtaType, EmailBlockType, TextAlign};
 use tidings::context::{ContextKey, ContextPart};
+use tidings::dead_letter::DeadLetterReason;
 use tidings::endpoint::{EndpointType, PhoneNumber, WebhookUrl};
 use tidings::environment::{Color, EnvironmentName, EnvironmentType};
 use tidings::explain::Assumption;
@@ -101,7 +102,8 @@ texts! {
     ApiKeyName, Email, Locale, TimeZone, ActionStatus, ButtonType, CtaType, EmailBlockType,
     TextAlign, ContextKey, ContextPart, EndpointType, PhoneNumber, WebhookUrl, Color,
     EnvironmentName, EnvironmentType, Assumption, FilterOperator, FilterSource, FilterType, Joint,
-    ApiKeyId, ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DetailId, DigestWindowId,
+    DeadLetterReason, ApiKeyId, ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DetailId,
+    DigestWindowId,
     EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, JobId, LayoutId, LayoutIdentifier, MessageId,
     NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, StepId,

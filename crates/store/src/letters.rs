@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 
-use crate::record::Entries;
+use crate::record::{Batches, Entries};
 use crate::{
-    Lead, OnRows, Order, ReadRecords, Record, Result, Store, Table, Transaction, layout, leads,
-    records,
+    Lead, OnRows, Order, Record, Result, Store, Table, Transaction, layout, leads, records,
 };
 
 // Number of entries or notifications that one transaction looks at.
@@ -73,13 +72,21 @@ fn put(
     from: Ordinal,
 ) -> Result<(u64, Option<Ordinal>)> {
     let range = layout::notifications_from(environment, from);
-    let found: Vec<Notification> = transaction.readable(&range, Order::Ascending, AT_A_TIME)?;
-    for notification in &found {
+    let bytes = range.bytes().clone();
+    let mut batches = Batches::new(&*transaction, range.table(), bytes, Order::Ascending);
+    let rows = batches.next(AT_A_TIME)?.unwrap_or_default();
+    let codec = transaction.codec();
+    // One that is sealed with a key which is not there is as it was.
+    let readable = rows.iter().filter(|row| !codec.lacks_key_of(&row.value));
+    let found: Result<Vec<Notification>> =
+        readable.map(|row| codec.decode(&row.key, &row.value)).collect();
+    for notification in &found? {
         let key = notification.key();
         for entry in Entries::of(notification).iter() {
             transaction.put(entry.key.table(), entry.key.as_bytes(), &entry.value(&key))?;
         }
     }
-    let last = found.last().filter(|_| found.len() == AT_A_TIME);
-    Ok((found.len() as u64, last.map(|last| Ordinal::new(last.id.ordinal().get() + 1))))
+    let ordinals = rows.iter().rev().filter(|_| rows.len() == AT_A_TIME);
+    let last = ordinals.map(|row| &row.key).find_map(|key| layout::ordinal_of(key));
+    Ok((rows.len() as u64, last.map(|last| Ordinal::new(last.get() + 1))))
 }
