@@ -11,8 +11,9 @@ const FIXED: [&str; 2] = [
 
 /// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
 /// keeps, and of answers from servers.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "attempt.rs LONGEST_WAIT",
+    "batch.rs LONGEST",
     "error.rs MAX_LISTED",
     "excerpt.rs MAX",
     "excerpt.rs MAX_WORDS",
