@@ -23,8 +23,8 @@ use crate::vocabulary::Channel;
 ///     .activity_days(30)
 ///     .messages_days(Channel::Email, 30)
 ///     .messages_days(Channel::InApp, 365)
-///     .receipts(7)
-///     .idempotency(48);
+///     .receipts_days(7)
+///     .idempotency_hours(48);
 /// assert_ne!(retention, Retention::default());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
