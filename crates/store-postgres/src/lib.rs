@@ -164,8 +164,8 @@ pub struct PostgresOptions {
     pub schema: String,
     /// Number of connections at most; 8 by default, and at least 2. Readers leave two of them to
     /// writers, or one if there are fewer than 4. Writers that may wait for a lock have half of them at
-    /// most. A read keeps its connection until it ends, and a write that waits for its environment until
-    /// it gets it.
+    /// most. A read keeps its connection until it ends, and a write that waits for its environment keeps one
+    /// while it waits.
     pub connections: usize,
     /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
     pub timeout: Duration,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::folded::FoldedPart;
-use domain::ids::{InternalSubscriberId, SubscriberId};
+use domain::ids::{EnvironmentId, InternalSubscriberId, StepId, SubscriberId, WorkflowId};
 use domain::page::{ListKind, Page, PageRequest, Total};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
@@ -240,18 +240,8 @@ pub(super) fn removal(
     let slots =
         tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
     let mut cascade = Cascade::new(tx, before).with(damaged);
-    for own in own.iter().copied() {
-        cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
-        cascade.remove(&layout::deleted_messages(environment, own).open())?;
-        cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
-        for (workflow, step) in &buckets {
-            let of_step = (environment, *workflow, *step);
-            cascade.remove(&layout::subscriber_buckets(of_step, own))?;
-        }
-        for (workflow, step) in &slots {
-            let of_step = (environment, *workflow, *step);
-            cascade.remove(&layout::subscriber_slots(of_step, own))?;
-        }
+    for own in own {
+        remove_messages_and_steps(&mut cascade, (environment, *own), (&buckets, &slots))?;
     }
     for integration in integrations {
         integrations::remove_dependents(&mut cascade, (environment, integration), Some(id))?;
@@ -272,6 +262,28 @@ pub(super) fn removal(
         suppressions::note(tx, id, subscriber.profile.addresses())?;
         Ok(true)
     })
+}
+
+// Steps of workflows.
+type Steps = [(WorkflowId, StepId)];
+
+// Removes the messages and subscriptions under an id that the engine gave, and the rows of steps that collect
+// events or count them.
+fn remove_messages_and_steps(
+    cascade: &mut Cascade<'_, '_>,
+    (environment, own): (EnvironmentId, InternalSubscriberId),
+    (buckets, slots): (&Steps, &Steps),
+) -> Result<()> {
+    cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
+    cascade.remove(&layout::deleted_messages(environment, own).open())?;
+    cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
+    for (workflow, step) in buckets {
+        cascade.remove(&layout::subscriber_buckets((environment, *workflow, *step), own))?;
+    }
+    for (workflow, step) in slots {
+        cascade.remove(&layout::subscriber_slots((environment, *workflow, *step), own))?;
+    }
+    Ok(())
 }
 
 /// The subscriber of that id.

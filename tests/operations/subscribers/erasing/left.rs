@@ -11,10 +11,12 @@ use store::{Table, WriteRecords, encoding};
 use testkit::sealed::is_wanted;
 use testkit::tables::{self, Entry};
 use tidings::ids::NotificationId;
+use tidings::person::Erasure;
 use tidings::receipt::{Receipt, ReceiptKind};
 use tidings::retention::Retention;
 use tidings::vocabulary::Channel;
 use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
+use uuid::Uuid;
 
 use super::{fill, no_id_is_left, nothing_is_left, own_ids};
 use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed, wire, with};
@@ -508,6 +510,18 @@ fn put_aside(world: &World, ruin: impl Fn(&[u8]) -> Vec<u8>) {
     assert_eq!(world.engine.repair().unwrap().put_aside, 1);
 }
 
+// Erases the person. Neither texts nor ids are left, and another erasure finds nothing.
+fn erased_for_good(world: &World, ids: &[Uuid]) -> Erasure {
+    let erased = world.env.subscribers().erase("canary-id").unwrap();
+    nothing_is_left(&world.store);
+    no_id_is_left(world, ids);
+    tables::check_indexes(&world.store);
+    world.refuses("404 subscriber `canary-id` is not there", || {
+        world.env.subscribers().erase("canary-id")
+    });
+    erased
+}
+
 fn garbage(_: &[u8]) -> Vec<u8> {
     b"\xFFgarbage".to_vec()
 }
@@ -524,14 +538,7 @@ fn an_erasure_reaches_what_a_subscriber_without_a_record_has_left() {
                 world.bare_subscriber("canary-id");
             }
 
-            world.env.subscribers().erase("canary-id").unwrap();
-
-            nothing_is_left(&world.store);
-            no_id_is_left(&world, &ids);
-            tables::check_indexes(&world.store);
-            world.refuses("404 subscriber `canary-id` is not there", || {
-                world.env.subscribers().erase("canary-id")
-            });
+            erased_for_good(&world, &ids);
         });
     }
 }
@@ -573,15 +580,9 @@ fn an_erasure_reaches_what_settings_and_channels_a_subscriber_without_a_record_h
                 world.bare_subscriber("canary-id");
             }
 
-            let erased = world.env.subscribers().erase("canary-id").unwrap();
+            let erased = erased_for_good(&world, &ids);
 
             assert_eq!((erased.suppressions, erased.answers), (1, 1), "{erased:?}");
-            nothing_is_left(&world.store);
-            no_id_is_left(&world, &ids);
-            tables::check_indexes(&world.store);
-            world.refuses("404 subscriber `canary-id` is not there", || {
-                world.env.subscribers().erase("canary-id")
-            });
         });
     }
 }
@@ -605,11 +606,7 @@ fn an_erasure_reaches_preferences_of_a_subscriber_whose_id_is_in_quarantine() {
             [b"\x01", json.to_string().as_bytes()].concat()
         });
 
-        world.env.subscribers().erase("canary-id").unwrap();
-
-        nothing_is_left(&world.store);
-        no_id_is_left(&world, &ids);
-        tables::check_indexes(&world.store);
+        erased_for_good(&world, &ids);
     });
 }
 
