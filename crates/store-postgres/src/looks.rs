@@ -1,16 +1,18 @@
-//! Questions for values and for news that several readers ask together.
+//! Questions for values, first entries and news that several readers ask together.
 //!
 //! A reader on values in memory asks for the news before its result counts. Readers that come while others
-//! ask share the next question: its news are those since the counts of the cache, which has been at the counts
-//! of each of them before, and it is asked after all of them have begun. Each reader compares the
+//! ask share the next round trip: its news are those since the counts of the cache, which has been at the
+//! counts of each of them before, and it is made after all of them have begun. Each reader compares the
 //! news with what it has seen.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use futures_util::future::try_join;
+use futures_util::future::try_join3;
+use parking_lot::Mutex;
 use store::Table;
+use tokio_postgres::{Error, Row};
 
 use crate::Shared;
 use crate::cache::Value;
@@ -18,7 +20,8 @@ use crate::failure::Failure;
 use crate::heads::{Counts, Head};
 use crate::prefetched::values_of;
 use crate::questions::{Question, answer, prepare};
-use crate::rows::Columns;
+use crate::rows::{Columns, Spans};
+use crate::scan::Span;
 use crate::schema;
 use crate::together::Together;
 use crate::told::Told;
@@ -27,9 +30,24 @@ use crate::told::Told;
 const UNDER_WAY: usize = 2;
 
 /// Readers that ask, and those that wait to ask.
-pub(crate) struct Looks(Together<Keys, Outcome>);
+pub(crate) struct Looks(Together<Gathered, Outcome>);
 
-type Keys = BTreeSet<(Table, Vec<u8>)>;
+/// What readers ask for.
+#[derive(Default)]
+struct Gathered {
+    keys: BTreeSet<(Table, Vec<u8>)>,
+    /// Spans whose first entries are asked for, each with the number of its table.
+    spans: Vec<(i16, Span)>,
+}
+
+impl Gathered {
+    // Returns the place of the span.
+    fn push(&mut self, span: (i16, Span)) -> Option<i32> {
+        let place = i32::try_from(self.spans.len()).ok();
+        self.spans.push(span);
+        place
+    }
+}
 
 type Outcome = Result<Arc<Look>, Failure>;
 
@@ -39,6 +57,8 @@ pub(crate) struct Look {
     pub(crate) since: Counts,
     pub(crate) counts: Vec<(Head, u64)>,
     values: HashMap<(Table, Vec<u8>), Value>,
+    /// The rows of the spans that have an entry, by their places, until their readers take them.
+    firsts: Mutex<HashMap<i32, Row>>,
 }
 
 impl Look {
@@ -55,44 +75,63 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Asks for the values under `keys`, and for the news behind them. The cache follows the news.
-    pub(crate) fn ask(&self, shared: &Shared, keys: &[(Table, Vec<u8>)]) -> Outcome {
-        self.together(keys, |keys| ask(shared, keys.into_iter().collect()))
+    /// Asks for the values under `keys`, for the first entry of a span, and for the news behind them. The
+    /// cache follows the news. Returns the row of the entry, if there is one.
+    pub(crate) fn ask(
+        &self,
+        shared: &Shared,
+        keys: &[(Table, Vec<u8>)],
+        span: Option<(i16, Span)>,
+    ) -> Result<(Arc<Look>, Option<Row>), Failure> {
+        let mut place = None;
+        let join = |all: &mut Gathered| {
+            all.keys.extend(keys.iter().cloned());
+            place = span.and_then(|span| all.push(span));
+        };
+        let look = self.together(join, |all| ask(shared, all))?;
+        let row = place.and_then(|place| look.firsts.lock().remove(&place));
+        Ok((look, row))
     }
 
-    /// Calls `ask` with the keys of all who wait, or waits for the answer to another caller.
+    /// Calls `ask` with what all who wait have gathered, or waits for the answer to another caller.
     fn together(
         &self,
-        keys: &[(Table, Vec<u8>)],
-        ask: impl FnOnce(Keys) -> Result<Look, Failure>,
+        join: impl FnOnce(&mut Gathered),
+        ask: impl FnOnce(Gathered) -> Result<Look, Failure>,
     ) -> Outcome {
-        let join = |all: &mut Keys| {
-            all.extend(keys.iter().cloned());
+        let join = |all: &mut Gathered| {
+            join(all);
             true
         };
         let closed = || Err(Failure::closed());
-        self.0.ask(join, |keys| ask(keys).map(Arc::new), closed()).unwrap_or_else(closed)
+        self.0.ask(join, |all| ask(all).map(Arc::new), closed()).unwrap_or_else(closed)
     }
 }
 
-fn ask(shared: &Shared, keys: Vec<(Table, Vec<u8>)>) -> Result<Look, Failure> {
+fn ask(shared: &Shared, gathered: Gathered) -> Result<Look, Failure> {
+    let keys: Vec<_> = gathered.keys.into_iter().collect();
     let since = shared.cache.counts();
     let news = Question::for_news(&since);
     let columns = Columns::without_values(&shared.tables, &keys);
     let values =
         (!columns.is_empty()).then(|| Question::of(schema::GET_WANTED, columns.into_keys()));
+    let spans = Spans::of(gathered.spans);
+    let firsts = spans.map(|spans| Question::of(schema::FIRST_OF, spans.into_params()));
     let asked = shared.server.begin("read entries", move |client| async move {
-        let values = prepare(&client, values).await?;
+        let (values, firsts) = (prepare(&client, values).await?, prepare(&client, firsts).await?);
         let news = prepare(&client, Some(news)).await?;
-        // In this order: the values are the same before and behind the news, unless the news are about them.
-        try_join(answer(&client, values), answer(&client, news)).await
+        // In this order: what is read is the same before and behind the news, unless the news are about it.
+        try_join3(answer(&client, values), answer(&client, firsts), answer(&client, news)).await
     });
-    let (_, (values, news)) = asked?;
+    let (_, (values, firsts, news)) = asked?;
     let told = Told::read(&shared.tables, &news)?;
     shared.cache.follow(&since, &told)?;
     let values = values_of(&shared.tables, keys, &values)?;
     let values = values.map(|(table, key, value)| ((table, key), value)).collect();
-    Ok(Look { since, counts: told.counts, values })
+    let firsts = firsts.into_iter().map(|row| Ok((row.try_get(3)?, row)));
+    let firsts = firsts.collect::<Result<_, Error>>();
+    let firsts = firsts.map_err(|error| Failure::of("read entries", error))?;
+    Ok(Look { since, counts: told.counts, values, firsts: Mutex::new(firsts) })
 }
 
 #[cfg(test)]
@@ -110,13 +149,19 @@ mod tests {
     }
 
     // The answer that each key has itself as its value.
-    fn answered(keys: Keys) -> Look {
-        let values = keys.into_iter().map(|(table, key)| ((table, key.clone()), Some(key.into())));
+    fn answered(all: Gathered) -> Look {
+        let keys = all.keys.into_iter();
+        let values = keys.map(|(table, key)| ((table, key.clone()), Some(key.into())));
         Look {
             since: Counts::of(Era::first(SystemTime::UNIX_EPOCH)),
             counts: Vec::new(),
             values: values.collect(),
+            firsts: Mutex::default(),
         }
+    }
+
+    fn wanted(key: (Table, Vec<u8>)) -> impl FnOnce(&mut Gathered) {
+        |all| all.keys.extend([key])
     }
 
     #[test]
@@ -130,10 +175,10 @@ mod tests {
                 scope.spawn(move || {
                     for time in 0..TIMES {
                         let (table, key) = key(reader * TIMES + time);
-                        let look = looks.together(&[(table, key.clone())], |keys| {
+                        let look = looks.together(wanted((table, key.clone())), |all| {
                             questions.fetch_add(1, Ordering::SeqCst);
                             thread::yield_now();
-                            Ok(answered(keys))
+                            Ok(answered(all))
                         });
                         let value = look.ok().and_then(|look| look.value(table, &key));
                         assert_eq!(value.as_deref(), Some(&key[..]));
@@ -149,9 +194,9 @@ mod tests {
     fn a_panic_of_who_asks_keeps_nobody_waiting() {
         let looks = Looks::default();
         for _ in 0..=UNDER_WAY {
-            let asked = || looks.together(&[key(1)], |_| panic!("on purpose"));
+            let asked = || looks.together(wanted(key(1)), |_| panic!("on purpose"));
             assert!(catch_unwind(AssertUnwindSafe(asked)).is_err());
         }
-        assert!(looks.together(&[key(1)], |keys| Ok(answered(keys))).is_ok());
+        assert!(looks.together(wanted(key(1)), |all| Ok(answered(all))).is_ok());
     }
 }

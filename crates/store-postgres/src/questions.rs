@@ -15,6 +15,9 @@ use crate::{Params, schema};
 pub(crate) struct Question {
     pub(crate) statement: &'static str,
     pub(crate) params: Params,
+    /// The number of a table and a span, if the question is for the first entry of the span. Readers ask
+    /// such questions together.
+    pub(crate) first_of: Option<(i16, Span)>,
 }
 
 /// What the server has answered to the begin of a transaction.
@@ -29,7 +32,7 @@ pub(crate) struct Begun {
 
 impl Question {
     pub(crate) fn of(statement: &'static str, params: Params) -> Self {
-        Self { statement, params }
+        Self { statement, params, first_of: None }
     }
 
     /// The question for the entries under keys of a table.
@@ -42,6 +45,8 @@ impl Question {
     pub(crate) fn for_page(table: i16, span: &Span, order: Order, limit: usize) -> Self {
         let (start, end) = (StoredKey::of(&span.start), span.end.as_deref().map(StoredKey::of));
         let statement = schema::scan(end.is_some(), order == Order::Descending);
+        let is_first = limit == 1 && order == Order::Ascending && end.is_some();
+        let first_of = is_first.then(|| (table, span.clone()));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut params: Params =
             vec![Box::new(table), Box::new(start.head), Box::new(start.rest), Box::new(limit)];
@@ -49,7 +54,7 @@ impl Question {
             params.push(Box::new(end.head));
             params.push(Box::new(end.rest));
         }
-        Self::of(statement, params)
+        Self { statement, params, first_of }
     }
 
     /// The question for the news since these counts.
@@ -110,7 +115,7 @@ pub(crate) async fn prepare(
     client: &Client,
     question: Option<Question>,
 ) -> Result<Prepared, Error> {
-    let Some(Question { statement, params }) = question else { return Ok(None) };
+    let Some(Question { statement, params, .. }) = question else { return Ok(None) };
     Ok(Some((client.prepare_cached(statement).await?, params)))
 }
 

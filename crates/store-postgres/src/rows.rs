@@ -8,6 +8,7 @@ use crate::Params;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, by_head};
 use crate::keys;
+use crate::scan::Span;
 use crate::schema::StoredKey;
 use crate::tables::Tables;
 
@@ -52,6 +53,15 @@ pub(crate) struct Columns<B = Vec<u8>> {
     hashes: Vec<B>,
     rests: Vec<B>,
     values: Vec<B>,
+}
+
+/// Spans as the parameters of a statement. Each has its place.
+#[derive(Default)]
+pub(crate) struct Spans {
+    places: Vec<i32>,
+    tables: Vec<i16>,
+    starts: [Vec<Vec<u8>>; 2],
+    ends: [Vec<Vec<u8>>; 2],
 }
 
 impl Rows {
@@ -140,5 +150,37 @@ impl<B: ToSql + Sync> Columns<B> {
 
     pub(crate) fn of_keys(&self) -> [&(dyn ToSql + Sync); 3] {
         [&self.tables, &self.heads, &self.hashes]
+    }
+}
+
+impl Spans {
+    /// Spans that have an end, each with the number of its table. Returns `None` if there is none.
+    pub(crate) fn of(all: Vec<(i16, Span)>) -> Option<Self> {
+        let mut spans = Self::default();
+        for (place, (table, span)) in (0..).zip(all) {
+            let Some(end) = span.end else { continue };
+            let (start, end) = (StoredKey::of(&span.start), StoredKey::of(&end));
+            spans.places.push(place);
+            spans.tables.push(table);
+            let [heads, rests] = &mut spans.starts;
+            heads.push(start.head);
+            rests.push(start.rest);
+            let [heads, rests] = &mut spans.ends;
+            heads.push(end.head);
+            rests.push(end.rest);
+        }
+        (!spans.places.is_empty()).then_some(spans)
+    }
+
+    pub(crate) fn into_params(self) -> Params {
+        let ([start, start_rest], [end, end_rest]) = (self.starts, self.ends);
+        vec![
+            Box::new(self.places),
+            Box::new(self.tables),
+            Box::new(start),
+            Box::new(start_rest),
+            Box::new(end),
+            Box::new(end_rest),
+        ]
     }
 }

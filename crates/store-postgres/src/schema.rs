@@ -117,6 +117,17 @@ pub(crate) const GET_WANTED: &str = "SELECT entry.tbl, entry.head, entry.rest, e
     FROM unnest($1::int2[], $2::bytea[], $3::bytea[]) AS wanted (tbl, head, hash)
     JOIN tidings_entries AS entry USING (tbl, head, hash)";
 
+/// The first entries of spans, with the places of the spans.
+pub(crate) const FIRST_OF: &str = "SELECT first.head, first.rest, first.value, span.place
+    FROM unnest($1::int4[], $2::int2[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[])
+        AS span (place, tbl, head, rest, end_head, end_rest)
+    CROSS JOIN LATERAL (
+        SELECT head, rest, value FROM tidings_entries
+        WHERE tbl = span.tbl AND (head, rest) >= (span.head, span.rest)
+        AND (head, rest) < (span.end_head, span.end_rest)
+        ORDER BY head, rest LIMIT 1
+    ) AS first";
+
 /// Writes and deletes the entries of a commit, and notes it for other processes. Returns the number of
 /// its heads, or changes nothing and returns less if the count of one is another one than that before the
 /// commit, or if the server was started at another time. It locks the heads, and is a transaction if there

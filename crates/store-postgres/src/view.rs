@@ -265,14 +265,18 @@ impl View {
         let Stage::Guess(mut seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());
         };
-        if question.is_none() {
-            return self.look_with_others(seen).map(|()| Vec::new());
-        }
+        seen.add(reads);
+        let question = match question {
+            None => return self.look_with_others(None, seen),
+            Some(Question { first_of: Some(span), .. }) => {
+                return self.look_with_others(Some(span), seen);
+            }
+            Some(question) => Some(question),
+        };
         self.admit_within()?;
         let (known, noted) = (self.counts().clone(), self.take_noted());
         let news = Question::for_news(&known);
         let values = self.question_for(&noted);
-        seen.add(reads);
         seen.add(Seen::of_keys(noted.iter().cloned()));
         let asked = self.shared.server.begin("read entries", move |client| async move {
             let (question, values) =

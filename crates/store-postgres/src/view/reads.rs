@@ -111,11 +111,16 @@ impl View {
         entries_of(&self.ask(Some(question), reads)?)
     }
 
-    /// Asks for the values that were noted and for news, together with other readers.
-    pub(super) fn look_with_others(&self, mut seen: Seen) -> Result<(), Failure> {
+    /// Asks for the first entry of a span, for the values that were noted, and for news, together with other
+    /// readers.
+    pub(super) fn look_with_others(
+        &self,
+        span: Option<(i16, Span)>,
+        mut seen: Seen,
+    ) -> Result<Vec<Row>, Failure> {
         let (known, noted) = (self.counts().clone(), self.take_noted());
         seen.add(Seen::of_keys(noted.iter().cloned()));
-        let look = self.shared.looks.ask(&self.shared, &noted)?;
+        let (look, first) = self.shared.looks.ask(&self.shared, &noted, span)?;
         if look.since.era != known.era {
             return Err(Failure::lost_commits());
         }
@@ -127,7 +132,7 @@ impl View {
             self.keep(table, &key, &value);
             self.prefetched.keep(table, key, value);
         }
-        Ok(())
+        Ok(first.into_iter().collect())
     }
 
     /// Returns `true` if the next question is asked without a transaction.

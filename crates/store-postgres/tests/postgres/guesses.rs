@@ -210,41 +210,45 @@ fn a_pure_read_sees_the_last_commit() {
     }
 }
 
-/// Readers that come while others ask share the next question, and each of them gets its own value.
+/// Readers that come while others ask share the next question, and each of them gets its own value, or the
+/// first entry of its own range.
 #[test]
 fn pure_reads_that_wait_ask_together() {
     const READERS: u64 = 6;
     let Some(server) = Server::start() else { return };
     let place = place(&server).with(|options| options.connections = 8);
-    let (here, there) = (place.open(), place.open());
+    let there = place.open();
     let name = |reader: u64| format!("reader-{reader}");
-    for reader in 0..READERS {
-        (0..=reader).for_each(|_| increment(&there, &name(reader)));
+    for reader in 1..READERS {
+        (0..reader).for_each(|_| increment(&there, &name(reader)));
     }
-    // There are connections, and they know the statements.
-    for _ in 0..8 {
-        here.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
-    }
-    let halted = server.halt_connections();
-    let taken = trips(&here, || {
-        thread::scope(|threads| {
-            for reader in 0..READERS {
-                let here = &here;
-                threads.spawn(move || {
-                    let mut seen = 0;
-                    let read = here.read_pure(&mut |view| {
-                        seen = number(view, &name(reader))?;
-                        Ok(())
+    for number in [number, first] {
+        let here = place.open();
+        // There are connections, and they know the statements.
+        for _ in 0..8 {
+            here.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
+        }
+        let halted = server.halt_connections();
+        let taken = trips(&here, || {
+            thread::scope(|threads| {
+                for reader in 0..READERS {
+                    let here = &here;
+                    threads.spawn(move || {
+                        let mut seen = 0;
+                        let read = here.read_pure(&mut |view| {
+                            seen = number(view, &name(reader))?;
+                            Ok(())
+                        });
+                        read.unwrap();
+                        assert_eq!(seen, reader);
                     });
-                    read.unwrap();
-                    assert_eq!(seen, reader + 1);
-                });
-            }
-            thread::sleep(Duration::from_millis(300));
-            server.resume_connections(&halted);
+                }
+                thread::sleep(Duration::from_millis(300));
+                server.resume_connections(&halted);
+            });
         });
-    });
-    assert!(taken < READERS, "{taken}");
+        assert!(taken < READERS, "{taken}");
+    }
 }
 
 /// Readers that share questions need no connections of their own.
@@ -282,7 +286,8 @@ fn a_pure_read_sees_one_state() {
         });
         added.unwrap();
     };
-    for overtaken in 0..names.len() {
+    let of_both = |number: Number| (0..names.len()).map(move |overtaken| (number, overtaken));
+    for (number, overtaken) in of_both(number).chain(of_both(first)) {
         let (here, there) = (place.open(), place.open());
         all(&there);
         // One value is in memory, the others are not.
@@ -512,10 +517,23 @@ fn add(tx: &mut dyn Transaction, name: &str) -> store::Result<()> {
     tx.put(TABLE, &key(name), &more.to_be_bytes())
 }
 
-fn number(view: &(impl Snapshot + ?Sized), name: &str) -> store::Result<u64> {
+type Number = fn(&dyn Snapshot, &str) -> store::Result<u64>;
+
+fn number(view: &dyn Snapshot, name: &str) -> store::Result<u64> {
     let mut number = 0;
     view.get(TABLE, &key(name), &mut |bytes| {
         number = u64::from_be_bytes(bytes.try_into().unwrap());
+    })?;
+    Ok(number)
+}
+
+/// The number as the first entry of a range.
+fn first(view: &dyn Snapshot, name: &str) -> store::Result<u64> {
+    let range = (Bound::Included(key(name)), Bound::Excluded([&key(name)[..], b"\xff"].concat()));
+    let mut number = 0;
+    view.scan(TABLE, &range, Order::Ascending, Some(1), &mut |_, bytes| {
+        number = u64::from_be_bytes(bytes.try_into().unwrap());
+        ControlFlow::Continue(())
     })?;
     Ok(number)
 }
