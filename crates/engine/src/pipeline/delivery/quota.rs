@@ -37,11 +37,21 @@ struct Calls {
     running: usize,
     // Times of the calls of the last second, in their order. Kept only if there is a limit.
     recent: VecDeque<Timestamp>,
-    // Second to which the messages of a lane are held back, and their number. What is urgent and what is
-    // of another workflow does not wait behind them.
-    booked: HashMap<Lane, (Timestamp, usize)>,
+    // Messages of each lane that are held back. What is urgent and what is of another workflow does not wait
+    // behind them.
+    booked: HashMap<Lane, Booked>,
     // Time of the latest question.
     asked_at: Option<Timestamp>,
+}
+
+// Times to which messages of a lane are held back, each with the number of the messages.
+#[derive(Debug)]
+struct Booked {
+    // The next time at which a call may be free. A message that comes some milliseconds before its call
+    // is free waits for it here, and not behind all others.
+    next: (Timestamp, usize),
+    // The last second.
+    last: (Timestamp, usize),
 }
 
 /// Whether a provider may be called.
@@ -125,15 +135,39 @@ impl Calls {
             self.recent.insert(place, now);
             return Ok(());
         };
-        let first = oldest.after(SECOND);
-        self.booked.retain(|_, (second, _)| *second >= first);
-        let booked = match self.booked.get(&lane) {
-            Some((second, count)) if *count < limit => (*second, count + 1),
-            Some((second, _)) if *second < now.after(AHEAD) => (second.after(SECOND), 1),
-            Some(_) | None => (first, 1),
+        let free_at = oldest.after(SECOND);
+        self.booked.retain(|_, booked| booked.last.0 > now);
+        let booked = self.booked.entry(lane).or_insert_with(|| Booked::from(free_at));
+        Err(booked.book(limit, now, free_at))
+    }
+}
+
+impl Booked {
+    // No message is held back to this time, or to a later one.
+    fn from(time: Timestamp) -> Self {
+        Self { next: (time, 0), last: (time, 0) }
+    }
+
+    // Holds a message back at `now`. A call is free from `free_at` on.
+    fn book(&mut self, limit: usize, now: Timestamp, free_at: Timestamp) -> Timestamp {
+        if self.next.0 <= now {
+            self.next = (free_at, 0);
+        }
+        let (next, behind) = (self.next.0, self.next.0.after(SECOND));
+        if self.next.1 < limit {
+            self.next.1 += 1;
+            return next;
+        }
+        self.last = match self.last {
+            (second, _) if second <= next => (behind, 1),
+            (second, count) if count < limit => (second, count + 1),
+            (second, _) if second < now.after(AHEAD) => (second.after(SECOND), 1),
+            _ => {
+                self.next.1 = 1;
+                self.next
+            }
         };
-        self.booked.insert(lane, booked);
-        Err(booked.0)
+        self.last.0
     }
 }
 
@@ -148,6 +182,8 @@ impl Drop for Permit<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use domain::task::TaskClass;
     use uuid::Uuid;
 
@@ -207,6 +243,33 @@ mod tests {
         let flood: Vec<_> = (0..2_000).filter_map(|_| later(&quotas, 0)).collect();
         let longest = flood.iter().max();
         assert_eq!((longest, flood[599], flood[600]), (Some(&300_000), 300_000, 1_000));
+    }
+
+    /// A message comes some milliseconds behind the time to which it was held back, some of them before
+    /// their calls are free.
+    #[test]
+    fn a_flood_has_all_calls_that_there_are() {
+        const MESSAGES: usize = 1_000;
+        for limit in [1, 3, 20, 100] {
+            let mut quotas = Quotas::default();
+            quotas.limit_rate("smtp".into(), limit);
+            let mut due: BTreeSet<_> = (0..MESSAGES).map(|message| (0, message)).collect();
+            let (mut calls, mut questions, mut now) = (Vec::new(), 0, 0);
+            while let Some((time, message)) = due.pop_first() {
+                questions += 1;
+                let late = i64::try_from(questions * 7 % 13).unwrap();
+                now = now.max(time + late);
+                match later(&quotas, now) {
+                    None => calls.push(now),
+                    Some(time) => drop(due.insert((time, message))),
+                }
+            }
+            assert!(calls.windows(limit + 1).all(|few| few[limit] - few[0] >= 1_000), "{limit}");
+            let seconds = i64::try_from(MESSAGES / limit).unwrap();
+            let span = calls.last().unwrap() - calls[0];
+            assert!(span <= 1_000 * seconds + 20 * seconds, "{limit}: {span}");
+            assert!(questions <= 6 * MESSAGES, "{limit}: {questions}");
+        }
     }
 
     /// A thread reads the clock before it waits for the calls of others.
