@@ -488,8 +488,8 @@ impl Builder {
     /// # Errors
     ///
     /// As [`Engine::open`]. [`MissingKey`](store::Error::MissingKey), if values are sealed with a key
-    /// that was not given, and [`WrongKey`](store::Error::WrongKey), if they are sealed with another
-    /// key of that id.
+    /// that was not given, [`WrongKey`](store::Error::WrongKey), if they are sealed with another key of
+    /// that id, and [`PlainRecords`](store::Error::PlainRecords), if the keys are for sealed records only.
     #[cfg(feature = "redb")]
     pub fn open(self, path: impl AsRef<std::path::Path>) -> crate::Result<Engine> {
         self.on(RedbStore::open(path)?)

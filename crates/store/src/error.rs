@@ -139,12 +139,21 @@ pub enum Error {
     },
 
     /// The key of that id is another one than that which values are sealed with, or the mark of the
-    /// key is damaged.
+    /// key is damaged, and there is no record that the key opens.
     #[error("key {key} is not the one that the store is sealed with")]
     WrongKey {
         /// The id of the key.
         key: KeyId,
     },
+
+    /// Records of the store may be plain, and the keys are for one whose records are all sealed: see
+    /// [`Keyring::sealed_only`](crate::sealing::Keyring::sealed_only). No `Engine::reseal` has finished, or
+    /// a mark of a key is damaged or was removed.
+    #[error(
+        "records of the store may be plain: if they should be, open it without \
+         `Keyring::sealed_only`, and call `Engine::reseal`"
+    )]
+    PlainRecords,
 
     /// The disk is full, or the file may not grow. The call has changed nothing, and reads go on. A
     /// later call that writes goes on by itself when there is room: the store tries again with the
@@ -245,6 +254,7 @@ impl Error {
             | Error::ForeignLog { .. }
             | Error::MissingKey { .. }
             | Error::WrongKey { .. }
+            | Error::PlainRecords
             | Error::ReadOnly { .. }
             | Error::Replaced { .. }
             | Error::NeedsReopen { .. }

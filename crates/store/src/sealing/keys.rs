@@ -30,6 +30,7 @@ pub struct SealingKey([u8; SealingKey::LENGTH]);
 /// Keys of a sealed store: one that seals, and older ones that open what they have sealed.
 pub struct Keyring {
     current: KeyId,
+    is_for_sealed_only: bool,
     ciphers: Vec<(KeyId, Cipher)>,
 }
 
@@ -80,7 +81,7 @@ impl Keyring {
     /// Returns the key `id`, which seals.
     pub fn new(id: impl Into<KeyId>, key: SealingKey) -> Self {
         let current = id.into();
-        Self { current, ciphers: vec![(current, key.cipher())] }
+        Self { current, is_for_sealed_only: false, ciphers: vec![(current, key.cipher())] }
     }
 
     /// Adds a key that opens only.
@@ -97,9 +98,34 @@ impl Keyring {
         Ok(self)
     }
 
+    /// Returns the keys for a store whose records are all sealed: one that is new, or that `Engine::reseal`
+    /// has sealed to the end. An engine with them does not open another one, so that nobody can add
+    /// plain records by removing the marks of the keys.
+    ///
+    /// ```
+    /// # extern crate tidings_store as tidings;
+    /// use tidings::sealing::{Keyring, SealingKey};
+    ///
+    /// let keys = Keyring::new(1, SealingKey::from_bytes([7; 32])).sealed_only();
+    /// # let _ = keys;
+    /// ```
+    pub const fn sealed_only(mut self) -> Self {
+        self.is_for_sealed_only = true;
+        self
+    }
+
     /// Returns the id of the key that seals.
     pub const fn current(&self) -> KeyId {
         self.current
+    }
+
+    pub(super) const fn is_for_sealed_only(&self) -> bool {
+        self.is_for_sealed_only
+    }
+
+    /// Returns the ids of all keys.
+    pub(super) fn ids(&self) -> impl Iterator<Item = KeyId> {
+        self.ciphers.iter().map(|(id, _)| *id)
     }
 
     pub(super) fn cipher(&self, id: KeyId) -> Option<&Cipher> {
@@ -128,7 +154,7 @@ impl fmt::Debug for SealingKey {
 // The debug text has the ids only.
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids: Vec<u32> = self.ciphers.iter().map(|(id, _)| id.0).collect();
+        let ids: Vec<u32> = self.ids().map(KeyId::number).collect();
         f.debug_struct("Keyring").field("ids", &ids).finish_non_exhaustive()
     }
 }

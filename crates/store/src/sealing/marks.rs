@@ -3,14 +3,17 @@
 use std::ops::ControlFlow;
 
 use super::keys::KeyId;
-use super::seal::{Extent, Seal};
+use super::seal::{Extent, Seal, key_of};
 use crate::key::Part;
 use crate::range::EVERYTHING;
 use crate::record::corrupt;
-use crate::{Error, Order, Result, Snapshot, Table, Transaction, layout};
+use crate::{Error, Order, Result, Snapshot, Table, Transaction, check, layout};
 
 const MIXED: u8 = 0;
 const WHOLE: u8 = 1;
+
+/// Number of records of a table that are tried with a key whose mark does not open.
+const TRIED: usize = 16;
 
 /// The mark of a sealing key, as it is stored.
 pub(super) struct Mark {
@@ -51,42 +54,73 @@ impl Mark {
         transaction.delete(Table::Seals, layout::seal_mark(key.number()).as_bytes())
     }
 
-    /// Returns the extent that the mark says.
+    /// Returns the extent that the mark says, or `None` if it does not open.
     ///
     /// # Errors
     ///
-    /// [`Error::MissingKey`] and [`Error::WrongKey`].
-    pub(super) fn extent(&self, seal: &Seal) -> Result<Extent> {
+    /// [`Error::MissingKey`].
+    pub(super) fn extent(&self, seal: &Seal) -> Result<Option<Extent>> {
         let (key, keyring) = (self.key, seal.keyring());
         keyring.cipher(key).ok_or(Error::MissingKey { key })?;
         let place = layout::seal_mark(key.number());
         // A plain mark is no mark.
         let is_sealed = self.value.first() == Some(&crate::encoding::SEALED);
         let opened = seal.open(Table::Seals, place.as_bytes(), &self.value);
-        match opened.ok().filter(|_| is_sealed).as_deref().map(Vec::as_slice) {
-            Some([MIXED]) => Ok(Extent::Mixed),
-            Some([WHOLE]) => Ok(Extent::Whole),
-            Some(_) | None => Err(Error::WrongKey { key }),
-        }
+        Ok(match opened.ok().filter(|_| is_sealed).as_deref().map(Vec::as_slice) {
+            Some([MIXED]) => Some(Extent::Mixed),
+            Some([WHOLE]) => Some(Extent::Whole),
+            Some(_) | None => None,
+        })
     }
 }
 
-/// Returns the extent that all marks say together. A store without entries is sealed as a whole.
+/// Returns the extent that all marks say together. A store without entries is sealed as a whole. If a mark is
+/// damaged or lost, and the key opens records, some records may be plain.
+///
+/// # Errors
+///
+/// [`Error::MissingKey`] and [`Error::WrongKey`].
 pub(super) fn extent(
     snapshot: &(impl Snapshot + ?Sized),
     seal: &Seal,
     marks: &[Mark],
 ) -> Result<Extent> {
-    let Some((first, others)) = marks.split_first() else {
-        return Ok(if is_empty(snapshot)? { Extent::Whole } else { Extent::Mixed });
-    };
-    let mut extent = first.extent(seal)?;
-    for mark in others {
-        if mark.extent(seal)? == Extent::Mixed {
-            extent = Extent::Mixed;
+    if marks.is_empty() && is_empty(snapshot)? {
+        return Ok(Extent::Whole);
+    }
+    let mut extent = if marks.is_empty() { Extent::Mixed } else { Extent::Whole };
+    for mark in marks {
+        match mark.extent(seal)? {
+            Some(Extent::Whole) => {}
+            Some(Extent::Mixed) => extent = Extent::Mixed,
+            None if opens(snapshot, seal, mark.key)? == Some(true) => extent = Extent::Mixed,
+            None => return Err(Error::WrongKey { key: mark.key }),
+        }
+    }
+    for key in seal.keyring().ids().filter(|_| marks.is_empty()) {
+        if opens(snapshot, seal, key)? == Some(false) {
+            return Err(Error::WrongKey { key });
         }
     }
     Ok(extent)
+}
+
+/// Returns `true` if a record that is sealed with `key` opens, of the first ones in each table. Returns `None`
+/// if there is none.
+fn opens(snapshot: &(impl Snapshot + ?Sized), seal: &Seal, key: KeyId) -> Result<Option<bool>> {
+    let mut opens = None;
+    for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
+        snapshot.scan(table, &EVERYTHING, Order::Ascending, Some(TRIED), &mut |place, value| {
+            if key_of(value) == Some(key) {
+                opens = Some(seal.open(table, place, value).is_ok());
+            }
+            if opens == Some(true) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if opens == Some(true) {
+            break;
+        }
+    }
+    Ok(opens)
 }
 
 fn is_empty(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {

@@ -72,7 +72,7 @@ impl Sealable {
             marks::extent(transaction, seal, &marks)?;
             if let [one] = marks.as_slice()
                 && one.key == current
-                && one.extent(seal)? == Extent::Whole
+                && one.extent(seal)? == Some(Extent::Whole)
             {
                 return Ok(());
             }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::keys::Keyring;
 use super::marks::{self, Mark};
-use super::seal::Seal;
+use super::seal::{Extent, Seal};
 use crate::{
     Change, Codec, Decision, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result,
     Snapshot, Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
@@ -36,7 +36,7 @@ impl Sealable {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingKey`] and [`Error::WrongKey`].
+    /// [`Error::MissingKey`], [`Error::WrongKey`], and [`Error::PlainRecords`].
     pub fn check(&self) -> Result<()> {
         match &self.seal {
             None => self.check_plain()?,
@@ -63,18 +63,20 @@ impl Sealable {
         if self.locked.load(Ordering::Relaxed) { self.check_keys(snapshot) } else { Ok(()) }
     }
 
-    // The mark of a new key says what the others say.
+    // The mark of a new key says what the others say. A damaged one is written anew.
     fn check_marks(&self, seal: &Seal) -> Result<()> {
         let current = seal.keyring().current();
-        let found = records::read(self.below.as_ref(), |snapshot| {
+        let (mut extent, is_marked) = records::read(self.below.as_ref(), |snapshot| {
             let marks = Mark::all(snapshot)?;
-            let extent = marks::extent(snapshot, seal, &marks)?;
-            Ok::<_, Error>((extent, marks.iter().any(|mark| mark.key == current)))
-        });
-        let (mut extent, is_marked) = found?;
+            let extent = allowed(seal, marks::extent(snapshot, seal, &marks)?)?;
+            let own = marks.iter().find(|mark| mark.key == current);
+            let own = own.map(|mark| mark.extent(seal)).transpose()?;
+            Ok::<_, Error>((extent, own.flatten().is_some()))
+        })?;
         if !is_marked {
             extent = records::write(self.below.as_ref(), |transaction| {
-                let extent = marks::extent(transaction, seal, &Mark::all(transaction)?)?;
+                let marks = Mark::all(transaction)?;
+                let extent = allowed(seal, marks::extent(transaction, seal, &marks)?)?;
                 Mark::put(transaction, seal, extent)?;
                 Ok::<_, Error>(extent)
             })?;
@@ -111,6 +113,14 @@ impl Sealable {
             self.check()?;
         }
         Ok(self.seal.as_ref())
+    }
+}
+
+/// Fails if the keys are not for a store of this extent.
+fn allowed(seal: &Seal, extent: Extent) -> Result<Extent> {
+    match extent {
+        Extent::Mixed if seal.keyring().is_for_sealed_only() => Err(Error::PlainRecords),
+        Extent::Mixed | Extent::Whole => Ok(extent),
     }
 }
 

@@ -355,6 +355,58 @@ fn a_mark_is_no_plain_value_and_no_value_of_another_key() {
     assert_eq!(reason(over(&below, None).check()), "a mark has no key");
 }
 
+fn mark(store: &dyn Store, value: Option<&[u8]>) {
+    let place = layout::seal_mark(1);
+    write(store, |txn| match value {
+        Some(value) => txn.put(Table::Seals, place.as_bytes(), value),
+        None => txn.delete(Table::Seals, place.as_bytes()),
+    })
+    .unwrap();
+}
+
+/// The records tell that the key is right, or that it is wrong.
+#[test]
+fn a_lost_mark_is_written_anew() {
+    for value in [None, Some(&[1][..]), Some(&[5, 0, 0, 0, 1, 9])] {
+        let below = Arc::new(MemoryStore::default());
+        insert(&over(&below, Some(ring(1))), &["ada", "bob"]);
+        put(below.as_ref(), "ada", &[5, 0, 0, 0, 1, 9]);
+        mark(below.as_ref(), value);
+        let wrong = reason(over(&below, Some(Keyring::new(1, key(2)))).check());
+        assert_eq!(wrong, Error::WrongKey { key: KeyId::new(1) }.to_string());
+        let refused = reason(over(&below, Some(ring(1).sealed_only())).check());
+        assert_eq!(refused, Error::PlainRecords.to_string());
+        // With another key, too, which leaves no mark of the first one.
+        let rotated = over(&below, Some(ring(2).and_old(1, key(1)).unwrap()));
+        assert_eq!(find(&rotated, "bob").unwrap(), Some(subscriber("bob")));
+        insert(below.as_ref(), &["cyd"]);
+        let store = over(&below, Some(ring(1).and_old(2, key(2)).unwrap()));
+        for id in ["bob", "cyd"] {
+            assert_eq!(find(&store, id).unwrap(), Some(subscriber(id)));
+        }
+        assert!(over(&below, None).check().is_err(), "the mark is back");
+        assert!(store.reseal(&mut all).unwrap().unwrap().is_finished);
+        over(&below, Some(ring(1).sealed_only())).check().unwrap();
+    }
+}
+
+#[test]
+fn keys_for_sealed_records_open_no_other_store() {
+    let below = Arc::new(MemoryStore::default());
+    insert(below.as_ref(), &["ada"]);
+    let refused = || over(&below, Some(ring(1).sealed_only())).check();
+    assert_eq!(reason(refused()), Error::PlainRecords.to_string());
+    let store = over(&below, Some(ring(1)));
+    store.check().unwrap();
+    assert_eq!(reason(refused()), Error::PlainRecords.to_string());
+    assert!(store.reseal(&mut all).unwrap().unwrap().is_finished);
+    refused().unwrap();
+    let new = Arc::new(MemoryStore::default());
+    over(&new, Some(ring(1).sealed_only())).check().unwrap();
+    // A new key is one for sealed records, too.
+    over(&new, Some(ring(2).and_old(1, key(1)).unwrap().sealed_only())).check().unwrap();
+}
+
 #[test]
 fn keys_show_nothing_of_themselves() {
     let text = "Q2FuYXJ5Q2FuYXJ5Q2FuYXJ5Q2FuYXJ5Q2FuYXJ5Q2E=";
