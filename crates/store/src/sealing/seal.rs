@@ -138,9 +138,11 @@ impl Seal {
     }
 }
 
-/// Returns the id of the key of a sealed value.
+/// Returns the id of the key of a sealed value. Returns `None` if `value` is plain, or has fewer bytes than a
+/// seal.
 pub(crate) fn key_of(value: &[u8]) -> Option<KeyId> {
-    head_of(value).map(|(id, _)| id)
+    let (id, _) = head_of(value)?;
+    (value.len() >= HEAD + NONCE + TAG).then_some(id)
 }
 
 fn decrypt(
