@@ -148,13 +148,13 @@ fn a_crowd_is_told_once_each_after_a_repair() {
 
                 assert_eq!((report.quarantined, report.created), (1, 0));
                 assert_eq!(world.engine.delivery().next_due().unwrap(), None);
-                let entry = only(world.engine.delivery().quarantined(10).unwrap());
+                let entry = only(world.engine.quarantine().list(10).unwrap());
                 assert_eq!(entry.table, table.name());
                 assert_eq!(entry.task.as_ref().unwrap()["work"]["type"], "fan_out");
                 let progress = world.env.events().progress("t1");
                 assert_eq!(progress.is_err(), table == Table::FanOutStates);
                 put(&world.store, table, key, Some(sound));
-                assert!(world.engine.delivery().requeue(entry.id).unwrap());
+                world.engine.quarantine().requeue(entry.id).unwrap();
                 world.engine.delivery().run_due(usize::MAX).unwrap();
                 check(&world, CROWD);
             }

@@ -13,7 +13,7 @@ use tidings::dead_letter::DeadLetterQuery;
 use tidings::job::{Job, JobStatus};
 use tidings::notification::Notification;
 use tidings::quarantine::Quarantined;
-use tidings::{Delivery, DeliveryReport};
+use tidings::{Delivery, DeliveryReport, Error};
 
 /// Workflow, subscriber and channel of a message.
 type Sent = [String; 3];
@@ -142,7 +142,7 @@ fn everything_else_is_delivered() {
             };
             let (name, key) = (table.name(), entry.1.escape_ascii());
             assert!(is_fine, "{missing:?} are missing with {name} {key} as {value:?}");
-            let quarantined = world.engine.delivery().quarantined(100).unwrap();
+            let quarantined = world.engine.quarantine().list(100).unwrap();
             // A message that was sent, and cannot be stored, is not missing.
             if value.is_some() && table != Table::MessageCounters {
                 assert_eq!(quarantined.len(), missing.len(), "{name} {key}: {report:?}");
@@ -161,7 +161,7 @@ fn an_unreadable_task_is_moved() {
 
         assert_eq!((report.sent, report.quarantined), (7, 1));
         let delivery = world.engine.delivery();
-        let entry = only(delivery.quarantined(10).unwrap());
+        let entry = only(world.engine.quarantine().list(10).unwrap());
         assert_eq!(entry.environment_id, world.env.environment_id());
         assert_eq!((entry.table.as_str(), entry.task), ("tasks", None));
         assert_eq!(entry.key, key.escape_ascii().to_string());
@@ -169,10 +169,11 @@ fn an_unreadable_task_is_moved() {
         assert!(!entry.reason.is_empty());
         assert_eq!(delivery.stats().unwrap().quarantined, 1);
 
-        assert!(delivery.discard(entry.id).unwrap());
+        world.engine.quarantine().discard(entry.id).unwrap();
         assert_eq!(delivery.stats().unwrap().quarantined, 0);
-        assert_eq!(delivery.quarantined(10).unwrap(), []);
-        assert!(!delivery.discard(entry.id).unwrap());
+        assert_eq!(world.engine.quarantine().list(10).unwrap(), []);
+        let again = world.engine.quarantine().discard(entry.id).unwrap_err();
+        assert!(matches!(again, Error::NotFound { .. }), "{again}");
         check_redriven(&world);
     });
 }
@@ -197,7 +198,7 @@ fn an_entry_without_a_task_is_removed() {
     with_each(Table::Tasks, |world, _, value| {
         if value.is_none() {
             assert_eq!(deliver(&world).quarantined, 1);
-            assert_eq!(world.engine.delivery().quarantined(10).unwrap(), []);
+            assert_eq!(world.engine.quarantine().list(10).unwrap(), []);
             check_redriven(&world);
         }
     });
@@ -211,7 +212,7 @@ fn an_unreadable_subscriber_costs_his_messages() {
         let report = deliver(&world);
 
         assert_eq!((report.sent, report.quarantined), (6, 2));
-        let [one, two] = world.engine.delivery().quarantined(10).unwrap().try_into().unwrap();
+        let [one, two] = world.engine.quarantine().list(10).unwrap().try_into().unwrap();
         for entry in [&one, &two] {
             assert_eq!(entry.table, "subscribers");
             assert_eq!(entry.key, key.escape_ascii().to_string());
@@ -241,22 +242,22 @@ fn a_task_is_put_back() {
             }
             let whole = deliver(&world).sent;
             put(&world.store, table, key, Some(sound));
-            let delivery = world.engine.delivery();
-            let quarantined = delivery.quarantined(10).unwrap();
+            let quarantined = world.engine.quarantine().list(10).unwrap();
             // The work of a notification may be done.
             put_back.set(put_back.get() + quarantined.len());
             if table == Table::Tasks {
-                let refused = delivery.requeue(quarantined[0].id).unwrap_err();
+                let refused = world.engine.quarantine().requeue(quarantined[0].id).unwrap_err();
                 let text = "the task is not put back into the queue: its record cannot be read";
                 assert_eq!((refused.status(), refused.to_string()), (400, text.to_owned()));
                 return;
             }
             for entry in &quarantined {
-                assert!(delivery.requeue(entry.id).unwrap());
-                assert!(!delivery.requeue(entry.id).unwrap(), "it is there once");
+                world.engine.quarantine().requeue(entry.id).unwrap();
+                let again = world.engine.quarantine().requeue(entry.id).unwrap_err();
+                assert!(matches!(again, Error::NotFound { .. }), "it is there once: {again}");
             }
 
-            assert_eq!(delivery.quarantined(10).unwrap(), []);
+            assert_eq!(world.engine.quarantine().list(10).unwrap(), []);
             check_indexes(&world.store);
             assert_eq!(whole + deliver(&world).sent, 8);
             assert_eq!(sent(&world).len(), 8);
@@ -276,7 +277,7 @@ fn damaged() -> (World, Quarantined) {
     put(&world.store, table, &key, Some(b"?"));
     deliver(&world);
     put(&world.store, table, &key, Some(&value));
-    let entry = world.engine.delivery().quarantined(1).unwrap().remove(0);
+    let entry = world.engine.quarantine().list(1).unwrap().remove(0);
     (world, entry)
 }
 
@@ -288,12 +289,12 @@ fn a_task_is_put_back_as_a_whole_or_not_at_all() {
             let (world, entry) = damaged();
             let before = dump(&world.store);
             world.store.fail(point, after);
-            let put_back = world.engine.delivery().requeue(entry.id);
+            let put_back = world.engine.quarantine().requeue(entry.id);
             let has_failed = world.store.recover();
             assert_eq!(put_back.is_err(), has_failed, "{point:?} {after}");
             if has_failed {
                 assert!(dump(&world.store) == before, "{point:?} {after} leaves something behind");
-                assert!(world.engine.delivery().requeue(entry.id).unwrap());
+                world.engine.quarantine().requeue(entry.id).unwrap();
             }
             check_indexes(&world.store);
             assert_eq!(deliver(&world).sent, 1, "{point:?} {after}");
@@ -320,9 +321,9 @@ fn a_turn_that_is_put_back_does_not_wait_for_a_later_delay() {
         world.engine.delivery().run_due(1).unwrap();
         put(&world.store, table, &key, Some(&value));
         world.run_due();
-        let entry = world.engine.delivery().quarantined(1).unwrap().remove(0);
+        let entry = world.engine.quarantine().list(1).unwrap().remove(0);
 
-        assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        world.engine.quarantine().requeue(entry.id).unwrap();
         world.run_due();
 
         assert_eq!(world.inbox("ada").len(), 1, "{waiting}");
@@ -339,7 +340,7 @@ fn a_task_without_a_job_is_not_put_back() {
         testkit::parsed(entry.task.as_ref().unwrap()["work"]["_notificationId"].clone())
     };
     let refusal = |world: &World, entry: &Quarantined| {
-        world.engine.delivery().requeue(entry.id).unwrap_err().to_string()
+        world.engine.quarantine().requeue(entry.id).unwrap_err().to_string()
     };
     let (world, entry) = damaged();
     world.env.notifications().delete(id(&entry)).unwrap();

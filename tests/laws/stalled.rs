@@ -232,7 +232,7 @@ fn a_record_whose_task_is_in_quarantine_is_stalled_once_that_is_discarded() {
         store::write(&world.opened(), |tx| tx.insert(&entry)).unwrap();
         assert_eq!(stalled(&world), BTreeSet::new());
 
-        assert!(world.engine.delivery().discard(id).unwrap());
+        world.engine.quarantine().discard(id).unwrap();
 
         assert_eq!(stalled(&world).len(), 1);
         assert_eq!(world.engine.repair().unwrap().resumed, 1);

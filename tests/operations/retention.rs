@@ -380,8 +380,8 @@ fn an_event_that_goes_on_keeps_its_receipt() {
 
             assert_eq!(rows(&world, Table::Triggers), 1);
             let delivery = world.engine.delivery();
-            let entry = only(delivery.quarantined(10).unwrap());
-            assert!(delivery.requeue(entry.id).unwrap());
+            let entry = only(world.engine.quarantine().list(10).unwrap());
+            world.engine.quarantine().requeue(entry.id).unwrap();
             delivery.run_due(usize::MAX).unwrap();
             assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);
             assert_eq!(world.env.events().progress("sale").unwrap().created, 150);

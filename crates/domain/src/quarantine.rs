@@ -1,5 +1,5 @@
-//! Quarantine: tasks of the delivery queue that cannot be done, because a stored record cannot be
-//! read.
+//! Quarantine: records that cannot be read, and tasks of the delivery queue that cannot be done without
+//! them.
 
 mod requeue;
 
@@ -14,10 +14,9 @@ use crate::time::Timestamp;
 
 pub use requeue::RequeueRefusal;
 
-/// A task that was taken out of the delivery queue, because a stored record cannot be read: the
-/// record of the task itself, or one that its work needs, such as its notification or the
-/// subscriber. The record of the task is moved here. Any other record stays where it is, and a copy
-/// of it is here.
+/// A record that cannot be read. The delivery queue puts the task here whose work needs it, with a copy of
+/// the record, such as of the notification or the subscriber, which stays where it is. The record of a task
+/// that cannot be read itself is moved here, and so is any record by a repair.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -36,9 +35,9 @@ pub struct Quarantined {
     pub value: String,
     /// Reason for which the record cannot be read.
     pub reason: String,
-    /// Time at which the task was taken out of the queue.
+    /// Time at which the record or its task was put here.
     pub quarantined_at: Timestamp,
-    /// The task, as JSON. `None` if the record that cannot be read is the task itself.
+    /// The task, as JSON. `None` if no other task than the record itself is here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Value>,
 }

@@ -88,6 +88,7 @@ pub use resources::layouts::Layouts;
 pub use resources::messages::Messages;
 pub use resources::notifications::Notifications;
 pub use resources::preferences::SubscriberPreferences;
+pub use resources::quarantine::Quarantine;
 pub use resources::subscribers::Subscribers;
 pub use resources::suppressions::Suppressions;
 pub use resources::topics::Topics;
@@ -191,6 +192,11 @@ impl Engine {
     /// Returns the delivery queue of all environments.
     pub fn delivery(&self) -> DeliveryQueue<'_> {
         DeliveryQueue::new(self)
+    }
+
+    /// Returns the quarantine of all environments.
+    pub fn quarantine(&self) -> Quarantine<'_> {
+        Quarantine::new(self)
     }
 
     fn now(&self) -> Timestamp {

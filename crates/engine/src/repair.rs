@@ -44,10 +44,8 @@ pub struct RepairReport {
 impl Engine {
     /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other
     /// derived rows are made anew from the records. A record that cannot be read is moved into
-    /// quarantine, with its bytes and the reason: see
-    /// [`quarantined`](crate::DeliveryQueue::quarantined) and
-    /// [`discard`](crate::DeliveryQueue::discard). One that is sealed with a key that the engine does not
-    /// have stays. In place of an environment that cannot be read, or whose
+    /// [quarantine](Engine::quarantine), with its bytes and the reason. One that is sealed with a key that the
+    /// engine does not have stays. In place of an environment that cannot be read, or whose
     /// record is gone, there is another record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
     /// [`development`](crate::Organization::development) makes a new one. Jobs, snoozes and broadcasts
@@ -64,9 +62,9 @@ impl Engine {
     /// if !engine.check()?.findings.is_empty() {
     ///     let report = engine.repair()?;
     ///     eprintln!("{} records were put aside", report.put_aside);
-    ///     for entry in engine.delivery().quarantined(100)? {
+    ///     for entry in engine.quarantine().list(100)? {
     ///         eprintln!("{} {}: {}", entry.table, entry.key, entry.reason);
-    ///         engine.delivery().discard(entry.id)?;
+    ///         engine.quarantine().discard(entry.id)?;
     ///     }
     /// }
     /// # Ok(())

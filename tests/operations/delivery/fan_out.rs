@@ -239,10 +239,10 @@ fn sends_of_an_integration_that_cannot_be_read_are_set_aside() {
             tables::put(&world.store, *table, key, Some(value));
         }
 
-        let entries = world.engine.delivery().quarantined(100).unwrap();
+        let entries = world.engine.quarantine().list(100).unwrap();
         assert_eq!(entries.len(), 3);
         for entry in entries {
-            assert!(world.engine.delivery().requeue(entry.id).unwrap());
+            world.engine.quarantine().requeue(entry.id).unwrap();
         }
 
         assert_eq!(world.run_due().sent, 3);
@@ -393,8 +393,8 @@ fn sends_that_were_set_aside_are_put_back() {
         assert_eq!(statuses(&world, id), ["failed"]);
         tables::put(&world.store, Table::Subscribers, &key, Some(&value));
 
-        for entry in world.engine.delivery().quarantined(100).unwrap() {
-            assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        for entry in world.engine.quarantine().list(100).unwrap() {
+            world.engine.quarantine().requeue(entry.id).unwrap();
         }
 
         assert_eq!(world.run_due().sent, 3);

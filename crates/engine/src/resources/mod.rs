@@ -18,6 +18,7 @@ pub(crate) mod notifications;
 mod organizations;
 pub(crate) mod person;
 pub(crate) mod preferences;
+pub(crate) mod quarantine;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
 pub(crate) mod suppressions;

@@ -109,6 +109,7 @@ impl Keyring {
     /// let keys = Keyring::new(1, SealingKey::from_bytes([7; 32])).sealed_only();
     /// # let _ = keys;
     /// ```
+    #[must_use]
     pub const fn sealed_only(mut self) -> Self {
         self.is_for_sealed_only = true;
         self

@@ -1,6 +1,6 @@
 //! The operation that a request names.
 
-use domain::ids::{MessageId, OrganizationId};
+use domain::ids::{MessageId, OrganizationId, QuarantineId};
 use domain::integration::IntegrationDelete;
 use domain::message::MarkAs;
 use tidings::{Engine, Scope, SubscriberPreferences};
@@ -27,9 +27,9 @@ pub(super) fn dispatch(engine: &Engine, env: &Scope, name: &str, given: &Argumen
                 said(report.map(|report| format!("{report:?}")))
             }
             "next_due" => said(engine.delivery().next_due()),
-            "quarantined" => said(engine.delivery().quarantined(usize::from(given.get::<u8>(0)?))),
-            "requeue" => said(engine.delivery().requeue(given.get(0)?)),
-            "discard" => said(engine.delivery().discard(given.get(0)?)),
+            "quarantined" => said(engine.quarantine().list(usize::from(given.get::<u8>(0)?))),
+            "requeue" => said(engine.quarantine().requeue(given.get::<QuarantineId>(0)?)),
+            "discard" => said(engine.quarantine().discard(given.get::<QuarantineId>(0)?)),
             "stats" => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
             _ => unknown(),
         },

@@ -46,7 +46,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         let newest = env.inbox(who).and_then(|inbox| inbox.cursor()).expect("it is there");
         json!(if from_the_start { newest.moved(None, Known::default()) } else { newest })
     };
-    let quarantined = seeded::world().engine.delivery().quarantined(8).expect("they are there");
+    let quarantined = seeded::world().engine.quarantine().list(8).expect("they are there");
     let named = |kind: &str, ids: Vec<Value>| {
         let named = ids.into_iter().enumerate().map(|(at, id)| (format!("${kind} {at}"), id));
         named.collect::<Vec<_>>()

@@ -223,14 +223,14 @@ fn an_erasure_leaves_what_has_longer_addresses_and_ids() {
             once.subscribers().create(&parsed(other)).unwrap();
         }
         put_aside_one(&world, "steve", (Table::Workflows, true));
-        let entry = only(world.engine.delivery().quarantined(10).unwrap());
+        let entry = only(world.engine.quarantine().list(10).unwrap());
         let before = world.records::<StoredAnswer>();
 
         let erased = world.env.subscribers().erase("eve").unwrap();
 
         assert_eq!((erased.answers, erased.quarantined), (0, 0), "{erased:?}");
         assert_eq!(world.records::<StoredAnswer>(), before);
-        assert!(world.engine.delivery().requeue(entry.id).unwrap());
+        world.engine.quarantine().requeue(entry.id).unwrap();
         assert_eq!(world.run_due().sent, 1);
     });
 }

@@ -41,7 +41,7 @@ pub struct DeliveryReport {
     /// [`Integrations::pause`](crate::Integrations::pause).
     pub held: usize,
     /// Number of tasks taken out of the queue, because a stored record cannot be read. See
-    /// [`quarantined`](crate::DeliveryQueue::quarantined).
+    /// [`Engine::quarantine`](crate::Engine::quarantine).
     pub quarantined: usize,
     /// The first [`MAX_FAILURES`](Self::MAX_FAILURES) jobs that failed or will be tried again.
     pub failures: Vec<DeliveryFailure>,

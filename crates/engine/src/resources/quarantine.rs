@@ -1,0 +1,126 @@
+//! Operations on the quarantine.
+
+use domain::convert::IntoChecked;
+use domain::ids::QuarantineId;
+use domain::job::Detail;
+use domain::quarantine::{Quarantined, RequeueRefusal};
+use domain::task::{Task, TaskState};
+use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
+
+use crate::error::Rejection;
+use crate::pipeline::apply::Course;
+use crate::resources::notifications;
+use crate::tx::{Draft, Tx};
+use crate::{Engine, Entity, Error, Result, trace};
+
+/// The quarantine of all environments: records that cannot be read, and tasks that cannot be done without
+/// them. The delivery queue puts a task there, so that the others go on. A [repair](Engine::repair) and a
+/// deletion put records there that are damaged.
+///
+/// ```
+/// # fn main() -> tidings::Result<()> {
+/// let engine = tidings::Engine::in_memory();
+/// // ... the damaged records are written anew
+/// for entry in engine.quarantine().list(100)? {
+///     if let Err(refused) = engine.quarantine().requeue(entry.id) {
+///         eprintln!("{} {}: {}, {refused}", entry.table, entry.key, entry.reason);
+///         engine.quarantine().discard(entry.id)?;
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Quarantine<'e> {
+    engine: &'e Engine,
+}
+
+impl<'e> Quarantine<'e> {
+    pub(crate) fn new(engine: &'e Engine) -> Self {
+        Self { engine }
+    }
+
+    /// Returns the first `limit` entries. The oldest comes first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`].
+    pub fn list(&self, limit: usize) -> Result<Vec<Quarantined>> {
+        let first = |snapshot: &dyn Snapshot| {
+            Ok(snapshot.readable(&Prefix::of_all().range(), Order::Ascending, limit)?)
+        };
+        trace::operation("quarantine.list", None, || self.engine.read(first))
+    }
+
+    /// Puts the task of an entry back into the delivery queue, such as after the damaged record was
+    /// written anew. The task is due at once. A job that has failed for the damage waits again, and
+    /// jobs behind it that have ended stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no entry with this id. [`Rejection::NotRequeued`], if it has no task
+    /// or one that cannot be read, if the notification of the task is gone, or if its job has ended in another
+    /// way. [`Error::Store`], if the notification cannot be read.
+    pub fn requeue(&self, id: impl IntoChecked<QuarantineId>) -> Result<()> {
+        let id = id.into_checked()?;
+        let requeue = |draft: &mut Draft<'_>| {
+            let found = draft.writer.find(&layout::quarantined(id))?;
+            let quarantined = found.ok_or_else(|| missing(id))?;
+            let task = quarantined.readable_task().map_err(refused)?;
+            put_back(&mut draft.within(&task.home()), &quarantined, &task)
+        };
+        let now = self.engine.now();
+        trace::operation("quarantine.requeue", None, || self.engine.write(now, requeue))
+    }
+
+    /// Removes an entry. What has waited for its task, such as a snoozed message, goes on with the next
+    /// [repair](Engine::repair).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no entry with this id.
+    pub fn discard(&self, id: impl IntoChecked<QuarantineId>) -> Result<()> {
+        let id = id.into_checked()?;
+        let discard = |draft: &mut Draft<'_>| {
+            // An entry that cannot be read is removed too.
+            let key = layout::quarantined(id);
+            if !draft.writer.contains(&key)? {
+                return Err(missing(id));
+            }
+            Ok(draft.writer.delete_key(&key)?)
+        };
+        let now = self.engine.now();
+        trace::operation("quarantine.discard", None, || self.engine.write(now, discard))
+    }
+}
+
+fn missing(id: QuarantineId) -> Error {
+    Error::not_found(Entity::QuarantineEntry, id)
+}
+
+fn refused(reason: RequeueRefusal) -> Error {
+    Error::rejected(Rejection::NotRequeued { reason })
+}
+
+// Puts a task back that is due at once. Its job waits again if it has failed.
+fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<()> {
+    let due_at = tx.now();
+    let task = task.with(TaskState::Waiting { due_at, attempts: 0 });
+    if tx.contains(&task.key())? {
+        return Err(refused(RequeueRefusal::Queued));
+    }
+    if task.work.notification_id().is_some() {
+        let found = notifications::of_work(tx, &task.work)?;
+        let before = found.ok_or_else(|| refused(RequeueRefusal::Gone))?;
+        let mut course = Course::of(tx, before.clone(), None);
+        if let Some((job, status)) = before.requeued(&task.work, due_at).map_err(refused)? {
+            course.log(job, Detail::StepQueued, None);
+            course.move_job(job, status);
+        }
+        course.notification.wait_again(&task);
+        let after = course.notification;
+        tx.replace(&before, &after)?;
+    }
+    tx.insert(&task)?;
+    Ok(tx.remove(quarantined)?)
+}
