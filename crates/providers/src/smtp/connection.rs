@@ -204,10 +204,11 @@ fn abilities(line: &str) -> Vec<Ability> {
 }
 
 // Returns the content with a second dot at the start of each line that starts with one, and with the
-// last line. A line also ends at a lone line feed, since some servers take it for an end.
+// last line. A line also ends at a lone carriage return or line feed, since some servers take it for an
+// end.
 fn with_dots(mail: &[u8]) -> Vec<u8> {
     let mut content = Vec::with_capacity(mail.len() + 64);
-    for line in mail.split_inclusive(|byte| *byte == b'\n') {
+    for line in mail.split_inclusive(|byte| b"\r\n".contains(byte)) {
         if line.starts_with(b".") {
             content.push(b'.');
         }
@@ -233,6 +234,8 @@ mod tests {
             (".\r\n", "..\r\n.\r\n"),
             ("a\r\n.\r\nMAIL FROM:<x@y.z>\r\n", "a\r\n..\r\nMAIL FROM:<x@y.z>\r\n.\r\n"),
             ("a\n.\nb\r\n", "a\n..\nb\r\n.\r\n"),
+            ("a\r.\r\nb\r\n", "a\r..\r\nb\r\n.\r\n"),
+            ("a\r.\rb\r\n", "a\r..\rb\r\n.\r\n"),
             ("a.b\r\n..c\r\n", "a.b\r\n...c\r\n.\r\n"),
         ] {
             assert_eq!(String::from_utf8(with_dots(mail.as_bytes())).unwrap(), wire, "{mail:?}");

@@ -126,8 +126,8 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
     let files = settings.attachments.unwrap_or_default();
     let (inline, attached): (Vec<_>, Vec<_>) = files.into_iter().partition(File::is_inline);
     let both = MultiPart::alternative().boundary(boundary("both"));
-    let both = both.singlepart(SinglePart::plain(text));
-    let html = SinglePart::html(content.html());
+    let both = both.singlepart(SinglePart::plain(with_line_ends(&text)));
+    let html = SinglePart::html(with_line_ends(&content.html()));
     let mut body = if inline.is_empty() {
         both.singlepart(html)
     } else {
@@ -139,6 +139,13 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
         body = with_files(mixed, attached);
     }
     Ok(body)
+}
+
+// Returns the text with CRLF at the end of each line, whether it was CRLF, a line feed or a carriage
+// return. lettre takes quadratic time for this, and leaves carriage returns, which some servers take for
+// the end of a line.
+fn with_line_ends(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n")
 }
 
 fn with_files(part: MultiPart, files: Vec<File>) -> MultiPart {

@@ -53,6 +53,7 @@ fn text_and_html_are_those_of_the_engine() {
         button,
         // Libraries for this read the like in quadratic time.
         json!("<a href=x>".repeat((512 << 10) / 10)),
+        json!("\n".repeat(2 << 20)),
     ] {
         let server = Server::start(polite);
         let mut delivery = delivery(account(&server));
@@ -66,7 +67,23 @@ fn text_and_html_are_those_of_the_engine() {
         let (text, html) =
             (delivery.message.plain_text().unwrap(), delivery.message.content.unwrap().html());
         assert_eq!(parts[0], text.replace('\n', "\r\n"));
-        assert_eq!(parts[1], html);
+        assert_eq!(parts[1], html.replace('\n', "\r\n"));
+    }
+}
+
+/// One row per content with line breaks of other systems. Some servers take a lone carriage return for
+/// the end of a line, and a dot between two of them for the end of the e-mail.
+#[test]
+fn every_line_ends_with_a_carriage_return_and_a_line_feed() {
+    for content in ["hi\r.\r\nMAIL FROM:<x@y.z>\r\nb", "a\rb\nc\r\nd\n\re\r\r.\r", "\r.\n"] {
+        let server = Server::start(polite);
+        let mut delivery = delivery(account(&server));
+        delivery.message.content = Some(serde_json::from_value(json!(content)).unwrap());
+        let delivery = overridden(delivery, json!({ "text": content }));
+        assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()));
+        let [mail] = &server.kept()[..] else { panic!("one e-mail") };
+        let inside = mail.content.replace("\r\n", "");
+        assert!(!inside.contains(['\r', '\n']), "{content:?}: {:?}", mail.content);
     }
 }
 
