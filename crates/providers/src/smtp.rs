@@ -41,7 +41,8 @@ use self::pool::Relays;
 /// click if it is an `https` URL; otherwise that of the engine), `headers` (an object of texts) and
 /// `attachments`: a list of `{ "file": <base64>, "name", "mime", "contentId" }`. One with a
 /// `contentId` is an inline image, `<img src="cid:..">`. Without this override, `attachments` in
-/// the payload are taken.
+/// the payload are taken if one of them is an object with a `file`. A member of that name in another
+/// form is passed over.
 ///
 /// ```
 /// use tidings::credentials::Credentials;

@@ -7,6 +7,7 @@ use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName};
 use lettre::message::{Attachment, Body, Mailbox, SinglePart};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tidings::error::{Invalid, Reason};
 use tidings::{Delivery, SendError};
 
 use super::Smtp;
@@ -100,16 +101,12 @@ struct ContentId(String);
 impl Settings {
     /// Reads the overrides of a delivery, and the attachments in its payload.
     pub(super) fn of(delivery: &Delivery) -> Result<Self, SendError> {
-        let mut settings = json!(delivery.overrides);
-        let payload = delivery.notification.payload.as_ref();
-        let attached = payload.and_then(|payload| payload.get("attachments"));
-        if let (Some(attached), Some(settings)) = (attached, settings.as_object_mut())
-            && settings.get("attachments").is_none_or(Value::is_null)
-        {
-            settings.insert("attachments".into(), attached.clone());
+        let mut settings: Self = serde_json::from_value(json!(delivery.overrides))
+            .map_err(|error| SendError::permanent(format!("an override: {error}")))?;
+        if settings.attachments.is_none() {
+            settings.attachments = attachments_of_payload(delivery)?;
         }
-        serde_json::from_value(settings)
-            .map_err(|error| SendError::permanent(format!("an override: {error}")))
+        Ok(settings)
     }
 
     /// Returns the link of the trigger, or else that of the engine. One that is too long for a
@@ -118,6 +115,27 @@ impl Settings {
         let own = || Link::try_from(delivery.unsubscribe_url.clone()?).ok();
         self.unsubscribe_url.clone().or_else(own)
     }
+}
+
+// Returns the attachments in the payload. A member of that name in which nothing has a `file` is one of
+// the host, and no list of attachments.
+fn attachments_of_payload(delivery: &Delivery) -> Result<Option<Vec<File>>, SendError> {
+    let payload = delivery.notification.payload.as_ref();
+    let list = payload.and_then(|payload| payload.get("attachments")?.as_array());
+    let has_file = |item: &Value| item.get("file").is_some();
+    let Some(list) = list.filter(|list| list.iter().any(has_file)) else { return Ok(None) };
+    let read = |(number, item)| {
+        // The error of serde may quote the value, which is the host's.
+        File::deserialize(item).map_err(|_| malformed_attachment(number))
+    };
+    list.iter().enumerate().map(read).collect::<Result<_, _>>().map(Some)
+}
+
+fn malformed_attachment(number: usize) -> SendError {
+    let expected = "an object with `file` in base64, and texts as `name`, `mime` (a media type) and \
+                    `contentId` (of A-Z 0-9 -_.@)";
+    let field = format!("payload.attachments[{number}]");
+    SendError::permanent(Invalid::new(field, Reason::malformed(expected)).to_string())
 }
 
 impl From<OneOrMany> for Mailboxes {

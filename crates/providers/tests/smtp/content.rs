@@ -145,6 +145,54 @@ fn attachments_in_the_payload_are_taken() {
     assert!(server.kept()[0].content.contains("filename=\"a.txt\""));
 }
 
+/// One row per field of the host that has the name of attachments: the e-mail has no file.
+#[test]
+fn attachments_of_another_form_are_those_of_the_host() {
+    for attachments in [
+        json!(null),
+        json!(3),
+        json!("report.pdf"),
+        json!({ "file": "aGVsbG8=" }),
+        json!([]),
+        json!(["report.pdf"]),
+        json!([{ "url": "https://shop.example/report.pdf" }]),
+    ] {
+        let server = Server::start(polite);
+        let mut delivery = delivery(account(&server));
+        let payload = json!({ "attachments": attachments });
+        delivery.notification.payload = Some(payload.try_into().unwrap());
+        let sent = outcome(&Smtp::default(), &delivery);
+        assert_eq!(sent, ("sent", String::new()), "{attachments}");
+        assert!(!server.kept()[0].content.contains("attachment"), "{attachments}");
+    }
+}
+
+/// One row per list of files with one that is wrong: its place. The payload may be a secret.
+#[test]
+fn an_attachment_of_the_payload_that_is_wrong_is_named_without_its_value() {
+    for (attachments, place) in [
+        (json!([{ "file": "?SECRET" }]), "payload.attachments[0]"),
+        (json!([{ "file": "YQ==" }, { "file": 17_000_017 }]), "payload.attachments[1]"),
+        (json!([{ "file": "YQ==", "name": 17_000_017 }]), "payload.attachments[0]"),
+        (json!([{ "file": "YQ==", "mime": "SECRET" }]), "payload.attachments[0]"),
+        (json!([{ "file": "YQ==", "contentId": "SECRET>" }]), "payload.attachments[0]"),
+        (json!(["SECRET", { "file": "YQ==" }]), "payload.attachments[0]"),
+        (json!([{ "file": "YQ==" }, { "name": "SECRET" }]), "payload.attachments[1]"),
+    ] {
+        let server = Server::start(polite);
+        let mut delivery = delivery(account(&server));
+        let payload = json!({ "attachments": attachments });
+        delivery.notification.payload = Some(payload.try_into().unwrap());
+        let (kind, said) = outcome(&Smtp::default(), &delivery);
+        assert_eq!((kind, server.connections()), ("permanent", 0), "{said}");
+        assert!(said.contains(&format!("`{place}`")), "{said}");
+        assert!(!said.contains("SECRET") && !said.contains("17000017"), "{said}");
+        // The list of the trigger takes the place of that in the payload.
+        let own = overridden(delivery, json!({ "attachments": [{ "file": "YQ==" }] }));
+        assert_eq!(outcome(&Smtp::default(), &own), ("sent", String::new()));
+    }
+}
+
 #[test]
 fn copies_are_in_the_envelope_and_blind_ones_there_only() {
     let mail = sent(json!({
