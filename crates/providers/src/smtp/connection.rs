@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
+use lettre::Address;
 use lettre::address::Envelope;
 use lettre::transport::smtp::authentication::Mechanism;
 use lettre::transport::smtp::commands::{Auth, Data, Ehlo, Mail, Noop, Quit, Rcpt, Rset, Starttls};
@@ -111,7 +112,9 @@ impl Connection {
     pub(super) fn send(&mut self, envelope: &Envelope, mail: &[u8]) -> Result<()> {
         let mut options = Vec::new();
         let mut addresses = envelope.to().iter().chain(envelope.from());
-        if addresses.any(|address| !AsRef::<str>::as_ref(address).is_ascii()) {
+        let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
+        // Addresses in headers are the only part of an e-mail that is not encoded as ASCII.
+        if !mail.is_ascii() || !addresses.all(is_ascii) {
             if !self.has(Ability::Unicode) {
                 return Err(Failure { stage: Stage::Mail, cause: Cause::NoUnicode });
             }

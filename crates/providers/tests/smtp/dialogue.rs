@@ -7,7 +7,7 @@ use tidings::{IntegrationTest, Provider, ProviderReceipt};
 use tidings_providers::Smtp;
 
 use crate::server::{Act, Moment, Server, but, polite, polite_with_tls, say};
-use crate::{account, delivery, json_of, kind, outcome, tls};
+use crate::{account, delivery, json_of, kind, outcome, overridden, tls};
 
 #[test]
 fn an_email_reaches_the_server_with_its_envelope() {
@@ -90,6 +90,46 @@ fn user_and_password_are_sent_by_a_common_mechanism() {
         let of_login: Vec<_> = commands.iter().skip(1).take(expected.len()).collect();
         assert_eq!(of_login, expected, "{mechanism}");
     }
+}
+
+/// One row per address that is not ASCII: its place in the e-mail.
+#[test]
+fn an_address_that_is_not_ascii_needs_a_server_that_takes_it() {
+    for place in ["from", "cc", "bcc", "replyTo"] {
+        let (able, unable) = (Server::start(polite), Server::start(without_unicode()));
+        let sent = |server: &Server| {
+            let delivery = delivery(account(server));
+            outcome(&Smtp::default(), &overridden(delivery, json!({ place: "jürgen@example.org" })))
+        };
+        assert_eq!(sent(&able), ("sent", String::new()), "{place}");
+        let of_sender = able.commands().into_iter().find(|line| line.starts_with("MAIL")).unwrap();
+        assert!(of_sender.contains(" SMTPUTF8"), "{place}: {of_sender}");
+        let refusal = "refused: the server has no SMTPUTF8".to_owned();
+        assert_eq!(sent(&unable), ("permanent", refusal), "{place}");
+    }
+}
+
+/// Names, subjects, texts and files are encoded.
+#[test]
+fn an_email_with_plain_addresses_needs_no_unicode_of_the_server() {
+    let server = Server::start(without_unicode());
+    let mut delivery = delivery(account(&server).sender_name("Jürgen"));
+    delivery.message.subject = Some("Grüße".into());
+    let overrides = json!({
+        "text": "Grüße", "cc": "Jürgen <jurgen@example.org>", "headers": { "X-Campaign": "Grüße" },
+        "attachments": [{
+            "file": "", "name": "Grüße.txt", "mime": "text/plain; name=\"Grüße.txt\"",
+        }],
+    });
+    assert_eq!(
+        outcome(&Smtp::default(), &overridden(delivery, overrides)),
+        ("sent", String::new())
+    );
+    assert!(server.kept()[0].content.is_ascii(), "{}", server.kept()[0].content);
+}
+
+fn without_unicode() -> impl Fn(Moment) -> Vec<Act> {
+    but(|line| line.starts_with("EHLO").then(|| say("250-localhost\r\n250 8BITMIME")))
 }
 
 #[test]
