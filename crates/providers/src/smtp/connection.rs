@@ -127,7 +127,7 @@ impl Connection {
         for recipient in envelope.to() {
             self.command(Stage::Recipient, Rcpt::new(recipient.clone(), Vec::new()))?;
         }
-        self.command(Stage::Mail, Data)?;
+        self.command(Stage::Content, Data)?;
         // The server accepts nothing before the last dot. Until all is written, nothing is sent.
         let written = self.wire.write(&with_dots(mail));
         written.map_err(|error| Failure { stage: Stage::Content, cause: Cause::Broken(error) })?;
@@ -174,8 +174,9 @@ impl Connection {
 
     fn answer(&mut self, stage: Stage) -> Result<Answer> {
         let cause = match self.wire.read() {
-            Ok(Ok(answer)) if answer.code < 400 => return Ok(answer),
-            Ok(Ok(answer)) => Cause::Refused(answer),
+            Ok(Ok(answer)) if stage.goes_on_after(answer.code) => return Ok(answer),
+            Ok(Ok(answer)) if answer.code >= 400 => Cause::Refused(answer),
+            Ok(Ok(answer)) => Cause::Unreadable(format!("an answer to another command: {answer}")),
             Ok(Err(problem)) => Cause::Unreadable(problem),
             Err(error) => Cause::Broken(error),
         };

@@ -17,11 +17,11 @@ pub(super) enum Stage {
     Greeting,
     /// `AUTH`.
     Login,
-    /// `MAIL FROM` and `DATA`.
+    /// `MAIL FROM`, and commands between e-mails.
     Mail,
     /// `RCPT TO`.
     Recipient,
-    /// The content, but for the answer.
+    /// `DATA` and the content, but for the answer to the content.
     Content,
     /// The answer to the content. The server may have accepted the e-mail.
     Acceptance,
@@ -41,12 +41,26 @@ pub(super) enum Cause {
     Broken(io::Error),
     /// The server refuses.
     Refused(Answer),
-    /// The server has said what is no answer.
+    /// The server has said what is no answer, or none to the command.
     Unreadable(String),
     /// The server does not have what the account needs.
     Lacking(&'static str),
     /// The server does not have what the address needs.
     NoUnicode,
+}
+
+impl Stage {
+    /// Returns `true` if an answer with this code leads to the next command (RFC 5321, 4.3.2, and RFC
+    /// 4954). A client that goes on after any other one is out of step with the server.
+    pub(super) fn goes_on_after(self, code: u16) -> bool {
+        match self {
+            Stage::Greeting | Stage::Mail | Stage::Recipient | Stage::Acceptance => {
+                (200..300).contains(&code)
+            }
+            Stage::Login => matches!(code, 235 | 334),
+            Stage::Content => code == 354,
+        }
+    }
 }
 
 impl Failure {

@@ -49,6 +49,34 @@ fn an_answer_decides_what_follows() {
     }
 }
 
+/// One row per answer of another command: where it comes, what it says, and the error.
+#[test]
+fn an_answer_that_does_not_belong_to_the_command_ends_the_dialogue() {
+    for (at, answer, kind) in [
+        ("connected", "354 go on", "retryable"),
+        ("EHLO", "334 go on", "retryable"),
+        ("AUTH", "250 fine", "retryable"),
+        ("MAIL", "354 go on", "retryable"),
+        ("RCPT", "354 go on", "retryable"),
+        ("DATA", "250 fine", "retryable"),
+        ("sent", "354 go on", "unknown"),
+    ] {
+        let server = Server::start(but(move |line| line.starts_with(at).then(|| say(answer))));
+        let delivery = delivery(account(&server).user("ada").password("secret"));
+        let smtp = smtp();
+
+        let (found, said) = outcome(&smtp, &delivery);
+
+        assert_eq!(found, kind, "{at}: {answer}: {said}");
+        assert!(said.contains(answer), "{said}");
+        let commands = server.commands();
+        assert!(!commands.iter().any(|line| line.starts_with("Message-ID")), "{at}: {commands:?}");
+        // The dialogue is out of step, so that the connection is good for nothing.
+        outcome(&smtp, &delivery);
+        assert_eq!(server.connections(), 2, "{at}");
+    }
+}
+
 #[test]
 fn a_refusal_of_one_of_several_recipients_is_none_of_the_subscriber() {
     let server = Server::start(but(|line| {
