@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 #[cfg(feature = "http")]
+mod destination;
+#[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "slack")]
 mod slack;

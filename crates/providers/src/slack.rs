@@ -8,6 +8,7 @@ use tidings::error::{Invalid, Reason};
 use tidings::vocabulary::Channel;
 use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
+use crate::destination::refused;
 use crate::http::{Answer, Client, Reach, Settings, UrlOf};
 
 // Answers of Slack that say that the channel, or its webhook, is no more.
@@ -54,7 +55,7 @@ impl Slack {
 impl Provider for Slack {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let Address::Webhook { url, .. } = &delivery.address else {
-            return Err(SendError::misconfigured("Slack has chat messages only"));
+            return Err(refused("Slack posts to webhooks only", &delivery.address));
         };
         let headers = [("content-type", "application/json".to_owned())];
         let body = body(delivery).to_string();

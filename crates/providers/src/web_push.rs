@@ -16,6 +16,7 @@ use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
 use self::encryption::{Draw, Receiver};
 use self::vapid::Vapid;
+use crate::destination::refused;
 use crate::http::{Answer, Client, Reach, Settings, UrlOf, origin};
 
 // Time for which a push service keeps a message, and the longest that some of them take, in seconds: four
@@ -124,7 +125,7 @@ impl WebPush {
 impl Provider for WebPush {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let Address::Device(token) = &delivery.address else {
-            return Err(SendError::misconfigured("web push has push messages only"));
+            return Err(refused("web push sends to browsers only", &delivery.address));
         };
         let vapid = Vapid::of(&delivery.integration.credentials)
             .map_err(|invalid| SendError::misconfigured(invalid.to_string()))?;

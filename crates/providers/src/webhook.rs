@@ -12,6 +12,7 @@ use tidings::secret::Secret;
 use tidings::vocabulary::Channel;
 use tidings::{Address, Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 
+use crate::destination::refused;
 use crate::http::{Client, Reach, Settings, UrlOf};
 
 pub use signature::{SignedHeaders, Unverified, WebhookKeys};
@@ -131,12 +132,14 @@ fn is_url(url: &str, reach: Reach) -> bool {
 }
 
 fn url(delivery: &Delivery) -> Result<(&Secret, UrlOf), SendError> {
-    if let Address::Webhook { url, .. } = &delivery.address {
-        return Ok((url, UrlOf::Recipient));
+    match (&delivery.address, &delivery.integration.credentials.webhook_url) {
+        (Address::Webhook { url, .. }, _) => Ok((url, UrlOf::Recipient)),
+        (_, Some(url)) => Ok((url, UrlOf::Integration)),
+        (address, None) if delivery.message.channel == Channel::Chat => {
+            Err(refused("the integration has no `webhookUrl`", address))
+        }
+        (_, None) => Err(SendError::misconfigured("`credentials.webhookUrl` is required")),
     }
-    let url = delivery.integration.credentials.webhook_url.as_ref();
-    let missing = || SendError::misconfigured("`credentials.webhookUrl` is required");
-    Ok((url.ok_or_else(missing)?, UrlOf::Integration))
 }
 
 fn body(delivery: &Delivery) -> Value {

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking, and its modules have no users"
 )]
 
+mod destinations;
 mod failures;
 mod server;
 mod slack;

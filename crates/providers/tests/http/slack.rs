@@ -1,9 +1,10 @@
 //! Slack's incoming webhooks.
 
 use serde_json::{Value, json};
-use tidings::Provider;
 use tidings::credentials::Credentials;
+use tidings::endpoint::Endpoint;
 use tidings::vocabulary::Channel;
+use tidings::{Address, Provider};
 use tidings_providers::Slack;
 
 use crate::server::{Server, answer};
@@ -26,6 +27,24 @@ fn a_message_is_text_with_the_blocks_of_the_trigger() {
         .collect();
     let text = "Order *A-1* is on its way";
     assert_eq!(bodies, [json!({ "text": text }), json!({ "text": text, "blocks": blocks })]);
+}
+
+/// One row per destination that is no webhook: the name of its kind.
+#[test]
+fn a_destination_that_is_no_webhook_is_named() {
+    let slack = Slack::default();
+    let mut delivery = chat("https://hooks.slack.com/SECRET", Credentials::default());
+    let endpoint = Endpoint::slack_channel("C0123").unwrap();
+    for (address, name) in [
+        (Address::Workspace { endpoint, workspace: None, access_token: None }, "a `slack_channel`"),
+        (Address::Phone("+491234".into()), "a telephone number"),
+        (Address::Device("token".into()), "a device"),
+    ] {
+        delivery.address = address;
+        let error = slack.send(&delivery).unwrap_err();
+        assert_eq!(kind(&error), "permanent", "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
 }
 
 /// One row per answer of Slack: the error.

@@ -60,7 +60,7 @@ impl Browser {
     }
 }
 
-fn application() -> Credentials {
+pub fn application() -> Credentials {
     let key = "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw";
     Credentials::default().secret_key(key).from("push@example.com")
 }
