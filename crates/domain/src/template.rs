@@ -8,7 +8,8 @@
 //! `{{ payload.at | date("%d.%m.%Y") }}`. Formats are those of `strftime`.
 //!
 //! Templates are as trusted as the code of workflows. The scan and the engine bound instructions
-//! and sizes of values. Variables need no trust.
+//! and sizes of values. Variables need no trust: their HTML is escaped in e-mails, and the markup of a
+//! chat service is for its provider to escape.
 
 mod bounds;
 mod budget;

@@ -18,8 +18,12 @@ const GONE: [&str; 5] =
 /// Chat messages through the [incoming webhooks](https://docs.slack.dev/messaging) of Slack. The
 /// URL is that of the subscriber for the integration, and the integration needs no credentials.
 ///
-/// The content is the `text` of the message, in Slack's markup. Overrides of a trigger that it takes:
-/// `blocks` and `attachments`, lists in the form of Slack.
+/// The content is the `text` of the message. Slack formats `*bold*`, `_italic_` and `` `code` `` in it, and
+/// shows plain URLs as links. `&`, `<` and `>` are escaped, so that no value of a template mentions a
+/// channel or hides a link behind a text.
+///
+/// Overrides of a trigger that it takes: `blocks` and `attachments`, lists in the form of Slack. They are
+/// passed on as they are: mentions, and links with a text, belong in `blocks`.
 #[derive(Debug)]
 pub struct Slack {
     settings: Settings,
@@ -78,8 +82,14 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
     answer.accepted().map(|_| ProviderReceipt::default())
 }
 
+// Escapes the characters of links and mentions, as Slack asks for. Values of a template may contain them,
+// and the rendered text does not show which of its parts are values.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 fn body(delivery: &Delivery) -> Value {
-    let text = json!(delivery.message.text().unwrap_or_default());
+    let text = json!(escaped(delivery.message.text().unwrap_or_default()));
     let lists = ["blocks", "attachments"].into_iter().filter_map(|name| {
         let list = delivery.overrides.get(name).filter(|list| list.is_array())?;
         Some((name.to_owned(), list.clone()))

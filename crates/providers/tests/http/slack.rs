@@ -29,6 +29,27 @@ fn a_message_is_text_with_the_blocks_of_the_trigger() {
     assert_eq!(bodies, [json!({ "text": text }), json!({ "text": text, "blocks": blocks })]);
 }
 
+/// A value of a subscriber or of the payload would otherwise notify a channel, or hide a link behind a
+/// text.
+#[test]
+fn no_text_becomes_a_link_or_a_mention() {
+    let server = Server::start(|_| answer(200, "", "ok"));
+    let slack = Slack::default().allow_private_addresses();
+    let mut delivery = chat(&server.url("http"), Credentials::default());
+    let content = "Hello <!channel> &amp; <https://evil.example|*Ada*>: https://shop.example/?a&b";
+    delivery.message.content = Some(serde_json::from_value(json!(content)).unwrap());
+    let blocks =
+        json!([{ "type": "section", "text": { "type": "mrkdwn", "text": "<!here> & a" } }]);
+    delivery.overrides = json!({ "blocks": blocks }).try_into().unwrap();
+
+    slack.send(&delivery).unwrap();
+
+    let body: Value = serde_json::from_slice(&server.requests()[0].body).unwrap();
+    let text = "Hello &lt;!channel&gt; &amp;amp; &lt;https://evil.example|*Ada*&gt;: \
+                https://shop.example/?a&amp;b";
+    assert_eq!(body, json!({ "text": text, "blocks": blocks }));
+}
+
 /// One row per destination that is no webhook: the name of its kind.
 #[test]
 fn a_destination_that_is_no_webhook_is_named() {
