@@ -1,5 +1,6 @@
 //! Requests over HTTP: one `POST`, within a timeout, to a public address, without redirects.
 
+mod connecting;
 mod guard;
 
 use std::io::{ErrorKind, Read};
@@ -7,9 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use tidings::SendError;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, Timeout, http};
 
+use self::connecting::{Connecting, NotConnected};
 use self::guard::Guard;
 use crate::tls::is_untrusted;
 
@@ -93,7 +94,7 @@ impl Client {
             .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build();
         let guard = Guard::new(settings.reach);
-        Self { agent: Agent::with_parts(config, DefaultConnector::default(), guard) }
+        Self { agent: Agent::with_parts(config, Connecting::default(), guard) }
     }
 
     /// Posts a body. Returns every answer, also a refusal.
@@ -207,13 +208,13 @@ fn failure(error: &ureq::Error, of: UrlOf) -> SendError {
             UrlOf::Recipient => SendError::permanent(reason),
             UrlOf::Integration => SendError::misconfigured(reason),
         },
-        ureq::Error::Io(error) => match error.kind() {
-            ErrorKind::PermissionDenied => SendError::permanent(reason),
-            ErrorKind::ConnectionRefused
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable => SendError::retryable(reason),
-            _ => SendError::unknown(reason),
-        },
+        // The guard refuses the address.
+        ureq::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+            SendError::permanent(reason)
+        }
+        ureq::Error::Other(error) if error.is::<NotConnected>() => {
+            SendError::retryable(error.to_string())
+        }
         _ => SendError::unknown(reason),
     }
 }

@@ -142,10 +142,10 @@ fn no_error_shows_a_url() {
     }
 }
 
-/// A break of the encryption is one of the connection.
+/// The request follows the handshake, so that no server has read it before.
 #[test]
-fn a_server_that_breaks_the_encryption_is_tried_again() {
-    for bytes in [&b"220 ready\r\n"[..], &[21, 3, 3, 0, 2, 2, 40], &[21, 3, 3, 0, 2, 2, 80]] {
+fn a_server_that_breaks_the_handshake_is_tried_again() {
+    for bytes in [&b"220 ready\r\n"[..], &[21, 3, 3, 0, 2, 2, 40], &[21, 3, 3, 0, 2, 2, 80], &[]] {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("https://{}/", server.local_addr().unwrap());
         let answering = thread::spawn(move || {
@@ -157,7 +157,20 @@ fn a_server_that_breaks_the_encryption_is_tried_again() {
         });
         let error = webhook().send(&chat(&url, signed())).unwrap_err();
         answering.join().unwrap();
-        assert_eq!(kind(&error), "unknown", "{bytes:?}: {error}");
+        assert_eq!(kind(&error), "retryable", "{bytes:?}: {error}");
+    }
+}
+
+/// One row per break behind the handshake.
+#[test]
+fn a_server_that_breaks_the_encryption_may_have_the_request() {
+    let alert: fn() -> Vec<Act> = || vec![Act::Break(vec![21, 3, 3, 0, 2, 2, 40])];
+    for script in [alert, || vec![Act::HangUp]] {
+        let server = Server::secure(move |_| script());
+        let webhook = webhook().trust([server.certificate.clone()]);
+        let error = webhook.send(&chat(&server.url("https"), signed())).unwrap_err();
+        assert_eq!(kind(&error), "unknown", "{error}");
+        assert_eq!(server.requests().len(), 1);
     }
 }
 

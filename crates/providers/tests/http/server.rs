@@ -18,6 +18,8 @@ pub enum Act {
     Wait(Duration),
     /// Sends bytes one by one, slowly, for ever.
     Drip,
+    /// Sends bytes without encryption.
+    Break(Vec<u8>),
     HangUp,
 }
 
@@ -113,6 +115,7 @@ fn talk(
                 stream.flush()?;
                 thread::sleep(Duration::from_millis(20));
             },
+            Act::Break(bytes) => (&*socket).write_all(&bytes)?,
             Act::HangUp => return socket.shutdown(Shutdown::Both),
         }
     }
