@@ -45,7 +45,7 @@ use crate::workflow::Workflow;
 
 pub use attempt::{Address, Attempt, Content, Dispatch, Hold, again, attempt, call, hold, layout};
 pub use targets::Reach;
-pub use turn::{PASSED_OVER, STOPPED, decide_again, stop, stops_on_failure, turn};
+pub use turn::{PASSED_OVER, STOPPED, close, decide_again, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.
 #[derive(Clone, Copy, Debug)]

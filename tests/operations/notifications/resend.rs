@@ -1,5 +1,7 @@
 //! Sending the message of a step again.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tidings::SendError;
 use tidings::ids::NotificationId;
@@ -56,6 +58,28 @@ fn a_failed_message_is_sent_again() {
         assert_eq!(world.run_due().sent, 1);
         assert_eq!(world.notification(id).jobs[1].status.as_str(), "completed");
         assert_eq!(world.messages("ada").len(), 2);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// The first message was sent, and the steps behind it are under way.
+#[test]
+fn a_resent_message_that_fails_stops_no_step_behind_it() {
+    on_both(|world| {
+        prepared(&world);
+        let delay = json!({ "type": "delay", "metadata":
+            { "type": "regular", "amount": 1, "unit": "hours" } });
+        let stopping = with(email(), json!({ "shouldStopOnFail": true }));
+        world.workflow_of("reminded", &[stopping, delay, in_app()]);
+        let id = world.notify("reminded", "ada");
+        assert_eq!(world.run_due().sent, 1);
+        world.outbox.refuse_next(SendError::permanent("no"));
+        resend(&world, id, 0).unwrap();
+        assert_eq!(world.run_due().failed, 1);
+        world.pass(Duration::from_secs(3_600));
+        world.run_due();
+        let statuses = names(&world.notification(id).jobs, |job| job.status.as_str());
+        assert_eq!(statuses, ["failed", "completed", "completed"]);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }

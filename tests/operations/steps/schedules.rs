@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use store::Table;
+use testkit::tables::{Entry, dump, put};
 
 use super::{delay, digest, event_at, log, run_at, say, statuses, texts};
 use crate::world::{START, World, email, id, on_both, only, parsed, time, with, workflow_of};
@@ -186,6 +188,41 @@ fn an_extended_window_leaves_no_job_behind() {
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
+    }
+}
+
+/// The first turn has met a damaged record, and is put back while a window is open that events behind it
+/// have opened: before the time of its end, or behind that.
+#[test]
+fn a_turn_that_is_put_back_leaves_a_window_alone() {
+    for (extends, is_before_end) in [(false, true), (false, false), (true, true), (true, false)] {
+        let world = World::in_memory();
+        ada(&world, Value::Null);
+        let metadata = json!({
+            "type": "regular", "amount": 1, "unit": "minutes", "extendToSchedule": extends,
+        });
+        world.workflow_of("news", &[say("now"), digest(metadata), say("{{ total_count }}")]);
+        world.env.workflows().pause("news").unwrap();
+        event_at(&world, 0, "news", json!({}));
+        let subscriber = |(of, ..): &Entry| *of == Table::Subscribers;
+        let (table, key, value) = dump(&world.store).into_iter().find(subscriber).unwrap();
+        put(&world.store, table, &key, Some(b"?"));
+        world.env.workflows().resume("news").unwrap();
+        world.engine.delivery().run_due(1).unwrap();
+        put(&world.store, table, &key, Some(&value));
+        world.run_due();
+        event_at(&world, 10, "news", json!({}));
+        let entry = only(world.engine.quarantine().list(10).unwrap());
+        if !is_before_end {
+            world.pass(Duration::from_secs(60));
+        }
+        world.engine.quarantine().requeue(entry.id).unwrap();
+        run_at(&world, 80);
+        run_at(&world, OPENING);
+        let mut found = texts(&world);
+        found.sort();
+        assert_eq!(found, ["2", "now", "now"], "{extends} {is_before_end}");
+        assert_eq!(world.engine.check().unwrap().findings, []);
     }
 }
 

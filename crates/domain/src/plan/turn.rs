@@ -16,14 +16,28 @@ use crate::workflow::Workflow;
 const MAX_EXTENSIONS: u32 = 3;
 
 /// Decides the jobs whose turn has come, in their order. The turn ends at a job that holds up those
-/// behind it.
+/// behind it, and at a digest whose window has not closed.
 pub fn turn(run: &Run<'_>, facts: Facts<'_>) -> Vec<Action> {
+    decide_from(run, None, facts)
+}
+
+/// Decides a digest whose window is over, and the jobs behind it. Those before it have a turn of their own.
+pub fn close(run: &Run<'_>, digest: usize, facts: Facts<'_>) -> Vec<Action> {
+    decide_from(run, Some(digest), facts)
+}
+
+// Decides the jobs from that of a closed window on, or all.
+fn decide_from(run: &Run<'_>, closed: Option<usize>, facts: Facts<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     // A step sees the results of those that were decided before it in the same turn.
     let mut results = run.results.clone();
     let mut so_far = Cow::Borrowed(run);
     let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
-    for (number, &job) in run.jobs.iter().enumerate() {
+    for (number, &job) in run.jobs.iter().enumerate().skip(closed.unwrap_or_default()) {
+        let is_open = job.kind == JobType::Digest && closed != Some(number);
+        if is_open && matches!(job.status, JobStatus::Delayed { .. }) {
+            break;
+        }
         let action = match next(&so_far, number, job, facts, &results) {
             ControlFlow::Continue(Some(action)) => action,
             ControlFlow::Continue(None) => continue,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use domain::ids::{JobId, NotificationId};
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
-use domain::plan::{self, Hold, Refusal, RefusalKind, Run};
+use domain::plan::{self, Hold, Refusal, RefusalKind, Run, RunJob};
 use domain::quarantine::Unreadable;
 use domain::task::{Claim, Task, Work};
 use domain::time::Timestamp;
@@ -379,11 +379,14 @@ impl Course<'_, '_> {
     }
 
     // Lets the jobs go on behind a job that has ended. They end too if it has failed and its step
-    // demands that.
+    // demands that, unless they have begun: its message was sent before, and was sent again.
     fn go_on_behind(&mut self, job: usize) -> Result<()> {
         let run = Run::of(&self.notification);
         let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
-        let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
+        let has_begun =
+            |behind: &RunJob| !matches!(behind.status, JobStatus::Pending | JobStatus::Canceled);
+        let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job))
+            && !run.jobs.iter().skip(job + 1).any(has_begun);
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 

@@ -121,10 +121,13 @@ fn of(
         notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
-    // The end of a window has a task of its own. Another turn has nothing to do behind the digest.
-    let waits = notification.is_collecting() && !notification.has_turn_before_delay();
-    let actions =
-        if closed.is_none() && waits { Vec::new() } else { plan::turn(&run, facts.facts(now)) };
+    let is_closed = |Closed { step_id, .. }: &Closed| {
+        notification.jobs.iter().position(|job| job.step.id == *step_id)
+    };
+    let actions = match closed.as_ref().and_then(is_closed) {
+        Some(digest) => plan::close(&run, digest, facts.facts(now)),
+        None => plan::turn(&run, facts.facts(now)),
+    };
     let (id, canceled) = (notification.id, facts.canceled);
     let size = TurnSize::of(&notification, closed.as_ref(), &actions);
     Ok(Turn { notification_id: id, read: None, statuses, canceled, closed, actions, size })
