@@ -278,16 +278,16 @@ fn a_compaction_that_is_ended_leaves_the_file_as_it_was() {
     let folder = tempdir().unwrap();
     let shop = folder.path().join("shop.redb");
     assert!(copy().engine.backup(&shop).unwrap().is_finished);
-    let stopped = RedbStore::compact_with(&shop, &mut |_| ControlFlow::Break(())).unwrap();
+    let stopped = RedbStore::compact_with(&shop, |_| ControlFlow::Break(())).unwrap();
     assert!(!stopped.is_finished);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    let mut panics = |_: &_| panic!("a host may panic");
-    let ended = catch_unwind(AssertUnwindSafe(|| RedbStore::compact_with(&shop, &mut panics)));
+    let panics = |_| panic!("a host may panic");
+    let ended = catch_unwind(AssertUnwindSafe(|| RedbStore::compact_with(&shop, panics)));
     assert!(ended.is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert!(dump(&RedbStore::open(&shop).unwrap()) == seeded::entries());
     let mut told = 0;
-    let finished = RedbStore::compact_with(&shop, &mut |_| {
+    let finished = RedbStore::compact_with(&shop, |_| {
         told += 1;
         ControlFlow::Continue(())
     });
@@ -317,10 +317,10 @@ fn a_backup_is_restored_if_it_is_sound() {
     let mut permissions = fs::metadata(&backup).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&backup, permissions).unwrap();
-    let stopped = restore_with(&backup, &shop, &mut |_| ControlFlow::Break(())).unwrap();
+    let stopped = restore_with(&backup, &shop, |_| ControlFlow::Break(())).unwrap();
     assert!(!stopped.is_finished && !shop.exists());
     let mut told = 0;
-    let finished = restore_with(&backup, &shop, &mut |_| {
+    let finished = restore_with(&backup, &shop, |_| {
         told += 1;
         ControlFlow::Continue(())
     });

@@ -15,7 +15,8 @@ use store::layout::{Derived, Role, Target, environment_of};
 use testkit::interposed::Point;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
-use tidings::check::{Finding, Problem, Progress};
+use tidings::Progress;
+use tidings::check::{Finding, Problem};
 
 use crate::seeded::{copy, entries};
 use crate::{cases, parsed};

@@ -6,9 +6,9 @@ use std::ops::ControlFlow::{self, Break, Continue};
 pub use activity::{Disagreement, IndexCheck, Term};
 use domain::ids::EnvironmentId;
 pub use store::check::{Problem, TableFinding};
-use store::{OnRows, Snapshot, Table};
+use store::{OnProgress, OnRows, Snapshot, Table};
 
-use crate::{Engine, Result, trace};
+use crate::{Engine, Progress, Result, trace};
 
 /// The result of comparing the indexes of a store with its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,16 +35,6 @@ pub struct IndexRebuild {
     pub rows: u64,
     /// `true` if the new indexes are in use; `false` if `progress` has ended the rebuild.
     pub is_finished: bool,
-}
-
-/// Progress of a check, of a repair, of a rebuild of an index, or of a deletion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Name of the table that is compared, made anew or cleared.
-    pub table: &'static str,
-    /// Number of rows that were looked at so far, in all tables.
-    pub rows: u64,
 }
 
 /// A contradiction in a store.
@@ -115,7 +105,7 @@ impl Engine {
     fn checked(
         &self,
         snapshot: &dyn Snapshot,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<StoreCheck> {
         let mut rows = 0;
         let mut progress = summed(&mut rows, progress);
@@ -162,11 +152,11 @@ impl Engine {
 /// Returns a function that adds to `rows`, and tells `progress` the sum.
 pub(crate) fn summed(
     rows: &mut u64,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    progress: &mut OnProgress<'_>,
 ) -> impl FnMut(Table, u64) -> ControlFlow<()> {
     move |table, more| {
         *rows += more;
-        progress(Progress { table: table.name(), rows: *rows })
+        progress(Progress::of_rows(table, *rows))
     }
 }
 

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use store::Store;
-use store::transfer::{Copied, CopyProgress};
+use store::transfer::Copied;
 
-use crate::{Engine, Result, trace};
+use crate::{Engine, Progress, Result, trace};
 
 impl Engine {
     /// Copies all records into a new file at `path`, while other operations and workers go on. The
@@ -43,7 +43,7 @@ impl Engine {
         self.backup_with(path, |_| ControlFlow::Continue(()))
     }
 
-    /// [`backup`](Self::backup) that tells `progress` about each megabyte, and ends if `progress`
+    /// [`backup`](Self::backup) that calls `progress` after each megabyte, and ends if `progress`
     /// breaks. The next backup to `path` goes on with what is there then.
     ///
     /// # Errors
@@ -53,10 +53,10 @@ impl Engine {
     pub fn backup_with(
         &self,
         path: impl AsRef<std::path::Path>,
-        mut progress: impl FnMut(&CopyProgress) -> ControlFlow<()>,
+        progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Copied> {
         trace::operation("engine.backup", None, || {
-            Ok(store::redb::backup(self.store(), path.as_ref(), &mut progress)?)
+            Ok(store::redb::backup(self.store(), path, progress)?)
         })
     }
 
@@ -91,7 +91,7 @@ impl Engine {
         self.copy_to_with(store, |_| ControlFlow::Continue(()))
     }
 
-    /// [`copy_to`](Self::copy_to) that tells `progress` about each megabyte, and ends if `progress`
+    /// [`copy_to`](Self::copy_to) that calls `progress` after each megabyte, and ends if `progress`
     /// breaks.
     ///
     /// # Errors
@@ -100,10 +100,10 @@ impl Engine {
     pub fn copy_to_with(
         &self,
         store: &impl Store,
-        mut progress: impl FnMut(&CopyProgress) -> ControlFlow<()>,
+        progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Copied> {
         trace::operation("engine.copy_to", None, || {
-            Ok(::store::transfer::copy(self.store(), store, &mut progress)?)
+            Ok(::store::transfer::copy(self.store(), store, progress)?)
         })
     }
 }

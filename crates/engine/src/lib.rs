@@ -64,6 +64,7 @@ use tx::{Draft, Recording, Tx};
 
 pub use ::domain::plan::Address;
 pub use ::domain::task::TaskClass;
+pub use ::store::Progress;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};

@@ -6,16 +6,16 @@ use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 use store::check::{Fix, Pass, Step, Waiting, stalled};
 use store::layout::CountedList;
-use store::{Table, WriteScope, counters, list_counts, text_index};
+use store::{OnProgress, Table, WriteScope, counters, list_counts, text_index};
 
 use crate::backfill;
-use crate::check::{Progress, summed};
+use crate::check::summed;
 use crate::damage::{self, if_readable};
 use crate::guarded::guarded;
 use crate::pipeline;
 use crate::resources::{environments, notifications};
 use crate::tx::Draft;
-use crate::{Engine, Entity, Error, Result, trace};
+use crate::{Engine, Entity, Error, Progress, Result, trace};
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Engine {
     fn repair_all(
         &self,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
         // Passes do not look for rows that an older format lacks while some are to come, so these are put
         // first. The second round puts those that need an entry which the first one has mended.
@@ -127,7 +127,7 @@ impl Engine {
     fn repair_tables(
         &self,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
         for pass in Pass::all() {
             if self.repair_in(pass, report, progress)?.is_break() {
@@ -141,11 +141,10 @@ impl Engine {
     fn put_missing(
         &self,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
         while let Some(ControlFlow::Continue(())) = if_readable(backfill::put_next(self))? {
-            let table = Table::Subscribers.name();
-            if progress(Progress { table, rows: report.rows }).is_break() {
+            if progress(Progress::of_rows(Table::Subscribers, report.rows)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -156,7 +155,7 @@ impl Engine {
         &self,
         pass: Pass,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
         let mut behind: Option<Vec<u8>> = None;
         loop {
@@ -182,7 +181,7 @@ impl Engine {
                 report.mended += 1;
             }
             report.rows += step.rows;
-            let next = progress(Progress { table: pass.table().name(), rows: report.rows });
+            let next = progress(Progress::of_rows(pass.table(), report.rows));
             behind = step.next;
             if behind.is_none() || next.is_break() {
                 return Ok(next);
@@ -248,7 +247,7 @@ impl Engine {
         &self,
         table: Table,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
         const AT_A_TIME: usize = 64;
         let mut behind: Option<Vec<u8>> = None;
@@ -276,7 +275,7 @@ impl Engine {
     fn repair_activity(
         &self,
         report: &mut RepairReport,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
         let environments =
             self.read(|snapshot| Ok(store::check::listed_environments(snapshot)?))?;

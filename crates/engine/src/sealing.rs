@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-pub use store::sealing::{KeyId, Keyring, ResealProgress, Resealed, SealingKey};
+pub use store::sealing::{KeyId, Keyring, Resealed, SealingKey};
 
-use crate::{Engine, Rejection, Result, trace};
+use crate::{Engine, Progress, Rejection, Result, trace};
 
 impl Engine {
     /// Seals with the key that seals all records that are plain or sealed with an old key, while
@@ -42,7 +42,7 @@ impl Engine {
     /// As [`reseal`](Self::reseal).
     pub fn reseal_with(
         &self,
-        mut progress: impl FnMut(&ResealProgress) -> ControlFlow<()>,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Resealed> {
         trace::operation("engine.reseal", None, || {
             let sealable = self.parts.sealable.as_deref().ok_or(Rejection::NoSealingKeys)?;

@@ -53,6 +53,7 @@ pub mod outcomes;
 #[doc(hidden)]
 pub mod overlay;
 mod pages;
+mod progress;
 mod range;
 mod record;
 mod records;
@@ -75,6 +76,7 @@ mod witness;
 
 pub use error::{Error, Result};
 pub use layout::Table;
+pub use progress::Progress;
 pub use scope::WriteScope;
 
 #[doc(hidden)]
@@ -88,16 +90,12 @@ pub use self::{
     leads::{Entry, Lead, dependents, leads, take_out_others},
     once::Once,
     pages::{Bounds, List, Reach, Selection},
+    progress::{OnProgress, OnRows},
     record::{Entries, Excerpt, Record, excerpts, if_readable},
     records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,
     witness::Witness,
 };
-
-/// Function that hears of each part of a long work: the table that is compared or made anew, and the number
-/// of rows that were looked at since the last call. The work ends if it breaks.
-#[doc(hidden)]
-pub type OnRows<'p> = dyn FnMut(Table, u64) -> ControlFlow<()> + 'p;
 
 /// An ordered, transactional set of tables of byte keys and byte values.
 ///

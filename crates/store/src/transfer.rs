@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 
 use crate::range::EVERYTHING;
 use crate::{
-    Decision, Error, KeyRange, Order, Result, Snapshot, Store, Table, Transaction, records,
+    Decision, Error, KeyRange, OnProgress, Order, Progress, Result, Snapshot, Store, Table,
+    Transaction, records,
 };
 
 /// Bytes of entries behind which a transaction takes no other one.
@@ -19,20 +20,6 @@ const BYTES: usize = 1 << 20;
 
 /// Number of entries that a transaction takes at most.
 const ENTRIES: usize = 4_096;
-
-/// Progress of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CopyProgress {
-    /// The table that is being copied or compared.
-    pub table: &'static str,
-    /// Whether the copy is being compared with its origin. The environments are copied after that.
-    pub is_comparing: bool,
-    /// The number of entries that were copied, or compared.
-    pub entries: u64,
-    /// Their size in bytes.
-    pub bytes: u64,
-}
 
 /// Result of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,27 +49,28 @@ pub struct CopiedTable {
     pub sha256: [u8; 32],
 }
 
-/// Told about each transaction. Ends the copy if it breaks.
-pub type OnCopy<'p> = dyn FnMut(&CopyProgress) -> ControlFlow<()> + 'p;
-
 /// Copies one snapshot of `from` into `to`, while others read and write `from`. Nothing else may
-/// write to `to` meanwhile. A copy that was interrupted is started again, with the snapshot of that
-/// time.
+/// write to `to` meanwhile. Calls `progress` after each transaction, and ends if it breaks. A copy that
+/// was interrupted is started again, with the snapshot of that time.
 ///
 /// # Errors
 ///
 /// [`Error::TargetInUse`] if `to` has environments; [`Error::CopyDiffers`] if the copy is not as its
 /// origin; otherwise the errors of both stores.
-pub fn copy(from: &dyn Store, to: &dyn Store, progress: &mut OnCopy<'_>) -> Result<Copied> {
+pub fn copy(
+    from: &dyn Store,
+    to: &dyn Store,
+    mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Copied> {
     let in_use = records::read(to, |target| is_in_use(target))?;
-    if in_use { Err(Error::TargetInUse) } else { copy_over(from, to, progress) }
+    if in_use { Err(Error::TargetInUse) } else { copy_over(from, to, &mut progress) }
 }
 
 /// Makes the entries of `to` those of one snapshot of `from`.
 pub(crate) fn copy_over(
     from: &dyn Store,
     to: &dyn Store,
-    progress: &mut OnCopy<'_>,
+    progress: &mut OnProgress<'_>,
 ) -> Result<Copied> {
     records::read(from, |snapshot| {
         let mut run = Run { snapshot, to, progress, copied: Copied::default() };
@@ -103,7 +91,7 @@ fn is_in_use(target: &dyn Snapshot) -> Result<bool> {
 struct Run<'r> {
     snapshot: &'r dyn Snapshot,
     to: &'r dyn Store,
-    progress: &'r mut OnCopy<'r>,
+    progress: &'r mut OnProgress<'r>,
     copied: Copied,
 }
 
@@ -184,8 +172,8 @@ impl Run<'_> {
     fn tell(&mut self, table: Table, is_comparing: bool, entries: &Entries) -> ControlFlow<()> {
         self.copied.entries += count(entries.len());
         self.copied.bytes += entries.iter().map(|it| count(it.0.len() + it.1.len())).sum::<u64>();
-        let Copied { entries, bytes, .. } = self.copied;
-        (self.progress)(&CopyProgress { table: table.name(), is_comparing, entries, bytes })
+        let Copied { entries: rows, bytes, .. } = self.copied;
+        (self.progress)(Progress { table: table.name(), rows, bytes, is_comparing })
     }
 }
 

@@ -9,12 +9,13 @@ use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
 use store::removal::{self, RemovalPlace};
 use store::{
-    OnRows, Order, ReadRecords, Snapshot, Table, WriteRecords, WriteScope, if_readable, layout,
+    OnProgress, OnRows, Order, ReadRecords, Snapshot, Table, WriteRecords, WriteScope, if_readable,
+    layout,
 };
 
-use crate::check::Progress;
+use crate::check::summed;
 use crate::tx::Draft;
-use crate::{Engine, Entity, Error, Organization, Result, trace};
+use crate::{Engine, Entity, Error, Organization, Progress, Result, trace};
 
 /// Largest number of rows that one transaction looks at.
 const AT_A_TIME: usize = 1_024;
@@ -128,8 +129,6 @@ fn all(snapshot: &dyn Snapshot, of: &OrganizationId) -> Result<BTreeSet<Environm
     Ok(ids)
 }
 
-type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
-
 // All environments are closed before the rows of the first one are removed.
 fn delete(
     organization: &Organization,
@@ -143,11 +142,8 @@ fn delete(
         Ok(ids)
     })?;
     let (mut deletion, mut seen) = (Deletion::default(), 0);
+    let mut told = summed(&mut seen, progress);
     for id in &ids {
-        let mut told = |table: Table, rows| {
-            seen += rows;
-            progress(Progress { table: table.name(), rows: seen })
-        };
         let home = organization.home(*id);
         if clear(engine, &home, &mut deletion.rows, &mut told)?.is_break() {
             return Ok(deletion);

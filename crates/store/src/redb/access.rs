@@ -91,9 +91,9 @@ mod tests {
         let store = RedbStore::open(&path).unwrap();
         write(&store);
         // What is there of an interrupted one is for its owner as well.
-        assert!(!backup(&store, &copy, &mut |_| ControlFlow::Break(())).unwrap().is_finished);
+        assert!(!backup(&store, &copy, |_| ControlFlow::Break(())).unwrap().is_finished);
         assert_eq!(mode(&folder.path().join("copy-partial")), 0o600);
-        assert!(backup(&store, &copy, &mut |_| ControlFlow::Continue(())).unwrap().is_finished);
+        assert!(backup(&store, &copy, |_| ControlFlow::Continue(())).unwrap().is_finished);
         assert_eq!(mode(&copy), 0o600);
         assert!(restore(&copy, &again).unwrap().is_finished);
         assert_eq!(mode(&again), 0o600);

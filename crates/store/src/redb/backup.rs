@@ -14,8 +14,8 @@ use super::gate::Gate;
 use super::log::{self, sync_folder};
 use super::unchanged::Unchanged;
 use super::{RedbOptions, RedbStore};
-use crate::transfer::{Copied, OnCopy, copy_over};
-use crate::{Error, Result, Store};
+use crate::transfer::{Copied, copy_over};
+use crate::{Error, OnProgress, Progress, Result, Store};
 
 /// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
 /// file needs no log, and [`RedbStore::open`] takes it. On Unix it is readable for its owner alone, as it
@@ -23,6 +23,7 @@ use crate::{Error, Result, Store};
 ///
 /// Until it is complete, compared and synced, the copy is beside `path`, as `shop.redb-partial` for
 /// `shop.redb`. A backup that was interrupted leaves that name only, and the next one goes on with it.
+/// `progress` is called after each megabyte, and ends the backup if it breaks.
 ///
 /// # Errors
 ///
@@ -34,9 +35,17 @@ use crate::{Error, Result, Store};
 pub fn backup(
     store: &dyn Store,
     path: impl AsRef<Path>,
-    progress: &mut OnCopy<'_>,
+    mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
-    let path = path.as_ref();
+    back_up(store, path.as_ref(), &mut progress)
+}
+
+/// [`backup`] with a function that is not generic.
+pub(super) fn back_up(
+    store: &dyn Store,
+    path: &Path,
+    progress: &mut OnProgress<'_>,
+) -> Result<Copied> {
     if path.file_name().is_none() {
         return Err(Error::of_opening(path, ErrorKind::InvalidFilename.into()));
     }
@@ -80,7 +89,7 @@ pub fn backup(
 /// # let folder = tempfile::tempdir()?;
 /// # let (shop, copy) = (folder.path().join("shop.redb"), folder.path().join("copy.redb"));
 /// let store = RedbStore::open(&shop)?;
-/// let copied = backup(&store, &copy, &mut |_| ControlFlow::Continue(()))?;
+/// let copied = backup(&store, &copy, |_| ControlFlow::Continue(()))?;
 /// assert!(copied.is_finished);
 /// # drop(store);
 /// # std::fs::remove_file(&shop)?;
@@ -93,10 +102,11 @@ pub fn backup(
 /// [`Error::Damaged`] if a page of the backup is damaged; [`Error::NotOurs`] if it is no store;
 /// [`Error::Unopenable`] if it cannot be read, or is a folder; otherwise as [`backup`].
 pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
-    restore_with(from, to, &mut |_| ControlFlow::Continue(()))
+    restore_with(from, to, |_| ControlFlow::Continue(()))
 }
 
-/// The same with a function that is told how far it is, and may stop it. Another call goes on from there.
+/// [`restore`] that calls `progress` after each megabyte, and ends if `progress` breaks. The next call
+/// goes on with what is there then.
 ///
 /// # Errors
 ///
@@ -104,11 +114,16 @@ pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
 pub fn restore_with(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
-    progress: &mut OnCopy<'_>,
+    mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
+    back_up(&open_backup(from.as_ref())?, to.as_ref(), &mut progress)
+}
+
+/// Opens the backup at `from` and checks its pages.
+fn open_backup(from: &Path) -> Result<RedbStore> {
     // A log is beside the file that a link leads to.
-    let found = from.as_ref().canonicalize();
-    let from = &found.map_err(|source| Error::of_opening(from.as_ref(), source))?;
+    let found = from.canonicalize();
+    let from = &found.map_err(|source| Error::of_opening(from, source))?;
     // A copy that was cut off is not an empty store.
     let options = RedbOptions { create: false, verify: true, ..RedbOptions::default() };
     let opened = if log::name(from).exists() {
@@ -116,11 +131,10 @@ pub fn restore_with(
     } else {
         unchanged(from).and_then(|file| RedbStore::open_storage(file, from, &options))
     };
-    let store = opened.map_err(|error| match error {
+    opened.map_err(|error| match error {
         Error::NoStore { path } => Error::NotOurs { path },
         error => error,
-    })?;
-    backup(&store, to, progress)
+    })
 }
 
 /// The file at `path`, which may be read-only. What redb changes is kept in memory.
@@ -140,7 +154,7 @@ fn unchanged(path: &Path) -> Result<Gate> {
 fn write(
     store: &dyn Store,
     partial: &Path,
-    progress: &mut OnCopy<'_>,
+    progress: &mut OnProgress<'_>,
 ) -> Result<(Copied, RedbStore)> {
     let options = RedbOptions { log: None, ..RedbOptions::default() };
     let open = |options: &RedbOptions| {

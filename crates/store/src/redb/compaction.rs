@@ -8,15 +8,15 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::access::take_over;
-use super::backup::{backup, partial};
+use super::backup::{back_up, partial};
 use super::log::sync_folder;
 use super::{RedbOptions, RedbStore};
-use crate::transfer::{Copied, OnCopy};
-use crate::{Error, Result};
+use crate::transfer::Copied;
+use crate::{Error, OnProgress, Result};
 
 /// Writes the entries of the file at `path` into another one, and puts that in its place. The file stays
 /// as it is if `progress` breaks.
-pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> {
+pub(super) fn compact(path: &Path, progress: &mut OnProgress<'_>) -> Result<Copied> {
     let failed = |source| Error::of_opening(path, source);
     let whole = fs::canonicalize(path).map_err(failed)?;
     let options = RedbOptions { create: false, ..RedbOptions::default() };
@@ -26,7 +26,7 @@ pub(super) fn compact(path: &Path, progress: &mut OnCopy<'_>) -> Result<Copied> 
     let new = NewFile(&place);
     // An interrupted compaction has left a copy, which may have entries that were removed since.
     new.remove().map_err(failed)?;
-    let copied = backup(&source, &place, progress)?;
+    let copied = back_up(&source, &place, progress)?;
     if !copied.is_finished {
         new.remove().map_err(failed)?;
         return Ok(copied);

@@ -19,8 +19,8 @@ use self::log::LogFile;
 pub use self::log::{LogPlace, Loss};
 use self::logged::{Keeping, Logged, Logging};
 use crate::group_commit::GroupCommit;
-use crate::transfer::{Copied, OnCopy};
-use crate::{Error, ReadBody, Result, Store, WriteBody};
+use crate::transfer::Copied;
+use crate::{Error, Progress, ReadBody, Result, Store, WriteBody};
 
 mod access;
 mod backup;
@@ -230,7 +230,7 @@ impl RedbStore {
     /// As [`open_with`](Self::open_with). [`Error::Backend`] if the disk fails; the file is as it
     /// was then.
     pub fn compact(path: impl AsRef<Path>) -> Result<()> {
-        Self::compact_with(path, &mut |_| ControlFlow::Continue(())).map(drop)
+        Self::compact_with(path, |_| ControlFlow::Continue(())).map(drop)
     }
 
     /// [`compact`](Self::compact) that tells `progress` about each megabyte, and ends if `progress`
@@ -239,8 +239,11 @@ impl RedbStore {
     /// # Errors
     ///
     /// As [`compact`](Self::compact).
-    pub fn compact_with(path: impl AsRef<Path>, progress: &mut OnCopy<'_>) -> Result<Copied> {
-        compaction::compact(path.as_ref(), progress)
+    pub fn compact_with(
+        path: impl AsRef<Path>,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Copied> {
+        compaction::compact(path.as_ref(), &mut progress)
     }
 
     /// Applies the log to the file, and removes the log. The file alone is then the whole store,

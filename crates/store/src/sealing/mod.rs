@@ -24,7 +24,7 @@ mod seal;
 mod sealable;
 
 pub use self::keys::{KeyId, Keyring, SealingKey};
-pub use self::reseal::{ResealProgress, Resealed};
+pub use self::reseal::Resealed;
 pub(crate) use self::seal::{Seal, key_of};
 pub use self::sealable::Sealable;
 

@@ -6,21 +6,9 @@ use super::marks::{self, Mark};
 use super::seal::{Extent, Seal};
 use super::sealable::Sealable;
 use crate::record::misplaced;
-use crate::{Error, KeyRange, Order, Result, Table, Transaction, check, range, records};
-
-/// Progress of a resealing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ResealProgress {
-    /// The table that is being resealed.
-    pub table: &'static str,
-    /// The number of records that were looked at.
-    pub seen: u64,
-    /// The number of them that were sealed anew.
-    pub resealed: u64,
-    /// The number of them that do not open. They are left as they are.
-    pub unreadable: u64,
-}
+use crate::{
+    Error, KeyRange, OnProgress, Order, Progress, Result, Table, Transaction, check, range, records,
+};
 
 /// Result of a resealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +37,7 @@ impl Sealable {
     /// that was interrupted starts again, and passes by what it has sealed.
     ///
     /// Returns `None` if the store has no keys.
-    pub fn reseal(
-        &self,
-        progress: &mut dyn FnMut(&ResealProgress) -> ControlFlow<()>,
-    ) -> Result<Option<Resealed>> {
+    pub fn reseal(&self, progress: &mut OnProgress<'_>) -> Result<Option<Resealed>> {
         let Some(seal) = self.checked()? else { return Ok(None) };
         let mut run = Run { store: self, seal, seen: 0, resealed: 0, unreadable: 0 };
         for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
@@ -98,6 +83,8 @@ struct Run<'s> {
 struct Stale {
     key: Vec<u8>,
     len: usize,
+    /// Number of entries of the batch up to this one.
+    seen: u64,
 }
 
 /// Entries that were looked at.
@@ -110,11 +97,7 @@ struct Batch {
 }
 
 impl Run<'_> {
-    fn table(
-        &mut self,
-        table: Table,
-        progress: &mut dyn FnMut(&ResealProgress) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>> {
+    fn table(&mut self, table: Table, progress: &mut OnProgress<'_>) -> Result<ControlFlow<()>> {
         let mut start = Bound::Unbounded;
         loop {
             let batch = self.look(table, &(start, Bound::Unbounded))?;
@@ -123,12 +106,13 @@ impl Run<'_> {
                 self.reseal(table, part)?;
                 stale = rest;
                 // The last part is told with the batch.
-                if !stale.is_empty() && progress(&self.progress(table)).is_break() {
+                let Some(last) = part.last().filter(|_| !stale.is_empty()) else { break };
+                if progress(Progress::of_rows(table, self.seen + last.seen)).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
             self.seen += batch.seen;
-            if batch.seen > 0 && progress(&self.progress(table)).is_break() {
+            if batch.seen > 0 && progress(Progress::of_rows(table, self.seen)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             let Some(last) = batch.last else { return Ok(ControlFlow::Continue(())) };
@@ -149,7 +133,11 @@ impl Run<'_> {
                 }
                 batch.seen += 1;
                 if !self.seal.is_current(value) {
-                    batch.stale.push(Stale { key: key.to_vec(), len: value.len() });
+                    batch.stale.push(Stale {
+                        key: key.to_vec(),
+                        len: value.len(),
+                        seen: batch.seen,
+                    });
                 }
                 last = Some(key.to_vec());
                 ControlFlow::Continue(())
@@ -199,11 +187,6 @@ impl Run<'_> {
             Err(Error::Corrupt { .. }) => Ok(Renewed::Unreadable),
             Err(other) => Err(other),
         }
-    }
-
-    fn progress(&self, table: Table) -> ResealProgress {
-        let Self { seen, resealed, unreadable, .. } = *self;
-        ResealProgress { table: table.name(), seen, resealed, unreadable }
     }
 
     fn ended(&self, is_finished: bool) -> Resealed {

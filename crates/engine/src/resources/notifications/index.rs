@@ -8,10 +8,10 @@ use store::layout::{SearchedField, TextIndex};
 use store::{OnRows, Snapshot, letters, outcomes, text_index};
 
 use super::Notifications;
-use crate::check::{IndexRebuild, Progress, summed};
+use crate::check::{IndexRebuild, summed};
 use crate::guarded::guarded;
 use crate::resources::environments;
-use crate::{Engine, Entity, Error, Result};
+use crate::{Engine, Entity, Error, Progress, Result};
 
 impl Notifications<'_> {
     /// Compares the index of the activity list with all notifications, on one snapshot.
