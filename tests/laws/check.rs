@@ -135,7 +135,7 @@ fn lanes_are_looked_at_in_steps_and_none_is_passed_over() {
     }
     let findings = world.engine.check().unwrap().findings;
     assert_eq!(findings.len(), rows.len().div_ceil(50), "{findings:?}");
-    world.engine.repair().unwrap();
+    assert!(world.engine.repair().unwrap().is_finished);
     assert_eq!(world.engine.check().unwrap().findings, []);
     let mended = dump(&world.store).into_iter().filter(|(table, ..)| tables.contains(table));
     assert_eq!(mended.collect::<Vec<_>>(), rows);
@@ -172,7 +172,7 @@ fn assert_outdated(world: &World, key: &[u8]) {
     };
     assert!(found.len() == 1 && is_it(&found[0]), "{found:?}");
 
-    world.env.notifications().rebuild_index().unwrap();
+    assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
     assert_eq!(world.engine.check().unwrap().findings, []);
     assert!(
         dump(&world.store)
@@ -195,7 +195,7 @@ fn an_index_of_texts_that_is_damaged_is_found() {
             let is_of_table = |finding: &Finding| matches!(finding, Finding::Table(finding) if finding.table == table.name());
             assert!(!findings.is_empty() && findings.iter().all(is_of_table), "{findings:?}");
 
-            world.engine.repair().unwrap();
+            assert!(world.engine.repair().unwrap().is_finished);
             assert_eq!(world.engine.check().unwrap().findings, []);
         }
     }
@@ -218,7 +218,7 @@ fn an_activity_index_that_is_damaged_is_found() {
             assert!(!findings.is_empty(), "{} {ruin:?} is not found", table.name());
             assert!(findings.iter().all(is_of_activity), "{findings:?}");
 
-            world.env.notifications().rebuild_index().unwrap();
+            assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
             assert_eq!(world.engine.check().unwrap().findings, []);
         }
     }

@@ -90,7 +90,7 @@ fn world(
     world.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
     let member = parsed(json!({ "subscriberIds": ["bob", "dora"] }));
     world.subscriber(json!({ "subscriberId": "dora", "firstName": "dora" }));
-    world.env.topics().subscribe("news", &member).unwrap();
+    assert_eq!(world.env.topics().subscribe("news", &member).unwrap().errors, []);
     (world, calls)
 }
 

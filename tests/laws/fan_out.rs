@@ -34,7 +34,7 @@ fn accept(world: &World, crowd: usize) {
     for (topic, some) in [("one", &names[..crowd * 3 / 4]), ("other", &names[crowd / 4..])] {
         for some in some.chunks(100) {
             let subscribe = parsed(json!({ "subscriptions": some }));
-            world.env.topics().subscribe(topic, &subscribe).unwrap();
+            assert_eq!(world.env.topics().subscribe(topic, &subscribe).unwrap().errors, []);
         }
     }
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key });

@@ -109,7 +109,7 @@ fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
         let (world, noted) = noted_world(|builder| builder.activity_segments(segment));
         trigger_bulks(&world, &[in_app()], 50);
         noted.take();
-        world.env.notifications().rebuild_index().unwrap();
+        assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
         most_of(&noted)
     };
     let (small, large) = (most(1_024), most(4_096));
@@ -354,7 +354,7 @@ impl Deed {
             }
             Self::Repair => {
                 damage_counters(world);
-                world.engine.repair().unwrap();
+                assert!(world.engine.repair().unwrap().is_finished);
             }
             Self::Uncounted => {
                 damage_counters(world);

@@ -90,7 +90,7 @@ fn child() {
         });
         scope.spawn(move || {
             loop {
-                env.notifications().rebuild_index().unwrap();
+                assert!(env.notifications().rebuild_index().unwrap().is_finished);
                 let check = env.notifications().check_index().unwrap();
                 assert_eq!(check.disagreements, []);
                 thread::sleep(Duration::from_millis(10));

@@ -84,7 +84,7 @@ fn fill(env: &Scope, name: &str) {
         });
         env.subscribers().create(&parsed(create)).unwrap();
         let request = json!({ "subscriptions": [id, "ada"] });
-        env.topics().subscribe(id.as_str(), &parsed(request)).unwrap();
+        assert_eq!(env.topics().subscribe(id.as_str(), &parsed(request)).unwrap().errors, []);
         let to = ["ada", "bob", &id].map(|id| json!({ "subscriberId": id, "lastName": name }));
         let trigger = json!({ "name": name, "to": to, "payload": { "of": name } });
         env.events().trigger(&parsed(trigger)).unwrap();

@@ -119,7 +119,10 @@ impl Facts {
             world.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
             let setting = with(json!({ "workflowId": "hi" }), setting.clone());
             let member = json!({ "subscriberIds": ["ada"], "preferences": [setting] });
-            world.env.topics().subscribe("news", &parsed(self.saved(member))).unwrap();
+            assert_eq!(
+                world.env.topics().subscribe("news", &parsed(self.saved(member))).unwrap().errors,
+                []
+            );
             event["to"] = json!({ "type": "Topic", "topicKey": "news" });
         }
         if self.event != json!({}) {

@@ -41,7 +41,10 @@ const DELETIONS: &[Deletion] = &[
         create: |env, name, count| {
             env.subscribers().create(&parsed(json!({ "subscriberId": name }))).unwrap();
             let request = json!({ "subscriptions": [name] });
-            env.topics().subscribe(key("crowd"), &parsed::<Subscribe>(request)).unwrap();
+            assert_eq!(
+                env.topics().subscribe(key("crowd"), &parsed::<Subscribe>(request)).unwrap().errors,
+                []
+            );
             let word = json!({ "workflowId": "hi", "channels": { "sms": false } });
             let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
             env.preferences(id(name)).unwrap().update_bulk(&update).unwrap();
@@ -71,7 +74,7 @@ const DELETIONS: &[Deletion] = &[
             let items: Vec<_> = (0..count).map(item).collect();
             for items in items.chunks(100) {
                 let request: Subscribe = parsed(json!({ "subscriptions": items }));
-                env.topics().subscribe(key(name), &request).unwrap();
+                assert_eq!(env.topics().subscribe(key(name), &request).unwrap().errors, []);
             }
         },
         delete: |env, name| env.topics().delete(key(name)),
@@ -271,7 +274,13 @@ fn a_deletion_ends_although_its_first_dependent_is_created_again() {
     in_memory(|world| {
         let named = |n: usize| format!("s{n:03}");
         let subscribe = |env: &Scope, ids: &[String]| {
-            env.topics().subscribe(key("news"), &parsed(json!({ "subscriptions": ids }))).unwrap();
+            assert_eq!(
+                env.topics()
+                    .subscribe(key("news"), &parsed(json!({ "subscriptions": ids })))
+                    .unwrap()
+                    .errors,
+                []
+            );
         };
         let everybody: Vec<_> = (0..AT_A_TIME + 100).map(named).collect();
         for ids in everybody.chunks(100) {

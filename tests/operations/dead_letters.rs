@@ -474,7 +474,7 @@ fn the_index_is_rebuilt() {
         })
         .unwrap();
         assert!(!world.engine.check().unwrap().findings.is_empty());
-        world.env.notifications().rebuild_index().unwrap();
+        assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
         sound(&world);
         let letters = |dump: &testkit::world::Dump| {
             dump.iter().filter(|((table, _), _)| *table == "dead_letters").count()

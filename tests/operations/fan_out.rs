@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidings::notification::{Notification, NotificationQuery};
 use tidings::trigger::{Recipient, TriggerReceipt};
 
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::topics::key;
 use crate::world::{
     World, id, in_app, names, on_both, only, parsed, unreadable, wire, with, workflow_of,
@@ -17,7 +17,7 @@ use crate::world::{
 fn everybody_in_a_topic_is_told() {
     on_both(|world| {
         people(&world, &["ada", "bob", "cyd"]);
-        subscribe(&world, "news", json!({ "subscriptions": ["bob", "ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["bob", "ada"] }));
         let topic_id = world.env.topics().get(key("news")).unwrap().id;
 
         let receipt = world.trigger(json!({
@@ -50,7 +50,7 @@ fn everybody_in_a_topic_is_told() {
         }
         assert_eq!(world.inbox("cyd"), []);
         // The same event happens once, whoever has come since.
-        subscribe(&world, "news", json!({ "subscriptions": ["cyd"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["cyd"] }));
         let again = json!({ "name": "hi", "to": topic("news"), "transactionId": "t1" });
         assert_eq!(world.unchanged(|| world.trigger(again)), receipt);
     });
@@ -65,8 +65,8 @@ fn a_subscriber_is_told_once_however_often_it_is_in_the_topics() {
             { "subscriberId": "bob", "identifier": "b1" },
             { "subscriberId": "ada", "identifier": "a2" },
         ]);
-        subscribe(&world, "news", json!({ "subscriptions": several }));
-        subscribe(&world, "other", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": several }));
+        subscribe_all(&world, "other", json!({ "subscriptions": ["ada"] }));
 
         let receipt = world.trigger(json!({
             "name": "hi", "to": [topic("other"), topic("news"), topic("other")],
@@ -99,7 +99,7 @@ fn a_crowd_is_told_once_each() {
         for at in ["x", "y"] {
             for some in everybody.chunks(75) {
                 let items: Vec<_> = some.iter().map(|who| named(at, who)).collect();
-                subscribe(&world, "crowd", json!({ "subscriptions": items }));
+                subscribe_all(&world, "crowd", json!({ "subscriptions": items }));
             }
         }
 
@@ -120,7 +120,7 @@ fn who_is_named_directly_is_told_without_the_topic() {
             "subscriptions": ["ada", "bob"],
             "preferences": [{ "workflowId": "hi", "enabled": false }],
         });
-        subscribe(&world, "news", request);
+        subscribe_all(&world, "news", request);
 
         // P14
         let receipt = world.trigger(json!({ "name": "hi", "to": [topic("news"), "ada", "eve"] }));
@@ -138,7 +138,7 @@ fn who_is_named_directly_is_told_without_the_topic() {
 fn direct_recipients_come_first() {
     on_both(|world| {
         people(&world, &["ada", "bob", "cyd"]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada", "bob", "cyd"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada", "bob", "cyd"] }));
 
         let to = json!([topic("news"), { "subscriberId": "cyd", "firstName": "Cyd" }, "zoe"]);
         let receipt = world.trigger(json!({ "name": "hi", "to": to }));
@@ -156,7 +156,7 @@ fn a_subscriber_excluded_from_one_topic_is_reached_by_none() {
     on_both(|world| {
         people(&world, &["ada", "bob", "cyd", "dan"]);
         for key in ["news", "other"] {
-            subscribe(&world, key, json!({ "subscriptions": ["ada", "bob", "cyd", "dan"] }));
+            subscribe_all(&world, key, json!({ "subscriptions": ["ada", "bob", "cyd", "dan"] }));
         }
         let without = |key: &str, who: Value| with(topic(key), json!({ "exclude": who }));
 
@@ -188,7 +188,7 @@ fn a_subscriber_excluded_from_one_topic_is_reached_by_none() {
 fn topics_that_are_not_there_are_reported_and_the_others_told() {
     on_both(|world| {
         people(&world, &["ada"]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada"] }));
         let there = parsed(json!({ "key": "there" }));
         world.production().topics().create(&there).unwrap();
 
@@ -209,7 +209,7 @@ fn topics_that_are_not_there_are_reported_and_the_others_told() {
         });
         assert_eq!(wire(&receipt), nobody);
         // It has happened, also if the topic is there later.
-        subscribe(&world, "gone", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "gone", json!({ "subscriptions": ["ada"] }));
         assert_eq!(wire(world.unchanged(|| world.trigger(event))), nobody);
         // A topic without anybody is there.
         world.env.topics().create(&parsed(json!({ "key": "empty" }))).unwrap();
@@ -222,7 +222,7 @@ fn topics_that_are_not_there_are_reported_and_the_others_told() {
 fn a_deleted_subscriber_is_told_through_no_topic() {
     on_both(|world| {
         people(&world, &["ada", "bob"]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
 
         world.env.subscribers().delete(id("ada")).unwrap();
 
@@ -239,8 +239,8 @@ fn notifications_are_found_by_the_topic_and_the_subscription_they_came_through()
     on_both(|world| {
         people(&world, &["ada", "bob"]);
         let several = json!(["bob", { "subscriberId": "ada", "identifier": "a1" }, "ada"]);
-        subscribe(&world, "news", json!({ "subscriptions": several }));
-        subscribe(&world, "newsletter", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": several }));
+        subscribe_all(&world, "newsletter", json!({ "subscriptions": ["ada"] }));
         for (name, to) in [
             ("t1", topic("news")),
             ("t2", topic("newsletter")),
@@ -280,7 +280,7 @@ fn notifications_are_found_by_the_topic_and_the_subscription_they_came_through()
 fn a_bulk_reaches_topics() {
     on_both(|world| {
         people(&world, &["ada", "bob"]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
         let unknown = json!({ "name": "unknown", "to": topic("news") });
         let event = json!({ "name": "hi", "to": topic("news") });
 
@@ -301,7 +301,7 @@ fn a_bulk_reaches_topics() {
 fn a_topic_counts_as_one_recipient() {
     on_both(|world| {
         people(&world, &["ada"]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada"] }));
         let to = |count: usize| json!({ "name": "hi", "to": vec![topic("news"); count] });
 
         assert_eq!(recipients(&world, &world.trigger(to(100))), "ada");

@@ -276,7 +276,13 @@ fn nothing_is_changed_before_it_was_created() {
             }))
         };
         env.translations().upsert(&texts("a")).unwrap();
-        env.topics().subscribe("prices", &parsed(json!({ "subscriptions": ["ada"] }))).unwrap();
+        assert_eq!(
+            env.topics()
+                .subscribe("prices", &parsed(json!({ "subscriptions": ["ada"] })))
+                .unwrap()
+                .errors,
+            []
+        );
 
         world.clock.set(Timestamp::from_millis(0));
 

@@ -31,7 +31,13 @@ fn every_group_gets_and_finds() {
         let notification = world.notify("hi", "ada");
         let message = world.messages("ada")[0].id;
         let integration = world.active_integration("chat", "slack").id;
-        env.topics().subscribe("news", &parsed(json!({ "subscriptions": ["ada"] }))).unwrap();
+        assert_eq!(
+            env.topics()
+                .subscribe("news", &parsed(json!({ "subscriptions": ["ada"] })))
+                .unwrap()
+                .errors,
+            []
+        );
         env.contexts().create(&parsed(json!({ "type": "tenant", "id": "acme" }))).unwrap();
         env.layouts().upsert(&parsed(json!({ "layoutId": "plain", "name": "Plain" }))).unwrap();
         upsert(&world, "workflow", "hi", "de", json!({ "a": "A" }));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidings::ids::{SubscriptionIdentifier, TopicKey};
 use tidings::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
 
-use crate::subscriptions::{subscribe, subscriptions};
+use crate::subscriptions::{subscribe, subscribe_all, subscriptions};
 use crate::world::{World, changed, names, on_both, only, parsed, unreadable, wire};
 
 #[test]
@@ -125,7 +125,7 @@ fn a_deleted_topic_takes_its_subscriptions_with_it() {
         }
         let both = json!({ "subscriptions": ["ada", "bob"] });
         for topic in ["news", "newsletter"] {
-            subscribe(&world, topic, both.clone());
+            subscribe_all(&world, topic, both.clone());
         }
         let gone = world.env.topics().get(key("news")).unwrap();
 

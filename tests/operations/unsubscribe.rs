@@ -10,7 +10,7 @@ use tidings::preview::Preview;
 use tidings::unsubscribe::{UnsubscribeLinks, UnsubscribeRequest};
 use tidings::vocabulary::Channel;
 
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::world::{
     World, email, id, in_app, on_both, on_both_with, only, parsed, sms, wire, with, workflow_of,
 };
@@ -192,9 +192,9 @@ fn a_token_of_a_topic_ends_the_subscriptions_of_its_contexts() {
     on_both(|world| {
         ready(&world);
         world.bare_subscriber("bob");
-        subscribe(&world, "news", json!({ "subscriptions": ["ada", "bob"], "name": "News" }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada", "bob"], "name": "News" }));
         let context = json!({ "tenant": "acme" });
-        subscribe(&world, "news", json!({ "subscriptions": ["ada"], "context": context }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada"], "context": context }));
         let token = token_of(&world.env, &UnsubscribeRequest::topic("ada", "news").unwrap());
 
         let meaning = wire(world.env.read_unsubscribe(&token).unwrap());
@@ -261,7 +261,7 @@ fn a_token_outlives_neither_its_workflow_nor_its_topic() {
     on_both(|world| {
         ready(&world);
         let news = world.workflow_of("news", &[linked()]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada"] }));
         let tokens = [of_workflow("news"), UnsubscribeRequest::topic("ada", "news").unwrap()];
         let [of_workflow, of_topic] = tokens.map(|request| token_of(&world.env, &request));
         world.env.workflows().delete("news").unwrap();
@@ -292,7 +292,7 @@ fn a_link_has_as_many_contexts_as_an_event() {
     on_both(|world| {
         ready(&world);
         let topic = "x".repeat(TopicKey::MAX_LEN);
-        subscribe(&world, &topic, json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, &topic, json!({ "subscriptions": ["ada"] }));
         let request = |count: usize| {
             let key = |number| ContextKey::new(format!("{number:0>100}"), "x".repeat(100)).unwrap();
             let contexts = (0..count).map(key).collect();

@@ -25,6 +25,7 @@ use crate::{ActivityIndex, corrupt, deleted};
 /// The result of comparing the activity index of an environment with its notifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "it has the disagreements, and says whether everything was compared"]
 pub struct IndexCheck {
     /// The number of notifications.
     pub notifications: u64,

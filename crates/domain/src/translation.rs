@@ -151,6 +151,7 @@ impl Shaped for ImportTexts {
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use = "it has the resources that were refused"]
 pub struct ImportResult {
     /// `true` if at least one resource was imported.
     pub success: bool,

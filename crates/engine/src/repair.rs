@@ -20,6 +20,7 @@ use crate::{Engine, Entity, Error, Progress, Result, trace};
 /// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "it says whether the repair is finished"]
 pub struct RepairReport {
     /// Number of rows that were looked at.
     pub rows: u64,

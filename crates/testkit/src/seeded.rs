@@ -333,7 +333,7 @@ fn add_topics(world: &World) {
             }),
         ),
     ] {
-        topics.subscribe(key, &parsed(subscribe)).unwrap();
+        assert_eq!(topics.subscribe(key, &parsed(subscribe)).unwrap().errors, []);
     }
     topics.update("news", &parsed(json!({ "name": "All the News" }))).unwrap();
     let wish = json!({ "name": "Mine", "preferences": [{ "workflowId": "both" }] });

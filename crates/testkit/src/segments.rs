@@ -64,7 +64,7 @@ pub fn run(edits: &[Edit], effort: Effort) {
         assert!(!world.store.recover(), "{request} has no end: {answer:?}");
     }
     if effort.is_one_of(256) {
-        world.engine.repair().expect("the store can be read and written");
+        assert!(world.engine.repair().expect("the store can be read and written").is_finished);
         let check = world.engine.check().expect("the store can be read");
         assert_eq!(check.findings, [], "a repair leaves something behind");
     }

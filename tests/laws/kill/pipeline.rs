@@ -102,7 +102,7 @@ fn prepared(crowd: usize) -> Vec<Entry> {
             create(one);
         }
         let subscribe = parsed(json!({ "subscriptions": some }));
-        world.env.topics().subscribe("crowd", &subscribe).unwrap();
+        assert_eq!(world.env.topics().subscribe("crowd", &subscribe).unwrap().errors, []);
     }
     dump(&world.store)
 }

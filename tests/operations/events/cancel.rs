@@ -10,7 +10,7 @@ use tidings::notification::NotificationQuery;
 use tidings::{Call, Delivery, Provider, ProviderReceipt, Scope, SendError};
 
 use crate::delivery::{log, statuses};
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::world::{Backend, Counts, World, email, in_app, on_both, only, wire, with};
 
 const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
@@ -152,7 +152,7 @@ fn a_crowd_is_canceled_by_tasks() {
         for id in &people {
             world.subscriber(json!({ "subscriberId": id, "email": "a@example.org" }));
         }
-        subscribe(&world, "crowd", json!({ "subscriptions": people[..75] }));
+        subscribe_all(&world, "crowd", json!({ "subscriptions": people[..75] }));
         let topic = json!({ "type": "Topic", "topicKey": "crowd" });
         let to: Vec<Value> = people[75..].iter().map(|id| json!(id)).chain([topic]).collect();
         world.trigger(json!({ "name": "mail", "to": to, "transactionId": "t1" }));
@@ -183,7 +183,7 @@ fn a_cancellation_does_not_reach_a_later_event() {
         world.workflow_of("mail", &[email()]);
         let person = |n| json!({ "subscriberId": format!("s{n}"), "email": "a@example.org" });
         let people: Vec<Value> = (0..75).map(person).collect();
-        subscribe_all(&world, 75);
+        subscribe_crowd(&world, 75);
         let topic = json!({ "type": "Topic", "topicKey": "crowd" });
         let to: Vec<Value> = people.into_iter().chain([topic]).collect();
         let trigger = json!({ "name": "mail", "to": to, "transactionId": "t1" });
@@ -206,12 +206,12 @@ fn a_cancellation_does_not_reach_a_later_event() {
 }
 
 /// Subscribes others than those with low numbers to a topic.
-fn subscribe_all(world: &World, number: usize) {
+fn subscribe_crowd(world: &World, number: usize) {
     let ids: Vec<String> = (100..100 + number).map(|n| format!("s{n}")).collect();
     for id in &ids {
         world.subscriber(json!({ "subscriberId": id, "email": "a@example.org" }));
     }
-    subscribe(world, "crowd", json!({ "subscriptions": ids }));
+    subscribe_all(world, "crowd", json!({ "subscriptions": ids }));
 }
 
 #[test]

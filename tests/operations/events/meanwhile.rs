@@ -54,7 +54,7 @@ fn prepared(world: &World) {
     let acme = json!({ "type": "tenant", "id": "acme", "data": { "name": "Acme" } });
     world.env.contexts().create(&parsed(acme)).unwrap();
     let member = json!({ "subscriptions": ["ada"], "context": { "tenant": "acme" } });
-    world.env.topics().subscribe("all", &parsed(member)).unwrap();
+    assert_eq!(world.env.topics().subscribe("all", &parsed(member)).unwrap().errors, []);
 }
 
 fn event(to: &Value) -> Trigger {

@@ -8,7 +8,7 @@ use tidings::notification::Notification;
 use tidings::trigger::{Broadcast, Progress, TriggerReceipt};
 
 use super::{created, topic};
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::topics::key;
 use crate::world::{
     World, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
@@ -22,7 +22,7 @@ fn crowd(world: &World) -> Vec<String> {
         world.bare_subscriber(who);
     }
     for (topic, some) in [("news", &everybody[..100]), ("other", &everybody[50..])] {
-        subscribe(world, topic, json!({ "subscriptions": some }));
+        subscribe_all(world, topic, json!({ "subscriptions": some }));
     }
     everybody
 }
@@ -131,9 +131,9 @@ fn who_subscribes_later_is_not_told_and_neither_is_who_has_left() {
         world.bare_subscriber("late");
         let receipt = world.trigger(to_crowd());
 
-        subscribe(&world, "news", json!({ "subscriptions": ["late", "s120"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["late", "s120"] }));
         let left = parsed(json!({ "subscriptions": ["s010"] }));
-        world.env.topics().unsubscribe(key("news"), &left).unwrap();
+        assert_eq!(world.env.topics().unsubscribe(key("news"), &left).unwrap().errors, []);
         world.env.subscribers().delete(id("s020")).unwrap();
         world.run_due();
 
@@ -153,7 +153,7 @@ fn who_is_filtered_in_a_crowd_is_counted_once() {
         let words = json!([{ "workflowId": "hi", "enabled": false }]);
         for (topic, some) in [("quiet", &everybody[..60]), ("silent", &everybody[20..100])] {
             let request = json!({ "subscriptions": some, "preferences": words });
-            subscribe(&world, topic, request);
+            subscribe_all(&world, topic, request);
         }
         let quiet = json!([topic("quiet"), topic("silent"), topic("other")]);
 
@@ -333,7 +333,7 @@ fn an_actor_is_known_and_left_out() {
         for who in ["ada", "bob"] {
             world.bare_subscriber(who);
         }
-        subscribe(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada", "bob"] }));
         let actor = json!({ "subscriberId": "ada", "firstName": "Ada" });
 
         let receipt = world.trigger(json!({ "name": "hi", "to": topic("news"), "actor": actor }));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidings::trigger::TriggerReceipt;
 
 use super::{created, people, recipients, topic};
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::world::{World, in_app, names, on_both, only, wire, with, workflow_of};
 
 /// One row per word about the workflow: whether the subscriber is a recipient.
@@ -36,7 +36,7 @@ fn a_condition_has_the_last_word() {
         for (at, (words, expected)) in rows.iter().enumerate() {
             let key = format!("topic-{at}");
             let request = json!({ "subscriptions": ["ada"], "preferences": words });
-            subscribe(&world, &key, request);
+            subscribe_all(&world, &key, request);
 
             let receipt = world.trigger(json!({
                 "name": "hi", "to": topic(&key), "payload": { "tier": "free" },
@@ -57,9 +57,9 @@ fn who_is_filtered_has_no_notification_and_is_counted() {
             let words = json!([{ "workflowId": "hi", "enabled": false }]);
             json!({ "subscriptions": who, "preferences": words })
         };
-        subscribe(&world, "news", no(json!(["bob", "ada", "cyd"])));
-        subscribe(&world, "other", no(json!(["bob", "dan"])));
-        subscribe(&world, "other", json!({ "subscriptions": ["cyd"] }));
+        subscribe_all(&world, "news", no(json!(["bob", "ada", "cyd"])));
+        subscribe_all(&world, "other", no(json!(["bob", "dan"])));
+        subscribe_all(&world, "other", json!({ "subscriptions": ["cyd"] }));
         let event = json!({
             "name": "hi", "to": [topic("news"), topic("other")], "transactionId": "t",
         });
@@ -82,8 +82,12 @@ fn of_several_subscriptions_those_that_let_it_through_are_recorded() {
         let named = |identifier: &str, condition: Value| {
             let words = json!([{ "workflowId": "hi", "condition": condition }]);
             let item = json!({ "subscriberId": "ada", "identifier": identifier });
-            subscribe(&world, "news", json!({ "subscriptions": [item], "preferences": words }));
-            subscribe(&world, "other", json!({ "subscriptions": ["ada"], "preferences": words }));
+            subscribe_all(&world, "news", json!({ "subscriptions": [item], "preferences": words }));
+            subscribe_all(
+                &world,
+                "other",
+                json!({ "subscriptions": ["ada"], "preferences": words }),
+            );
         };
         named("no", json!({ "==": [1, 2] }));
         named("yes", json!({ "==": [1, 1] }));
@@ -110,7 +114,7 @@ fn a_critical_workflow_does_not_pass_a_subscription_that_says_no() {
         people(&world, &["ada"]);
         world.workflow(with(workflow_of("alarm", &[in_app()]), json!({ "critical": true })));
         let words = json!([{ "workflowId": "alarm", "enabled": false }]);
-        subscribe(&world, "news", json!({ "subscriptions": ["ada"], "preferences": words }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada"], "preferences": words }));
 
         // P15
         let receipt = world.trigger(json!({ "name": "alarm", "to": topic("news") }));
@@ -138,7 +142,7 @@ fn a_subscription_is_for_exactly_its_contexts() {
         people(&world, &["ada"]);
         for (identifier, context) in [("none", &Value::Null), ("acme", &acme), ("both", &both)] {
             let item = json!({ "subscriberId": "ada", "identifier": identifier });
-            subscribe(&world, "news", json!({ "subscriptions": [item], "context": context }));
+            subscribe_all(&world, "news", json!({ "subscriptions": [item], "context": context }));
         }
         for (context, expected) in &rows {
             let event = json!({ "name": "hi", "to": topic("news"), "context": context });
@@ -180,7 +184,7 @@ fn a_condition_knows_the_subscriber_the_payload_the_contexts_and_the_workflow() 
             let request = json!({
                 "subscriptions": ["ada"], "preferences": words, "context": context("old"),
             });
-            subscribe(&world, &key, request);
+            subscribe_all(&world, &key, request);
             let receipt = world.trigger(json!({
                 "name": "hi",
                 "to": topic(&key),

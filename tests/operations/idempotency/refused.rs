@@ -4,7 +4,7 @@ use serde_json::json;
 use tidings::{Error, Result, Scope};
 
 use super::{A_DAY, once, stored};
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::topics::key;
 use crate::world::{World, id, in_app, on_both, parsed, with, workflow_of};
 
@@ -143,5 +143,5 @@ fn furnish(world: &World) {
     world.in_app_workflow("hi");
     world.workflow(with(workflow_of("alarm", &[in_app()]), json!({ "critical": true })));
     world.integration(json!({ "providerId": "host", "channel": "in_app" }));
-    subscribe(world, "news", json!({ "subscriptions": ["ada"] }));
+    subscribe_all(world, "news", json!({ "subscriptions": ["ada"] }));
 }

@@ -125,7 +125,7 @@ fn crowd(world: &World, count: usize) {
     let items: Vec<_> = (0..count).map(item).collect();
     for items in items.chunks(100) {
         let request: Subscribe = parsed(json!({ "subscriptions": items }));
-        env.topics().subscribe(key("crowd"), &request).unwrap();
+        assert_eq!(env.topics().subscribe(key("crowd"), &request).unwrap().errors, []);
     }
 }
 

@@ -17,7 +17,7 @@ use tidings::{Result, Scope};
 
 use super::once;
 use crate::layouts;
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::topics::key;
 use crate::translations::{resource, upsert};
 use crate::world::{World, email, in_app, on_both, parsed, wire, with, workflow_of};
@@ -498,7 +498,7 @@ pub(super) fn known(world: &World) -> Known {
     });
     world.env.channel_endpoints().create(&parsed(endpoint)).unwrap();
     for topic in ["news", "other"] {
-        subscribe(world, topic, json!({ "subscriptions": ["ada", "bob"] }));
+        subscribe_all(world, topic, json!({ "subscriptions": ["ada", "bob"] }));
     }
     layouts::upsert(world, json!({ "layoutId": "frame", "name": "Frame" }));
     for locale in ["fr", "en"] {

@@ -27,22 +27,24 @@ fn an_index_in_order_is_made_anew_and_is_the_same() {
         let check = world.env.notifications().check_index().unwrap();
         // The first segment is gone, and there is one that is not sealed.
         assert_eq!((check.notifications, check.segments), (33, 3));
-        world.unchanged(|| world.env.notifications().check_index().unwrap());
+        world.unchanged(|| {
+            assert_eq!(world.env.notifications().check_index().unwrap(), check);
+        });
 
         for _ in 0..3 {
-            world.env.notifications().rebuild_index().unwrap();
+            assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
 
             assert_eq!(lists(&world.env), before);
             intact(&world.env);
             assert_eq!(world.env.notifications().check_index().unwrap(), check);
         }
         let sizes = Table::ALL.map(|table| there(&world, table).len());
-        world.env.notifications().rebuild_index().unwrap();
+        assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
         assert_eq!(Table::ALL.map(|table| there(&world, table).len()), sizes, "something is left");
         // An environment without notifications has no index.
         let other = world.elsewhere();
         let heads = there(&world, Table::ActivityHeads);
-        other.notifications().rebuild_index().unwrap();
+        assert!(other.notifications().rebuild_index().unwrap().is_finished);
         assert_eq!(there(&world, Table::ActivityHeads), heads);
         assert_eq!(ids(&other, json!({})), []);
         intact(&other);
@@ -88,7 +90,7 @@ fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
                 None => assert!(!check.unwrap().disagreements.is_empty(), "{}", table.name()),
             }
 
-            env.notifications().rebuild_index().unwrap();
+            assert!(env.notifications().rebuild_index().unwrap().is_finished);
 
             for env in [&env, &world.env] {
                 assert_eq!(lists(env), before, "{}", table.name());
@@ -122,7 +124,7 @@ fn an_index_without_notifications_and_without_its_head_is_removed() {
 
         let engine = world.another_engine();
         let env = engine.environment(world.env.environment_id()).unwrap();
-        env.notifications().rebuild_index().unwrap();
+        assert!(env.notifications().rebuild_index().unwrap().is_finished);
 
         let tables = Table::ALL.into_iter().filter(|table| is_activity(*table));
         for table in tables {
@@ -151,7 +153,7 @@ fn what_is_deleted_during_a_rebuild_leaves_no_trigger() {
                 }
                 begun.store(true, Ordering::SeqCst);
             });
-            world.env.notifications().rebuild_index().unwrap();
+            assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
             if !was_begun.load(Ordering::SeqCst) {
                 return;
             }
@@ -179,8 +181,8 @@ fn an_index_is_made_anew_within_a_rebuild() {
         let mut steps = 0;
         let rebuilt = notifications.rebuild_index_with(|_| {
             steps += 1;
-            notifications.rebuild_index().unwrap();
-            world.engine.repair().unwrap();
+            assert!(notifications.rebuild_index().unwrap().is_finished);
+            assert!(world.engine.repair().unwrap().is_finished);
             assert_eq!(lists(&world.env), before);
             ControlFlow::Continue(())
         });
@@ -189,7 +191,7 @@ fn an_index_is_made_anew_within_a_rebuild() {
         intact(&world.env);
         assert_eq!(world.engine.check().unwrap().findings, []);
         let sizes = Table::ALL.map(|table| there(&world, table).len());
-        notifications.rebuild_index().unwrap();
+        assert!(notifications.rebuild_index().unwrap().is_finished);
         assert_eq!(Table::ALL.map(|table| there(&world, table).len()), sizes, "something is left");
     });
 }

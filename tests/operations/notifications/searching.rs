@@ -11,7 +11,7 @@ use tidings::notification::{Notification, NotificationQuery};
 use tidings::time::Timestamp;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
-use crate::subscriptions::subscribe;
+use crate::subscriptions::subscribe_all;
 use crate::world::{World, email, id, in_app, on_both as on_any, parsed, sms, with, workflow_of};
 
 // A condition, and whom and which workflows it names, if it is about those.
@@ -163,7 +163,7 @@ fn history(world: &World) {
     world.in_app_workflow("hi");
     world.workflow(with(workflow_of("text", &[sms()]), high));
     world.workflow_of("both", &[sms(), email()]);
-    subscribe(world, "news", json!({ "subscriptions": ["ada", "cyd"] }));
+    subscribe_all(world, "news", json!({ "subscriptions": ["ada", "cyd"] }));
     let topic = json!({ "type": "Topic", "topicKey": "news" });
     let alpha = json!({ "tenant": "alpha" });
     let contexts = [None, Some(alpha), Some(json!({ "tenant": "beta", "app": "shop" }))];

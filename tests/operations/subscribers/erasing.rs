@@ -51,7 +51,7 @@ fn fill(world: &World) {
     let topics = env.topics();
     let own = json!({ "subscriberId": "canary-id", "identifier": "one", "name": "Canaria's" });
     let both = parsed(json!({ "subscriptions": [own, "bob"] }));
-    topics.subscribe("news", &both).unwrap();
+    assert_eq!(topics.subscribe("news", &both).unwrap().errors, []);
     let all = json!({ "channels": { "sms": false } });
     env.preferences("canary-id").unwrap().update_global(&parsed(all)).unwrap();
     let connection = json!({
@@ -257,7 +257,7 @@ fn no_id_is_left(world: &World, ids: &[Uuid]) {
     let forms: Vec<_> = ids.iter().flat_map(forms).collect();
     let rows = tables::dump(&world.store).into_iter();
     are_in_no_row(rows.filter(|row| !tables::is_activity(row.0)), &forms);
-    world.env.notifications().rebuild_index().unwrap();
+    assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
     are_in_no_row(tables::dump(&world.store), &forms);
 }
 
@@ -353,7 +353,7 @@ fn compacted_without_the_person(erase: impl Fn(&World)) {
     // Free pages keep their bytes.
     assert!(CANARIES.iter().any(|canary| found(&erased, canary)));
 
-    RedbStore::compact(&path).unwrap();
+    assert!(RedbStore::compact(&path).unwrap().is_finished);
 
     let after = files();
     assert!(after.len() < erased.len());
@@ -444,7 +444,15 @@ fn tasks_tell_the_others_and_not_who_was_erased() {
         world.env.events().broadcast(&parsed(everybody)).unwrap();
         for numbers in [0..60, 60..120] {
             let all: Vec<_> = numbers.map(|number| format!("s{number}")).collect();
-            world.env.topics().subscribe("all", &parsed(json!({ "subscriptions": all }))).unwrap();
+            assert_eq!(
+                world
+                    .env
+                    .topics()
+                    .subscribe("all", &parsed(json!({ "subscriptions": all })))
+                    .unwrap()
+                    .errors,
+                []
+            );
         }
         let topic = json!({ "type": "Topic", "topicKey": "all", "exclude": ["s0", "canary-id"] });
         for (to, id) in [(topic.clone(), "one"), (json!([topic]), "many")] {

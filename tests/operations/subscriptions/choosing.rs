@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidings::subscription::{Subscription, SubscriptionUpdate};
 
-use super::{get, said, subscribe};
+use super::{get, said, subscribe, subscribe_all};
 use crate::topics::key;
 use crate::world::{World, in_app, on_both, only, wire, with, workflow_of};
 
@@ -96,7 +96,7 @@ fn workflows_are_named_or_chosen_by_what_they_are_filed_under() {
         ] {
             let update: SubscriptionUpdate =
                 serde_json::from_value(json!({ "preferences": words })).unwrap();
-            subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
+            subscribe_all(&world, "news", json!({ "subscriptions": ["ada"] }));
             let updated = world
                 .env
                 .topics()

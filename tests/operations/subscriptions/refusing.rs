@@ -5,7 +5,7 @@ use tidings::subscription::{
     Subscribe, SubscriptionUpdate, Unsubscribe, UnsubscribeItem, WorkflowSetting,
 };
 
-use super::{named, subscribe, subscriptions};
+use super::{named, subscribe, subscribe_all, subscriptions};
 use crate::topics::key;
 use crate::world::{in_app, on_both, parsed, unreadable, with, workflow_of};
 
@@ -31,7 +31,7 @@ fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
         world.refuses(refusal, || world.env.topics().subscribe(key("news"), &nobody));
 
         world.bare_subscriber("ada");
-        subscribe(&world, "news", json!({ "subscriptions": ["ada"] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": ["ada"] }));
         let nobody: Unsubscribe =
             parsed(json!({ "subscriptions": ["eve", { "identifier": "unknown" }] }));
         let refusal = "400 each subscription was refused: subscriber `eve` is not there; \
@@ -125,7 +125,7 @@ fn a_request_that_no_rule_allows_is_refused() {
         for name in numbered("tagged").into_iter().chain(["last".to_owned()]) {
             world.workflow(with(workflow_of(&name, &[in_app()]), tagged.clone()));
         }
-        subscribe(&world, "news", json!({ "subscriptions": [named("ada", "there")] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": [named("ada", "there")] }));
         for (request, refusal) in &rows {
             let request: Subscribe = parsed(request.clone());
             for topic in ["news", "other"] {
@@ -156,8 +156,8 @@ fn the_longest_names_and_the_longest_lists_are_allowed() {
 fn a_change_or_a_removal_that_no_rule_allows_is_refused() {
     on_both(|world| {
         world.bare_subscriber("ada");
-        subscribe(&world, "news", json!({ "subscriptions": [named("ada", "one")] }));
-        subscribe(&world, "other", json!({ "subscriptions": [named("ada", "there")] }));
+        subscribe_all(&world, "news", json!({ "subscriptions": [named("ada", "one")] }));
+        subscribe_all(&world, "other", json!({ "subscriptions": [named("ada", "there")] }));
         let topics = world.env.topics();
         let name = "422 `name` must be at most 255 characters long";
         let words = "422 `preferences` must have at most 100 items";

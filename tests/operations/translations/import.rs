@@ -98,7 +98,8 @@ fn what_cannot_be_imported_is_listed() {
 fn what_is_imported_again_is_replaced_as_a_whole() {
     on_both(|world| {
         let workflow = world.in_app_workflow("hi");
-        import(&world, "de", json!({ "hi": { "a": "A", "b": "B" } }));
+        let answer = import(&world, "de", json!({ "hi": { "a": "A", "b": "B" } }));
+        assert_eq!(answer.failed, [""; 0]);
         let first = get(&world, "workflow", "hi", "de").unwrap();
         let at = world.tick();
 

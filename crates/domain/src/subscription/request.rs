@@ -179,6 +179,7 @@ shape! { SubscriptionQuery {
 /// Result of a request to add or remove subscriptions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use = "it has the items that were refused"]
 pub struct Subscriptions {
     /// Subscriptions of the successful items, in the order of the request.
     pub data: Vec<Subscription>,

@@ -27,6 +27,7 @@ const PASSES: u32 = 8;
 /// Result of a deletion of environments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "it says whether the deletion is finished"]
 pub struct Deletion {
     /// Number of environments that are gone.
     pub environments: u64,

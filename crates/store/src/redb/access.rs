@@ -78,7 +78,7 @@ mod tests {
             assert_eq!((mode(&log), owner(&log)), (expected, before));
             drop(store);
 
-            RedbStore::compact(&path).unwrap();
+            assert!(RedbStore::compact(&path).unwrap().is_finished);
             assert_eq!((mode(&path), owner(&path)), (expected, before));
             assert!(!is_given || before == (4711, 4712));
         }

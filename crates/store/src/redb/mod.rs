@@ -229,8 +229,8 @@ impl RedbStore {
     ///
     /// As [`open_with`](Self::open_with). [`Error::Backend`] if the disk fails; the file is as it
     /// was then.
-    pub fn compact(path: impl AsRef<Path>) -> Result<()> {
-        Self::compact_with(path, |_| ControlFlow::Continue(())).map(drop)
+    pub fn compact(path: impl AsRef<Path>) -> Result<Copied> {
+        Self::compact_with(path, |_| ControlFlow::Continue(()))
     }
 
     /// [`compact`](Self::compact) that tells `progress` about each megabyte, and ends if `progress`

@@ -13,6 +13,7 @@ use crate::{
 /// Result of a resealing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "it says whether the resealing is finished"]
 pub struct Resealed {
     /// The number of records that were looked at.
     pub seen: u64,

@@ -238,7 +238,7 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("notifications", "delete_before") => {
             said(env.notifications().delete_before(given.get(0)?))
         }
-        ("notifications", "rebuild_index") => said(env.notifications().rebuild_index()),
+        ("notifications", "rebuild_index") => said(env.notifications().rebuild_index().map(drop)),
         ("notifications", "check_index") => {
             said(env.notifications().check_index().map(|check| format!("{check:?}")))
         }

@@ -125,9 +125,12 @@ fn an_erasure_leaves_what_has_the_word_of_an_identifier() {
         world.bare_subscriber("bob");
         let item = |who: &str| json!({ "subscriberId": who, "identifier": "news" });
         let subscribe = |who: &str| parsed(json!({ "subscriptions": [item(who)] }));
-        world.env.topics().subscribe("one", &subscribe("canary-id")).unwrap();
+        assert_eq!(
+            world.env.topics().subscribe("one", &subscribe("canary-id")).unwrap().errors,
+            []
+        );
         let once = world.env.idempotent("bob").unwrap();
-        once.topics().subscribe("two", &subscribe("bob")).unwrap();
+        assert_eq!(once.topics().subscribe("two", &subscribe("bob")).unwrap().errors, []);
 
         let erased = world.env.subscribers().erase("canary-id").unwrap();
 
@@ -204,7 +207,10 @@ fn an_erasure_reaches_refusals_that_name_what_the_person_has() {
         world.env.channel_endpoints().create(&endpoint("canary-id")).unwrap();
         let item = |who: &str| json!({ "subscriberId": who, "identifier": "of-Canaria" });
         let subscribe = |who: &str| parsed(json!({ "subscriptions": [item(who)] }));
-        world.env.topics().subscribe("news", &subscribe("canary-id")).unwrap();
+        assert_eq!(
+            world.env.topics().subscribe("news", &subscribe("canary-id")).unwrap().errors,
+            []
+        );
         let once = |key: &str| world.env.idempotent(key).unwrap();
         once("connection").channel_connections().create(&connection("bob")).unwrap_err();
         once("endpoint").channel_endpoints().create(&endpoint("bob")).unwrap_err();
@@ -322,7 +328,7 @@ fn a_deletion_removes_the_endpoints_of_an_integration_that_cannot_be_read() {
             );
             tables::put(&world.store, Table::Integrations, &row, Some(b"damaged"));
             if repairs {
-                world.engine.repair().unwrap();
+                assert!(world.engine.repair().unwrap().is_finished);
             }
 
             if erases {
@@ -569,7 +575,7 @@ fn an_erasure_reaches_what_settings_and_channels_a_subscriber_without_a_record_h
             if has_subscription {
                 let item = json!({ "subscriberId": "canary-id", "identifier": "Canaria" });
                 let subscribe = parsed(json!({ "subscriptions": [item] }));
-                world.env.topics().subscribe("news", &subscribe).unwrap();
+                assert_eq!(world.env.topics().subscribe("news", &subscribe).unwrap().errors, []);
                 let all = json!({ "channels": { "sms": false } });
                 let preferences = world.env.preferences("canary-id").unwrap();
                 preferences.update_global(&parsed(all)).unwrap();
@@ -639,7 +645,10 @@ fn a_dependent_that_cannot_be_read_leaves_no_entry() {
                     world.env.channel_endpoints().create(&endpoint).unwrap();
                     let item = json!({ "subscriberId": "canary-id", "identifier": "one" });
                     let subscribe = parsed(json!({ "subscriptions": [item] }));
-                    world.env.topics().subscribe("news", &subscribe).unwrap();
+                    assert_eq!(
+                        world.env.topics().subscribe("news", &subscribe).unwrap().errors,
+                        []
+                    );
                     let update = json!({ "workflowId": "hi", "channels": { "sms": false } });
                     let update = parsed(json!({ "preferences": [update] }));
                     world.env.preferences("canary-id").unwrap().update_bulk(&update).unwrap();

@@ -56,8 +56,8 @@ impl Notifications<'_> {
     ///
     /// [`Error::Store`], if a notification cannot be read; [`Error::NotFound`], if the environment is
     /// deleted.
-    pub fn rebuild_index(&self) -> Result<()> {
-        self.rebuild_index_with(|_| ControlFlow::Continue(())).map(drop)
+    pub fn rebuild_index(&self) -> Result<IndexRebuild> {
+        self.rebuild_index_with(|_| ControlFlow::Continue(()))
     }
 
     /// [`rebuild_index`](Self::rebuild_index) that calls `progress` after each transaction, in the index of
