@@ -215,8 +215,8 @@ const LOG: &str = "bench.redb-log";
 fn open(folder: &Path, log: Option<usize>, written: &Arc<Written>) -> RedbStore {
     let storage = Watched::open(&folder.join(FILE), false, written).unwrap();
     let place = Place { path: folder.join(LOG), written: Arc::clone(written) };
-    let log = log.map(|memtable_bytes| LogOptions { memtable_bytes, ..LogOptions::default() });
-    let options = RedbOptions { log, ..RedbOptions::default() };
+    let log = log.map(|memtable_bytes| LogOptions::default().memtable_bytes(memtable_bytes));
+    let options = RedbOptions::default().log(log);
     RedbStore::open_storage_with_log(storage, place, FILE, &options).unwrap()
 }
 

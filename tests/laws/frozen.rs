@@ -182,8 +182,8 @@ fn bless() {
 /// The files of a process that was killed, with some of the entries in its log only.
 fn made(kind: Kind, entries: &[Entry]) -> Disk {
     let disk = Disk::new();
-    let log = Some(LogOptions { applied_by: AppliedBy::Callers, ..LogOptions::default() });
-    let store = Arc::new(disk.open_with(&RedbOptions { log, ..RedbOptions::default() }).unwrap());
+    let log = LogOptions::default().applied_by(AppliedBy::Callers);
+    let store = Arc::new(disk.open_with(&RedbOptions::default().log(log)).unwrap());
     let (first, rest) = entries.split_at(entries.len() / 4 * 3);
     load(&*store, first);
     store.checkpoint().unwrap();

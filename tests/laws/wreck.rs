@@ -237,8 +237,8 @@ pub(crate) fn ids(text: &str) -> Vec<String> {
 }
 
 fn options(verify: bool) -> RedbOptions {
-    let log = Some(LogOptions { applied_by: AppliedBy::Callers, ..LogOptions::default() });
-    RedbOptions { verify, log, ..RedbOptions::default() }
+    let log = LogOptions::default().applied_by(AppliedBy::Callers);
+    RedbOptions::default().verify(verify).log(log)
 }
 
 #[test]

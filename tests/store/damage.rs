@@ -21,7 +21,7 @@ fn a_verified_store_shows_nothing_wrong() {
     let bytes = a_store();
     let expected = dump(&Disk::holding(bytes.clone()).open());
     for_each_flip(&bytes, |disk, place| {
-        let options = RedbOptions { verify: true, ..RedbOptions::default() };
+        let options = RedbOptions::default().verify(true);
         match RedbStore::open_storage(disk, "flipped", &options).and_then(|store| try_dump(&store))
         {
             Ok(shown) => assert!(shown == expected, "{place} shows something else"),
@@ -86,7 +86,7 @@ fn a_change_below_a_page_that_leads_to_itself_returns() {
     for (from, to) in branches.iter().flat_map(|from| pages.clone().map(move |to| (*from, to))) {
         let disk = Disk::holding(bytes.clone());
         disk.copy_page(from, to);
-        let options = RedbOptions { verify: true, ..RedbOptions::default() };
+        let options = RedbOptions::default().verify(true);
         if let Ok(verified) = disk.after_kill().open_with(&options) {
             assert!(dump(&verified) == expected, "page {from} in the place of {to}");
         }

@@ -33,7 +33,7 @@ fn sixty_four_callers_share_syncs() {
     const ROUNDS: usize = 4;
     for log in [None, Some(LogOptions::default())] {
         let disk = Disk::new();
-        let store = &disk.open_with(&RedbOptions { log, ..RedbOptions::default() }).unwrap();
+        let store = &disk.open_with(&RedbOptions::default().log(log)).unwrap();
         write_five(store, "first").unwrap();
         let before = disk.syncs();
 

@@ -557,8 +557,8 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
 }
 
 fn with_log(applied_by: AppliedBy) -> RedbOptions {
-    let log = Some(LogOptions { applied_by, ..LogOptions::default() });
-    RedbOptions { log, ..RedbOptions::default() }
+    let log = LogOptions::default().applied_by(applied_by);
+    RedbOptions::default().log(log)
 }
 
 fn large_log() -> RedbOptions {
@@ -566,11 +566,11 @@ fn large_log() -> RedbOptions {
 }
 
 fn without_log() -> RedbOptions {
-    RedbOptions { log: None, ..RedbOptions::default() }
+    RedbOptions::default().log(None)
 }
 
 fn discarding() -> RedbOptions {
-    RedbOptions { discard_damaged_log: true, ..RedbOptions::default() }
+    RedbOptions::default().discard_damaged_log(true)
 }
 
 /// What a copy of the file has, without its log.

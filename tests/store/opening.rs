@@ -37,7 +37,7 @@ fn an_empty_database_becomes_a_store() {
 /// No file, an empty one and an empty database, each alone and with a log beside it.
 #[test]
 fn a_store_that_is_not_there_is_not_created_if_it_is_to_exist() {
-    let existing = RedbOptions { create: false, ..RedbOptions::default() };
+    let existing = RedbOptions::default().create(false);
     let empty = database(|path| drop(Database::create(path).unwrap()));
     for left in [None, Some(Vec::new()), Some(empty)] {
         for log in [None, Some("a log")] {
@@ -65,7 +65,7 @@ fn a_store_that_is_not_there_is_not_created_if_it_is_to_exist() {
 #[test]
 fn a_store_that_is_to_exist_is_opened_with_its_log() {
     let (folder, path) = place();
-    let existing = RedbOptions { create: false, ..RedbOptions::default() };
+    let existing = RedbOptions::default().create(false);
     let beside = folder.path().join("store.redb-log");
     let store = RedbStore::open(&path).unwrap();
     write_five(&store, "ada").unwrap();
@@ -219,7 +219,7 @@ fn check(bytes: &[u8], expect: impl Fn(&Error, &Path)) {
     let (_folder, path) = place();
     fs::write(&path, bytes).unwrap();
     for verify in [false, true] {
-        let options = RedbOptions { verify, ..RedbOptions::default() };
+        let options = RedbOptions::default().verify(verify);
         expect(&RedbStore::open_with(&path, &options).unwrap_err(), &path);
         assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
     }

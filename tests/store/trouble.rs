@@ -59,7 +59,7 @@ fn a_file_that_is_gone_takes_no_changes() {
     };
     let rename: fn(&Path) = |path| fs::rename(path, path.with_extension("away")).unwrap();
     let with_log = RedbOptions::default();
-    let without = RedbOptions { log: None, ..RedbOptions::default() };
+    let without = RedbOptions::default().log(None);
     for (act, options) in
         [remove, replace, rename].into_iter().flat_map(|act| [(act, &with_log), (act, &without)])
     {
@@ -98,7 +98,7 @@ fn a_file_that_is_cut_or_overwritten_ends_nothing() {
         [cut, empty, overwrite].into_iter().flat_map(|it| [(it, 0), (it, 64 << 20)])
     {
         let (_folder, path) = place();
-        let options = RedbOptions { cache_bytes, ..RedbOptions::default() };
+        let options = RedbOptions::default().cache_bytes(cache_bytes);
         let store = RedbStore::open_with(&path, &options).unwrap();
         let acknowledged = MemoryStore::default();
         let write =

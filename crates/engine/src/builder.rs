@@ -503,7 +503,7 @@ impl Builder {
     /// empty.
     #[cfg(feature = "redb")]
     pub fn open_existing(self, path: impl AsRef<std::path::Path>) -> crate::Result<Engine> {
-        let options = RedbOptions { create: false, ..RedbOptions::default() };
+        let options = RedbOptions::default().create(false);
         self.on(RedbStore::open_with(path, &options)?)
     }
 

@@ -152,9 +152,10 @@ pub struct PostgresStore {
 /// use std::time::Duration;
 /// use tidings_store_postgres::PostgresOptions;
 ///
-/// let mut options = PostgresOptions::default();
-/// options.schema = "shop_notifications".to_owned();
-/// options.patience = Duration::from_secs(2);
+/// let options = PostgresOptions::default()
+///     .schema("shop_notifications")
+///     .patience(Duration::from_secs(2));
+/// assert_eq!(options.connections, 8);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -190,6 +191,44 @@ impl Default for PostgresOptions {
             poll: Duration::from_millis(100),
             cache_bytes: 32 << 20,
         }
+    }
+}
+
+impl PostgresOptions {
+    /// Sets the schema that has the relations of the store.
+    #[must_use]
+    pub fn schema(self, schema: impl Into<String>) -> Self {
+        Self { schema: schema.into(), ..self }
+    }
+
+    /// Sets the number of connections at most.
+    #[must_use]
+    pub fn connections(self, connections: usize) -> Self {
+        Self { connections, ..self }
+    }
+
+    /// Sets the time that a statement, a lock, and a connection may take.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Sets the time for which a call tries again.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Sets the time between two questions for commits of other processes.
+    #[must_use]
+    pub fn poll(self, poll: Duration) -> Self {
+        Self { poll, ..self }
+    }
+
+    /// Sets the size of the values in memory, in bytes.
+    #[must_use]
+    pub fn cache_bytes(self, cache_bytes: usize) -> Self {
+        Self { cache_bytes, ..self }
     }
 }
 

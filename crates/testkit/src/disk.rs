@@ -153,8 +153,8 @@ impl Disk {
 
     /// The store on it, with a log, or the error of opening the store.
     pub fn try_open_logged(&self, applied_by: AppliedBy) -> store::Result<RedbStore> {
-        let log = Some(LogOptions { memtable_bytes: 12 << 10, applied_by });
-        self.open_with(&RedbOptions { log, ..RedbOptions::default() })
+        let log = LogOptions::default().memtable_bytes(12 << 10).applied_by(applied_by);
+        self.open_with(&RedbOptions::default().log(log))
     }
 
     /// The store on it, with a log if the options want one, or the error of opening the store.

@@ -204,8 +204,8 @@ static IMAGE: LazyLock<Image> = LazyLock::new(|| {
 });
 
 fn options() -> RedbOptions {
-    let log = Some(LogOptions { applied_by: AppliedBy::Callers, ..LogOptions::default() });
-    RedbOptions { log, ..RedbOptions::default() }
+    let log = LogOptions::default().applied_by(AppliedBy::Callers);
+    RedbOptions::default().log(log)
 }
 
 fn engine(store: &Arc<RedbStore>) -> Engine {

@@ -125,7 +125,7 @@ fn open_backup(from: &Path) -> Result<RedbStore> {
     let found = from.canonicalize();
     let from = &found.map_err(|source| Error::of_opening(from, source))?;
     // A copy that was cut off is not an empty store.
-    let options = RedbOptions { create: false, verify: true, ..RedbOptions::default() };
+    let options = RedbOptions::default().create(false).verify(true);
     let opened = if log::name(from).exists() {
         RedbStore::open_with(from, &options)
     } else {
@@ -156,14 +156,14 @@ fn write(
     partial: &Path,
     progress: &mut OnProgress<'_>,
 ) -> Result<(Copied, RedbStore)> {
-    let options = RedbOptions { log: None, ..RedbOptions::default() };
+    let options = RedbOptions::default().log(None);
     let open = |options: &RedbOptions| {
         RedbStore::open_file(partial, options, private(&mut File::options()))
     };
     if is_published(partial) {
         fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
     }
-    let part = match open(&RedbOptions { verify: true, ..options.clone() }) {
+    let part = match open(&options.clone().verify(true)) {
         // A part that a power cut has left.
         Err(Error::Damaged { .. }) => {
             fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;

@@ -19,7 +19,7 @@ use crate::{Error, OnProgress, Result};
 pub(super) fn compact(path: &Path, progress: &mut OnProgress<'_>) -> Result<Copied> {
     let failed = |source| Error::of_opening(path, source);
     let whole = fs::canonicalize(path).map_err(failed)?;
-    let options = RedbOptions { create: false, ..RedbOptions::default() };
+    let options = RedbOptions::default().create(false);
     let source = RedbStore::open_with(&whole, &options)?;
     source.checkpoint()?;
     let place = beside(&whole);

@@ -18,6 +18,7 @@ use self::failure::attempt;
 use self::log::LogFile;
 pub use self::log::{LogPlace, Loss};
 use self::logged::{Keeping, Logged, Logging};
+pub use self::options::{AppliedBy, LogOptions, RedbOptions};
 use crate::group_commit::GroupCommit;
 use crate::transfer::Copied;
 use crate::{Error, Progress, ReadBody, Result, Store, WriteBody};
@@ -36,6 +37,7 @@ mod logged;
 mod medium;
 mod meta;
 mod open;
+mod options;
 mod recovery;
 mod unchanged;
 mod view;
@@ -49,69 +51,6 @@ mod tests;
 /// the permissions of the file. The two belong together: a copy of one of them is of no use. When the store is dropped, everything is
 /// in the file, and the log is gone. Dropping takes up to a second.
 pub struct RedbStore(GroupCommit<Logged>);
-
-/// Options of a [`RedbStore`].
-///
-/// ```
-/// use tidings_store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
-///
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("shop.redb");
-/// let log = LogOptions { memtable_bytes: 8 << 20, applied_by: AppliedBy::Callers };
-/// let options = RedbOptions { log: Some(log), ..RedbOptions::default() };
-/// let store = RedbStore::open_with(&path, &options)?;
-/// store.checkpoint()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedbOptions {
-    /// `true` to create a store if the file does not exist or is empty, which is the default. Tools that
-    /// look at a store set `false`, so that a wrong path is refused with [`Error::NoStore`].
-    pub create: bool,
-    /// Size of the cache of pages, in bytes; 64 MiB by default.
-    pub cache_bytes: usize,
-    /// `true` to check every page of the file on opening; `false` by default. Without the check a
-    /// damaged page is noticed on reading, if its content makes no sense. The log is always checked.
-    pub verify: bool,
-    /// The log beside the file. `None` makes each batch of callers a transaction of redb, which is
-    /// slower and writes more. A log that is there is used up on opening in any case.
-    pub log: Option<LogOptions>,
-    /// `true` to open a file whose log is missing or damaged, without the changes behind the damage;
-    /// `false` by default.
-    pub discard_damaged_log: bool,
-}
-
-/// Options of the log of a [`RedbStore`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogOptions {
-    /// Number of bytes that are gathered in memory and in the log before they are applied to the
-    /// file; 8 MiB by default. Memory and log hold twice as much, and callers wait if that is full.
-    pub memtable_bytes: usize,
-    /// Who applies the changes; a thread by default.
-    pub applied_by: AppliedBy,
-}
-
-/// Who applies the changes of the log to the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppliedBy {
-    /// A thread of the store, which ends when the store is dropped.
-    Thread,
-    /// The calls that write, each a small part, and [`RedbStore::checkpoint`].
-    Callers,
-}
-
-impl Default for RedbOptions {
-    fn default() -> Self {
-        let log = Some(LogOptions::default());
-        Self { create: true, cache_bytes: 64 << 20, verify: false, log, discard_damaged_log: false }
-    }
-}
-
-impl Default for LogOptions {
-    fn default() -> Self {
-        Self { memtable_bytes: 8 << 20, applied_by: AppliedBy::Thread }
-    }
-}
 
 impl RedbStore {
     /// Opens the file at `path` with the default options, or creates it.

@@ -95,7 +95,7 @@ fn a_file_is_not_opened_again_within_a_commit() {
 fn a_panic_of_the_place_is_the_error_of_all_who_wait() {
     for logged in [false, true] {
         let (place, log) = (Place::new(), logged.then_some(SMALL_LOG));
-        let options = RedbOptions { log, ..RedbOptions::default() };
+        let options = RedbOptions::default().log(log);
         let store =
             RedbStore::open_storage_with_log(Hooked::new(), place.clone(), "shop", &options);
         let store = Arc::new(store.unwrap());
@@ -129,7 +129,7 @@ fn a_panic_of_the_place_is_the_error_of_all_who_wait() {
 #[test]
 fn a_panic_of_the_storage_that_is_opened_again_is_the_error_of_all_who_wait() {
     let (storage, mut has_failed) = (Hooked::new(), false);
-    let options = RedbOptions { log: Some(SMALL_LOG), ..RedbOptions::default() };
+    let options = RedbOptions::default().log(SMALL_LOG);
     let store = RedbStore::open_storage_with_log(storage.clone(), Place::new(), "shop", &options);
     let store = Arc::new(store.unwrap());
     write(&store, b"ada").unwrap();
@@ -152,7 +152,7 @@ fn a_panic_of_the_storage_that_is_opened_again_is_the_error_of_all_who_wait() {
 #[test]
 fn a_log_beside_another_file_stays_after_a_full_disk() {
     let (storage, place) = (Hooked::new(), Place::new());
-    let options = RedbOptions { log: Some(SMALL_LOG), ..RedbOptions::default() };
+    let options = RedbOptions::default().log(SMALL_LOG);
     let store = RedbStore::open_storage_with_log(storage.clone(), place.clone(), "shop", &options);
     let store = store.unwrap();
     write(&store, b"ada").unwrap();
@@ -191,7 +191,7 @@ fn a_read_of_a_file_that_stays_closed_says_so() {
 
 /// A database whose cache is so small that redb writes ahead of its commits.
 fn database(storage: &Hooked) -> DatabaseFile {
-    let options = RedbOptions { cache_bytes: 64 << 10, log: None, ..RedbOptions::default() };
+    let options = RedbOptions::default().cache_bytes(64 << 10).log(None);
     let opened = open::open(Box::new(storage.clone()), Path::new("shop"), &options, None);
     opened.map(|(file, _)| file).unwrap()
 }

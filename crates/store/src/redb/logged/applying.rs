@@ -159,8 +159,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("shop.redb");
         let file = std::fs::File::create(&place).unwrap();
-        let log = LogOptions { applied_by: AppliedBy::Callers, ..LogOptions::default() };
-        let options = RedbOptions { log: Some(log.clone()), ..RedbOptions::default() };
+        let log = LogOptions::default().applied_by(AppliedBy::Callers);
+        let options = RedbOptions::default().log(log.clone());
         let storage = Box::new(InMemoryBackend::new());
         let (database, note) = open::open(storage, &place, &options, None).unwrap();
         let place = Box::new(LogFile::beside(&place, &file));
