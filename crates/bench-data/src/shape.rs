@@ -120,6 +120,7 @@ impl Shape {
     }
 
     /// Returns the filter for the activity index.
+    #[doc(hidden)]
     pub fn filter(&self) -> Filter {
         let filter = Filter::new(self.after, self.before, self.transaction.clone());
         self.groups.iter().fold(filter, |filter, group| filter.any_of(group.iter().map(Term::from)))

@@ -50,6 +50,7 @@ pub enum Derived {
 
 impl Table {
     /// What the rows of the table are.
+    #[doc(hidden)]
     pub const fn role(self) -> Role {
         use Role::{IndexOf, Records};
         match self {

@@ -2,19 +2,22 @@
 //! `cargo run --manifest-path .ci/checks/Cargo.toml --bin public_api`. With `TIDINGS_BLESS=1` it writes the
 //! listing instead.
 //!
-//! The facade re-exports modules of its sibling crates. Their items are listed under the names that
-//! they have in the facade. Left out are blanket, derived and auto-trait implementations, the
+//! The facade re-exports items and modules of its sibling crates, also from hidden modules. They are listed
+//! under the names that they have in the facade, wherever they are defined. A line with another name of a
+//! sibling is an error: the facade shows a type that nobody can name. Left out are blanket, derived and auto-trait implementations, the
 //! functions of a trait's implementation, which the trait lists, and the heads of inherent ones.
 
-mod rename;
+mod document;
+mod names;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use document::Document;
+use names::{Exports, Names, SIBLING};
 use public_api::Builder;
-use rename::{Exports, OwnPath};
 
 const FACADE: &str = "tidings";
 const SIBLINGS: [&str; 4] =
@@ -25,34 +28,50 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let facade = rustdoc(&root, FACADE)?;
-    let exports = Exports::read(&facade)?;
+    let facade = rustdoc(&root, FACADE, &[])?;
+    let exports = Exports::read(&Document::read(&facade)?);
+    let mut names = Names::default();
+    let mut siblings = Vec::new();
+    for sibling in SIBLINGS {
+        let json = rustdoc(&root, sibling, &["--document-hidden-items"])?;
+        let mut document = Document::read(&json)?;
+        // An item that is hidden has a name, too, but no line.
+        exports.name(&document, &mut names);
+        document.prune(&exports.definitions());
+        let json = json.with_extension("pruned.json");
+        document.write(&json)?;
+        siblings.push((document, json));
+    }
     let mut lines = Vec::new();
     for item in items(&facade)? {
         // A re-exported item is listed itself, further down.
         if !exports.is_one_of(&item) {
-            lines.push(exports.rename(&item));
+            lines.push(names.rename(&item));
         }
     }
-    for sibling in SIBLINGS {
-        let own = OwnPath::in_crate(&sibling.replace('-', "_"));
-        let items = items(&rustdoc(&root, sibling)?)?;
-        lines.extend(items.iter().filter_map(|item| exports.reached(item, &own)));
+    for (document, json) in siblings {
+        let items = items(&json)?;
+        lines.extend(items.iter().filter_map(|item| names.reached(item, document.name())));
     }
     lines.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     lines.dedup();
     let named = lines.iter().filter(|line| is_named(line)).count();
     println!("{} lines, {named} of them without fields, variants and implementations", lines.len());
+    let unnamed: Vec<_> = lines.iter().filter(|line| has_inner_name(line)).cloned().collect();
+    if !unnamed.is_empty() {
+        return Err(format!("the facade does not re-export:\n{}", unnamed.join("\n")).into());
+    }
     compare(&root.join(LISTING), &(lines.join("\n") + "\n"))
 }
 
 /// Documents a package as JSON, which a stable compiler does if it is told to.
-fn rustdoc(root: &Path, package: &str) -> Result<PathBuf> {
+fn rustdoc(root: &Path, package: &str, options: &[&str]) -> Result<PathBuf> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let status = Command::new(env!("CARGO"))
         .args(["rustdoc", "--quiet", "--locked", "--all-features", "--lib", "-p", package])
         .args(["--target-dir".as_ref(), target.as_os_str()])
         .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow"])
+        .args(options)
         .env("RUSTC_BOOTSTRAP", "1")
         .current_dir(root)
         .status()?;
@@ -93,6 +112,11 @@ fn sort_key(line: &str) -> (&str, &str) {
 /// Whether `line` is more than an implementation, a field or a variant.
 fn is_named(line: &str) -> bool {
     !line.starts_with("impl") && !line.contains("pub tidings::")
+}
+
+/// Whether `line` has a name that no host can write.
+fn has_inner_name(line: &str) -> bool {
+    line.contains(SIBLING) || line.contains("crate::")
 }
 
 fn compare(listing: &Path, lines: &str) -> Result<()> {
