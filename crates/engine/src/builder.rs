@@ -495,7 +495,7 @@ impl Builder {
         self.on(RedbStore::open(path)?)
     }
 
-    /// The same for a file that must have a store: none is created.
+    /// Returns an engine with these parts on the file at `path`, which must have a store: none is created.
     ///
     /// # Errors
     ///

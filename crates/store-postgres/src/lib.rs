@@ -292,7 +292,8 @@ impl PostgresStore {
         Self::open_tls(config, NoTls, options)
     }
 
-    /// The same with TLS by a crate of your choice, such as `tokio-postgres-rustls`.
+    /// Opens the store of a database, or creates it, over connections with TLS by a crate of your choice,
+    /// such as `tokio-postgres-rustls`.
     ///
     /// # Errors
     ///

@@ -117,7 +117,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Runs `body` on a snapshot.
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()>;
 
-    /// The same for a body without effects, of which only the result of the last run counts. A store may
+    /// Runs a body without effects on a snapshot. Only the result of its last run counts. A store may
     /// run it several times, or let it read what is in memory and ask afterwards whether that was right.
     /// All that the last run has seen is one snapshot. The default runs the body once.
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
@@ -127,8 +127,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Runs `body` in a transaction, and makes the changes durable if `body` decides to commit.
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
 
-    /// The same for a body that says what it touches. A store may run bodies side by side that touch
-    /// nothing in common. Other readers and writers notice nothing of that.
+    /// Runs a body that touches only what is in `scope` in a transaction. A store may run bodies side by
+    /// side that touch nothing in common. Other readers and writers notice nothing of that.
     ///
     /// A body that touches anything else is run again, as in a [`write`](Self::write). The default
     /// ignores `scope`.

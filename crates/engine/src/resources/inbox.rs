@@ -74,7 +74,8 @@ impl Inbox<'_> {
         self.counted(MessageCounters::counts)
     }
 
-    /// The same for the messages with a tag.
+    /// Returns the numbers of unseen and of unread messages in the inbox with a tag. Snoozed and archived
+    /// messages do not count.
     ///
     /// # Errors
     ///
@@ -83,7 +84,8 @@ impl Inbox<'_> {
         self.counted(|counters| counters.of_tag(tag))
     }
 
-    /// The same for the messages of a severity.
+    /// Returns the numbers of unseen and of unread messages in the inbox of a severity. Snoozed and
+    /// archived messages do not count.
     ///
     /// # Errors
     ///

@@ -134,7 +134,7 @@ impl Messages<'_> {
         self.marked(&subscriber.into_checked()?, &mark.message_id, mark.mark_as)
     }
 
-    /// The same as [`mark`](Self::mark), with the parts of the request.
+    /// Marks messages of a subscriber by their ids. [`mark`](Self::mark) takes them as one request.
     ///
     /// # Errors
     ///

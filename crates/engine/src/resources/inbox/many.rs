@@ -85,7 +85,7 @@ impl Inbox<'_> {
         self.change("inbox.mark_all", &MessageQuery::default(), Change::Edit(Edit::Mark(mark_as)))
     }
 
-    /// The same for the messages that match `query`.
+    /// Marks the messages that match `query`. Returns how many of them this changes.
     ///
     /// # Errors
     ///
