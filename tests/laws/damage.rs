@@ -360,7 +360,7 @@ fn a_short_value_is_no_sealed_one() {
     for (table, _, value) in entries().iter().filter(|(_, _, value)| value.first() == Some(&5)) {
         let world = copy();
         put_notification(&world, 0, value);
-        world.engine.repair().unwrap();
+        assert!(world.engine.repair().unwrap().is_finished);
         assert_eq!(world.engine.check().unwrap().findings, [], "{table:?}");
     }
 }
