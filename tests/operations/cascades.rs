@@ -224,28 +224,17 @@ fn a_synchronization_goes_on_with_a_deletion_that_was_interrupted() {
     });
 }
 
+/// The preferences go before the subscriber, and it gets no message that they have forbidden.
 #[test]
-fn a_subscriber_has_its_preferences_until_the_last_transaction_of_its_deletion() {
+fn nothing_is_sent_to_a_subscriber_after_the_first_transaction_of_its_deletion() {
+    let delete: Removal = |env| env.subscribers().delete(id("ada"));
+    let erase: Removal = |env| env.subscribers().erase(id("ada")).map(drop);
     for endpoints in [AT_A_TIME - 2, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1] {
-        in_memory(|world| {
-            world.active_integration("chat", "slack");
-            world.bare_subscriber("ada");
-            for workflow in ["hi", "ho"] {
-                world.workflow(delayed(workflow));
-                opt_out(&world.env, "ada", workflow);
-                world.trigger(json!({ "name": workflow, "to": "ada" }));
-            }
-            self::endpoints(&world.env, "slack", "ada", endpoints);
-            let delete = || world.env.subscribers().delete(id("ada"));
-
-            if world.interrupted(1, delete).is_err() {
-                world.pass(HOUR);
-                world.run_due();
-                assert_eq!(world.inbox("ada").len(), 0, "{endpoints}");
-                delete().unwrap();
-            }
-            assert_eq!(delete().unwrap_err().status(), 404);
-        });
+        check_silent(endpoints, 0, delete);
+    }
+    for contexts in [AT_A_TIME / 100, 12] {
+        check_silent(0, contexts, delete);
+        check_silent(0, contexts, erase);
     }
 }
 
@@ -466,6 +455,53 @@ fn opt_out(env: &Scope, subscriber: &str, workflow: &str) {
     let word = json!({ "workflowId": workflow, "channels": { "in_app": false } });
     let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
     env.preferences(id(subscriber)).unwrap().update_bulk(&update).unwrap();
+}
+
+// Deletes a subscriber in one of several ways.
+type Removal = fn(&Scope) -> Result<()>;
+
+// Interrupts the deletion of a subscriber with so many endpoints, and preferences about 100 workflows in
+// so many context sets.
+#[track_caller]
+fn check_silent(endpoints: usize, contexts: usize, delete: Removal) {
+    in_memory(|world| {
+        world.active_integration("chat", "slack");
+        world.bare_subscriber("ada");
+        for workflow in ["hi", "ho"] {
+            world.workflow(delayed(workflow));
+            opt_out(&world.env, "ada", workflow);
+            world.trigger(json!({ "name": workflow, "to": "ada" }));
+        }
+        self::endpoints(&world.env, "slack", "ada", endpoints);
+        preferences(&world, "ada", contexts);
+
+        if world.interrupted(1, || delete(&world.env)).is_err() {
+            world.pass(HOUR);
+            world.run_due();
+            assert_eq!(world.inbox("ada").len(), 0, "{endpoints} endpoints, {contexts} contexts");
+            let (subscribers, again) =
+                (world.env.subscribers(), parsed(json!({ "subscriberId": "ada" })));
+            assert!(subscribers.get(id("ada")).unwrap().deleted);
+            assert_eq!(subscribers.upsert(&again).unwrap_err().status(), 409);
+            delete(&world.env).unwrap();
+        }
+        assert_eq!(world.env.subscribers().delete(id("ada")).unwrap_err().status(), 404);
+    });
+}
+
+// Switches off a channel of 100 workflows in so many context sets.
+fn preferences(world: &World, subscriber: &str, contexts: usize) {
+    let names: Vec<_> = (0..100).map(|n| format!("w{n}")).collect();
+    for name in &names {
+        world.workflow(workflow_of(name, &[in_app()]));
+    }
+    let off = |name| json!({ "workflowId": name, "channels": { "in_app": false } });
+    let all: Vec<_> = names.iter().map(off).collect();
+    for tenant in 0..contexts {
+        let context = json!({ "tenant": format!("t{tenant}") });
+        let update = json!({ "preferences": all, "context": context });
+        world.env.preferences(id(subscriber)).unwrap().update_bulk(&parsed(update)).unwrap();
+    }
 }
 
 // The delays end, and nothing can be done with the workflow.

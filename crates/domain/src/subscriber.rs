@@ -55,7 +55,8 @@ pub struct Subscriber {
     /// Environment of the subscriber.
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
-    /// Always `false`: deletion removes the record.
+    /// `true` if the deletion of the subscriber has begun, so that nothing is sent to it any more. The
+    /// end of the deletion removes the record.
     pub deleted: bool,
     /// Time of creation.
     pub created_at: Timestamp,
@@ -276,6 +277,17 @@ impl Subscriber {
         }
         let version = self.version.saturating_add(1);
         Self { profile, version, ..self.clone() }.changed(now)
+    }
+
+    /// Returns the subscriber with a deletion that began at `now`, or that had begun before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn deleted(&self, now: Timestamp) -> Self {
+        if self.deleted {
+            return self.clone();
+        }
+        let version = self.version.saturating_add(1);
+        Self { deleted: true, version, ..self.clone() }.changed(now)
     }
 
     /// Returns the subscriber with the secrets of its channels masked.

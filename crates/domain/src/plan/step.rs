@@ -20,7 +20,7 @@ use crate::trigger::overrides;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
-/// Job with an existing subscriber, workflow and step.
+/// Job with an existing workflow and step, and a subscriber who is not being deleted.
 pub(super) struct RunStep<'a> {
     pub(super) run: &'a Run<'a>,
     pub(super) facts: Facts<'a>,
@@ -43,7 +43,9 @@ impl<'a> RunStep<'a> {
         if run.expires_at.is_some_and(|expires_at| expires_at <= facts.now) {
             return Err(EXPIRED);
         }
-        let subscriber = facts.subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
+        // A deletion removes the preferences before the subscriber.
+        let subscriber = facts.subscriber.filter(|subscriber| !subscriber.deleted);
+        let subscriber = subscriber.ok_or(skip(Detail::SubscriberDeleted))?;
         let workflow = facts.workflow.ok_or(cancel(Detail::WorkflowDeleted))?;
         let step = workflow.step(job.step).ok_or(skip(Detail::StepDeleted))?;
         if !step.definition.active {

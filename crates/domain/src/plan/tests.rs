@@ -286,6 +286,9 @@ fn the_first_obstacle_is_named() {
     world.integrations.clear();
     check(&world, Skip, Detail::SubscriberDeleted);
 
+    world.subscriber = subscriber.as_ref().map(|subscriber| subscriber.deleted(sample::at(0)));
+    check(&world, Skip, Detail::SubscriberDeleted);
+
     world.subscriber = subscriber;
     world.profile().email = None;
     check(&world, Cancel, Detail::WorkflowDeleted);

@@ -101,20 +101,6 @@ impl<'c, 't> Cascade<'c, 't> {
         Ok(store::take_out_others(self.tx, &entries)?)
     }
 
-    /// The same. The records are removed in one transaction, if one can hold them.
-    ///
-    /// # Errors
-    ///
-    /// As [`remove`](Self::remove).
-    pub(crate) fn remove_together<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
-        let is_begun = self.left < Self::AT_A_TIME;
-        if is_begun && store::dependents(&*self.tx, &prefix.range(), self.left)?.len() == self.left
-        {
-            self.left = 0;
-        }
-        self.remove(prefix)
-    }
-
     /// Returns `true` if this transaction or the one before has removed a dependent.
     pub(crate) fn has_removed(&self) -> bool {
         self.removed.first.is_some() || self.before.first.is_some()

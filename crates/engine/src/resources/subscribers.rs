@@ -71,13 +71,18 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
+    /// [`Error::Conflict`], if the [deletion](Self::delete) of the subscriber has begun;
     /// [`Error::Invalid`], if a text or the custom data is too large, if there are more than 100
     /// destinations or two of one integration, or if an integration has more than 100 device tokens.
     pub fn upsert(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.upsert", create, |tx| {
             create.profile.check()?;
             tx.limits().check_profile(&create.profile)?;
-            upsert(tx, create)
+            let upserted = upsert(tx, create)?;
+            if upserted.deleted {
+                return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
+            }
+            Ok(upserted)
         })
     }
 
@@ -146,6 +151,10 @@ impl Subscribers<'_> {
     /// Deletes a subscriber with messages, preferences, subscriptions, channel connections and
     /// channel endpoints. Its waiting messages are not sent. The activity list keeps its
     /// notifications.
+    ///
+    /// More than 500 dependents are removed in several transactions. From the first one on, nothing is
+    /// sent to the subscriber, so that no message is sent without the preferences that are gone. After
+    /// an interruption the subscriber is shown as `deleted`, and another call goes on.
     ///
     /// # Errors
     ///
@@ -221,8 +230,8 @@ impl Subscribers<'_> {
 }
 
 /// Removes the subscriber of an id with its dependents, up to the limit of one transaction: those under
-/// the id and those under the ids that the engine gave, also if there is no record. Returns `false` at
-/// the end if nothing was there.
+/// the id and those under the ids that the engine gave, also if there is no record. A subscriber that is
+/// left is marked. Returns `false` at the end if nothing was there.
 pub(super) fn removal(
     tx: &mut Tx<'_>,
     (id, own): (&SubscriberId, &[InternalSubscriberId]),
@@ -241,18 +250,13 @@ pub(super) fn removal(
         tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
     let mut cascade = Cascade::new(tx, before).with(damaged);
     for own in own {
-        remove_messages_and_steps(&mut cascade, (environment, *own), (&buckets, &slots))?;
+        remove_own(&mut cascade, (environment, *own), (&buckets, &slots))?;
     }
     for integration in integrations {
         integrations::remove_dependents(&mut cascade, (environment, integration), Some(id))?;
     }
-    // Messages may be sent to the subscriber until the last transaction. The preferences go last, because
-    // they forbid some of these.
-    for own in own {
-        cascade.remove_together(&layout::preferences(environment, *own))?;
-    }
     let had_dependents = cascade.has_removed();
-    cascade.then(|tx| {
+    let step = cascade.then(|tx| {
         for own in own {
             tx.delete_key(&layout::message_counters(environment, *own))?;
         }
@@ -261,21 +265,34 @@ pub(super) fn removal(
         // An erasure has left hashes of them in the same transaction.
         suppressions::note(tx, id, subscriber.profile.addresses())?;
         Ok(true)
-    })
+    })?;
+    if matches!(step, Step::More(_)) {
+        mark(tx, id)?;
+    }
+    Ok(step)
+}
+
+// Marks a subscriber that is left: its preferences may be gone, so nothing is sent to it any more.
+fn mark(tx: &mut Tx<'_>, id: &SubscriberId) -> Result<()> {
+    match find(tx, id)? {
+        Some(before) => Ok(tx.replace(&before, &before.deleted(tx.now()))?),
+        None => Ok(()),
+    }
 }
 
 // Steps of workflows.
 type Steps = [(WorkflowId, StepId)];
 
-// Removes the messages and subscriptions under an id that the engine gave, and the rows of steps that collect
-// events or count them.
-fn remove_messages_and_steps(
+// Removes the messages, preferences and subscriptions under an id that the engine gave, and the rows of steps
+// that collect events or count them.
+fn remove_own(
     cascade: &mut Cascade<'_, '_>,
     (environment, own): (EnvironmentId, InternalSubscriberId),
     (buckets, slots): (&Steps, &Steps),
 ) -> Result<()> {
     cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
     cascade.remove(&layout::deleted_messages(environment, own).open())?;
+    cascade.remove(&layout::preferences(environment, own))?;
     cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
     for (workflow, step) in buckets {
         cascade.remove(&layout::subscriber_buckets((environment, *workflow, *step), own))?;
