@@ -15,8 +15,10 @@ use store::layout::{Derived, Role, Target, environment_of};
 use testkit::interposed::Point;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
-use tidings::Progress;
 use tidings::check::{Finding, Problem};
+use tidings::unsubscribe::UnsubscribeRequest;
+use tidings::vocabulary::Channel;
+use tidings::{Error, Progress};
 
 use crate::seeded::{copy, entries};
 use crate::{cases, parsed};
@@ -271,6 +273,29 @@ fn an_environment_without_a_record_gets_one() {
     }
 }
 
+/// Without the key of its links, an environment signs none. Links of the lost key stay invalid.
+#[test]
+fn an_environment_without_a_link_key_gets_one() {
+    for damaged in [None, Some(&b"damaged"[..])] {
+        let world = copy();
+        let subscriber = UnsubscribeRequest::workflow("ada", "both", Channel::Email).unwrap();
+        let url = || world.env.unsubscribe_url(&subscriber);
+        let token = url().unwrap().split_once("token=").unwrap().1.to_owned();
+        assert!(world.env.read_unsubscribe(&token).is_ok());
+        let environment = world.env.environment_id();
+        let is_own = |(table, key, _): &&Entry| environment_of(*table, key) == Some(environment);
+        let (_, key, _) = of_entries(Table::LinkKeys).find(is_own).unwrap();
+        put(&world.store, Table::LinkKeys, key, damaged);
+        let refused = url().unwrap_err();
+        assert!(matches!(refused, Error::Store(_)), "{refused}");
+
+        check_mended(&world, "a link key");
+
+        assert!(url().is_ok());
+        assert_eq!(world.env.read_unsubscribe(&token).unwrap_err().status(), 400);
+    }
+}
+
 /// Rows that are made from records leave with these and with the environment.
 #[test]
 fn nothing_derived_stays_without_its_environment() {
@@ -311,7 +336,8 @@ fn is_missed(table: Table, key: &[u8]) -> bool {
                 let is_index = matches!(index.role(), Role::IndexOf(of) if of == table);
                 is_index && Target::read(*index, value).key == key
             };
-            entries().iter().any(leads) || table == Table::DeletedMessages
+            let is_needed = matches!(table, Table::DeletedMessages | Table::LinkKeys);
+            is_needed || entries().iter().any(leads)
         }
         Role::IndexOf(_) | Role::Derived(_) | Role::Marks => true,
     }

@@ -49,7 +49,8 @@ impl Engine {
     /// engine does not have stays. In place of an environment that cannot be read, or whose
     /// record is gone, there is another record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
-    /// [`development`](crate::Organization::development) makes a new one. Jobs, snoozes and broadcasts
+    /// [`development`](crate::Organization::development) makes a new one. An environment without the key of
+    /// its unsubscribe links gets another one, and links of the lost key stay invalid. Jobs, snoozes and broadcasts
     /// whose task is missing get another one; a function of the host may be called a second time. A
     /// message for a provider becomes a dead letter instead, as it may have been sent.
     ///
@@ -211,6 +212,8 @@ impl Engine {
                 | Fix::StandIn(key) = fix
                 {
                     counts.2.extend(environments::replace_lost(draft, key)?);
+                } else if let Fix::LinkKey(environment) = fix {
+                    environments::insert_link_key(draft, *environment)?;
                 }
             }
             Ok(counts)

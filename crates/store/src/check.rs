@@ -36,6 +36,8 @@ pub enum Pass {
     Records(Table),
     /// The environments, each of which has a record of its own.
     Homes,
+    /// The environments, each of which has a key of its unsubscribe links.
+    LinkKeys,
     /// The entries of an index.
     Index(Table),
     /// The rows of counters.
@@ -75,7 +77,7 @@ impl Pass {
         let derived = [Self::Counters, Self::Lists, Self::ListCounts, Self::Lanes, Self::Outcomes];
         let derived = derived.into_iter().chain(SearchedField::ALL.map(Self::Texts));
         // The entry of an environment says where its record was, until the index is mended.
-        let homes = [Self::Homes];
+        let homes = [Self::Homes, Self::LinkKeys];
         records.chain(homes).chain(indexes).chain(keys).chain(counted).chain(derived).collect()
     }
 
@@ -86,7 +88,7 @@ impl Pass {
             | Self::Index(table)
             | Self::Counted(table)
             | Self::Keys(table) => table,
-            Self::Homes => Table::Environments,
+            Self::Homes | Self::LinkKeys => Table::Environments,
             Self::Counters => Table::MessageCounters,
             Self::Lists | Self::ListCounts => Table::ListCounts,
             Self::Lanes => Table::Lanes,
@@ -105,6 +107,7 @@ impl Pass {
             Self::Lanes => &[Table::Tasks, Table::Due],
             Self::Records(_)
             | Self::Homes
+            | Self::LinkKeys
             | Self::Index(_)
             | Self::Outcomes
             | Self::Texts(_)
@@ -117,6 +120,7 @@ impl Pass {
         let step = match self {
             Self::Records(table) => rows::records(snapshot, table, behind),
             Self::Homes => homes::homes(snapshot, behind),
+            Self::LinkKeys => homes::link_keys(snapshot, behind),
             Self::Index(table) => rows::index(snapshot, table, behind),
             Self::Keys(table) => rows::keys(snapshot, table, behind),
             Self::Counters => derived::counters(snapshot, behind),
@@ -171,6 +175,8 @@ pub enum Fix {
     PutAside(Table, Unreadable),
     /// An environment gets a record under this key, in place of one that is gone.
     StandIn(Vec<u8>),
+    /// An environment gets a key of its unsubscribe links, in place of one that is gone.
+    LinkKey(EnvironmentId),
     /// An index of texts is made anew, in transactions of its own.
     Texts(TextIndex),
     /// The messages of a subscriber are counted anew, in transactions of their own. The key is that
@@ -183,8 +189,8 @@ pub enum Fix {
 }
 
 impl Fix {
-    /// Makes the changes, but for those of the quarantine and of environments, and for those with
-    /// transactions of their own.
+    /// Makes the changes, but for those of the quarantine, of environments and of link keys, and for those
+    /// with transactions of their own.
     pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
         match self {
             Self::Put(table, key, value) => {
@@ -197,6 +203,7 @@ impl Fix {
             }
             Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
             Self::StandIn(_)
+            | Self::LinkKey(_)
             | Self::Texts(_)
             | Self::Recount(_)
             | Self::CountList(_)
@@ -214,6 +221,7 @@ impl Step {
             | Fix::Remove(..)
             | Fix::PutAside(..)
             | Fix::StandIn(_)
+            | Fix::LinkKey(_)
             | Fix::Recount(_)
             | Fix::CountList(_)
             | Fix::None => None,
@@ -228,6 +236,7 @@ impl Step {
             | Fix::Remove(..)
             | Fix::PutAside(..)
             | Fix::StandIn(_)
+            | Fix::LinkKey(_)
             | Fix::Texts(_)
             | Fix::CountList(_)
             | Fix::None => None,
@@ -242,6 +251,7 @@ impl Step {
             | Fix::Remove(..)
             | Fix::PutAside(..)
             | Fix::StandIn(_)
+            | Fix::LinkKey(_)
             | Fix::Texts(_)
             | Fix::Recount(_)
             | Fix::None => None,
@@ -296,6 +306,7 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
                 check.entries += own;
             }
             Pass::Homes
+            | Pass::LinkKeys
             | Pass::Keys(_)
             | Pass::Counted(_)
             | Pass::Lists

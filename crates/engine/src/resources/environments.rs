@@ -307,10 +307,14 @@ fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
     draft.writer.insert(environment)?;
     let organization_id = environment.organization_id.clone();
     sweep::add(draft, &Home { organization_id, environment_id: environment.id })?;
-    let (environment_id, created_at) = (environment.id, draft.now);
-    let key = draft.made.text(LinkKey::LENGTH).into();
-    draft.writer.insert(&LinkKey { environment_id, key, created_at })?;
+    insert_link_key(draft, environment.id)?;
     keys::insert_first(draft, environment)
+}
+
+/// Stores a new key of the unsubscribe links of an environment without one.
+pub(crate) fn insert_link_key(draft: &mut Draft<'_>, environment_id: EnvironmentId) -> Result<()> {
+    let (key, created_at) = (draft.made.text(LinkKey::LENGTH).into(), draft.now);
+    Ok(draft.writer.insert(&LinkKey { environment_id, key, created_at })?)
 }
 
 /// Puts a record in the place of one that is gone or could not be read, under the same key. Returns the id of the

@@ -9,12 +9,12 @@ use domain::subscription::Subscription;
 use domain::time::Timestamp;
 use domain::topic::Topic;
 use domain::unsubscribe::{
-    Claimed, Claims, Link, LinkTo, TokenProblem, UnsubscribeFrom, UnsubscribeRequest,
+    Claimed, Claims, Link, LinkKey, LinkTo, TokenProblem, UnsubscribeFrom, UnsubscribeRequest,
     UnsubscribedFrom, Unsubscription,
 };
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{ReadRecords, WriteRecords, layout};
+use store::{ReadRecords, Record, WriteRecords, layout};
 
 use crate::resources::{preferences, subscribers, topics, workflows};
 use crate::tx::{Tx, View};
@@ -32,13 +32,13 @@ impl Scope {
     /// [`Rejection::NoUnsubscribeUrl`], if the engine was built without
     /// [`unsubscribe_links`](crate::Builder::unsubscribe_links); [`Rejection::CriticalWorkflows`] for
     /// a critical workflow; [`Error::NotFound`], if there is no such subscriber, workflow or topic;
-    /// [`Error::Invalid`], if the request has more than 5 contexts.
+    /// [`Error::Invalid`], if the request has more than 5 contexts; [`Error::Store`], if the key of the
+    /// links is lost: a [repair](crate::Engine::repair) makes another one.
     pub fn unsubscribe_url(&self, request: &UnsubscribeRequest) -> Result<String> {
         request.check()?;
         self.read("unsubscribe_url", |view| {
-            let missing = || Error::rejected(Rejection::NoUnsubscribeUrl);
-            let links = self.engine.parts.unsubscribe.as_ref().ok_or_else(missing)?;
-            let key = view.find(&layout::link_key(view.environment_id()))?.ok_or_else(missing)?;
+            let links = self.engine.parts.unsubscribe.as_ref();
+            let links = links.ok_or_else(|| Error::rejected(Rejection::NoUnsubscribeUrl))?;
             let claims = Claims {
                 environment_id: view.environment_id(),
                 subscriber_id: subscribers::get(view, &request.subscriber_id)?.id,
@@ -46,7 +46,8 @@ impl Scope {
                 context_keys: request.context_keys.clone(),
                 expires_at: links.expiry(self.engine.now()),
             };
-            Ok(links.sign(&key, claims).to_url())
+            let key = view.find(&layout::link_key(view.environment_id()))?;
+            Ok(links.sign(&key.ok_or_else(lost_key)?, claims).to_url())
         })
     }
 
@@ -100,6 +101,12 @@ impl Scope {
             preference.unsubscription(tx)
         })
     }
+}
+
+// An environment has a key of its links from its creation on.
+fn lost_key() -> Error {
+    let (table, source) = (LinkKey::TABLE.name(), "the key of the links is gone".into());
+    store::Error::Corrupt { table, source }.into()
 }
 
 /// Returns the unsubscribe link in a message of `workflow`. Returns `None` if the engine has no

@@ -42,7 +42,8 @@ pub enum Problem {
         /// The reason.
         reason: String,
     },
-    /// The environment has no record of its own, and there are others that belong to it.
+    /// The environment has no record of its own, and there are others that belong to it, or it has no key
+    /// of its unsubscribe links.
     Gone,
     /// A record has this entry, and the index does not.
     Missing,
@@ -87,7 +88,7 @@ impl fmt::Display for TableFinding {
         match &self.problem {
             Problem::Unreadable { reason } => write!(f, "{table} {key}: {reason}"),
             Problem::Gone => {
-                write!(f, "{table} {key}: the record is gone, and others belong to it")
+                write!(f, "{table} {key}: the record is gone, and others need it")
             }
             Problem::Missing => write!(f, "{table} {key}: the entry is missing"),
             Problem::Extra => write!(f, "{table} {key}: the entry leads to no record that has it"),

@@ -1,4 +1,4 @@
-//! Steps through the environments, to find those whose own record is gone.
+//! Steps through the environments, to find those whose own record or key of unsubscribe links is gone.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -6,9 +6,10 @@ use domain::environment::Home;
 use domain::ids::{EnvironmentId, OrganizationId};
 
 use super::derived::{bytes_of, next_environment};
+use super::rows::some_rows;
 use super::{Fix, Problem, Step};
 use crate::layout::{self, Role, Target};
-use crate::{Order, Result, Snapshot, Table};
+use crate::{Order, ReadRecords, Result, Snapshot, Table};
 
 /// Looks for the record of each environment that has records of other kinds, or an entry that says where
 /// its record was.
@@ -31,6 +32,20 @@ pub(super) fn homes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<St
         passed = Some(bytes_of(id).to_vec());
     }
     step.next = passed;
+    Ok(step)
+}
+
+/// Looks for the key of the unsubscribe links of each environment.
+pub(super) fn link_keys(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+    let (rows, next) = some_rows(snapshot, Table::Environments, behind)?;
+    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    for home in rows.iter().filter_map(|row| layout::home_of(&row.key)) {
+        let key = layout::link_key(home.environment_id);
+        if !snapshot.contains(&key)? {
+            let fix = Fix::LinkKey(home.environment_id);
+            step.found(key.table(), key.as_bytes(), Problem::Gone, fix);
+        }
+    }
     Ok(step)
 }
 
