@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::tables::check_indexes;
 use tidings::job::JobStatus;
 use tidings::page::Total;
 use tidings::suppression::{SuppressionCreate, SuppressionQuery};
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 
-use crate::world::{World, email, in_app, on_both, parsed, sms, unreadable, wire};
+use crate::world::{World, email, in_app, on_both, only, parsed, sms, unreadable, wire};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -142,6 +143,80 @@ fn the_longer_time_holds_and_what_has_expired_is_gone() {
         let rows = world.dump().keys().filter(|(table, _)| *table == "suppressions").count();
         assert_eq!(rows, 2, "what has expired is removed by those that are added");
     });
+}
+
+// Erases the owner of an address that is suppressed. Returns the hash that is left of it.
+fn erased_hash(world: &World, address: &str) -> String {
+    world.subscriber(json!({ "subscriberId": "ada", "email": address }));
+    suppress(world, Channel::Email, address, None);
+    world.env.subscribers().erase("ada").unwrap();
+    let listed = world.env.suppressions().list(&SuppressionQuery::default()).unwrap();
+    let hash = only(listed.data).address.address().to_owned();
+    world.env.suppressions().remove(Channel::Email, &hash).unwrap();
+    hash
+}
+
+/// The host may suppress an address and the hash of the same one.
+#[test]
+fn the_longer_time_of_an_address_and_of_its_hash_holds() {
+    for of_hash in [None, Some(2), Some(1)] {
+        on_both(|world| {
+            let hash = erased_hash(&world, "ada@example.org");
+            let (now, suppressions) = (world.now(), world.env.suppressions());
+            suppress(&world, Channel::Email, "ada@example.org", Some(now.after(DAY)));
+            let until = of_hash.map(|days| now.after(DAY * days));
+            suppress(
+                &world,
+                Channel::Email,
+                &hash.to_uppercase().replace("ERASED", "erased"),
+                until,
+            );
+            let find = || suppressions.find(Channel::Email, "ada@example.org").unwrap();
+
+            assert_eq!(find().unwrap().expires_at, until);
+            world.pass(DAY);
+            assert_eq!(find().is_some(), of_hash != Some(1));
+            if of_hash.is_none() {
+                ready(&world);
+                assert_eq!(sent(&world), [Channel::Sms]);
+            }
+            suppress(&world, Channel::Email, "ada@example.org", None);
+            assert_eq!(find().unwrap().expires_at, None);
+            suppressions.remove(Channel::Email, "ada@example.org").unwrap();
+            assert_eq!(find(), None);
+            check_indexes(&world.store);
+        });
+    }
+}
+
+/// What an erasure leaves of an address takes the place of a hash that is there already.
+#[test]
+fn an_erasure_leaves_one_hash_of_an_address() {
+    for (of_address, of_hash) in [(None, Some(1)), (Some(1), None), (Some(2), Some(1))] {
+        on_both(|world| {
+            let hash = erased_hash(&world, "ada@example.org");
+            let after = |days: Option<u32>| days.map(|days| world.now().after(DAY * days));
+            suppress(&world, Channel::Email, "ada@example.org", after(of_address));
+            suppress(&world, Channel::Email, &hash, after(of_hash));
+            world.subscriber(json!({ "subscriberId": "bob", "email": "ada@example.org" }));
+            if of_hash.is_none() {
+                let other = parsed(json!({ "email": "bob@example.org" }));
+                world.env.subscribers().update("bob", &other).unwrap();
+            }
+
+            let erased = world.env.subscribers().erase("bob").unwrap();
+
+            assert_eq!(erased.suppressions, 1);
+            let left =
+                only(world.env.suppressions().list(&SuppressionQuery::default()).unwrap().data);
+            assert_eq!(left.address.address(), hash);
+            let longest =
+                if of_address.is_none() || of_hash.is_none() { None } else { after(of_address) };
+            assert_eq!(left.expires_at, longest);
+            check_indexes(&world.store);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
 }
 
 #[test]

@@ -192,17 +192,34 @@ impl Suppression {
     #[doc(hidden)]
     #[must_use]
     pub fn renewed(self, create: SuppressionCreate) -> Self {
-        let is_longer = match (self.expires_at, create.expires_at) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(before), Some(after)) => after > before,
-        };
-        if !is_longer {
+        let SuppressionCreate { reason, text, expires_at, .. } = create;
+        self.or_longer(reason.unwrap_or(SuppressionReason::Manual), text, expires_at)
+    }
+
+    /// Returns the suppression after another one was moved to its address. It holds as long as the longer
+    /// of both, whose reason it has.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        self.or_longer(other.reason, other.text, other.expires_at)
+    }
+
+    fn or_longer(
+        self,
+        reason: SuppressionReason,
+        text: Option<String>,
+        expires_at: Option<Timestamp>,
+    ) -> Self {
+        if end(expires_at) <= self.end() {
             return self;
         }
-        let SuppressionCreate { reason, text, expires_at, .. } = create;
-        let reason = reason.unwrap_or(SuppressionReason::Manual);
         Self { reason, text: text.or(self.text), expires_at, ..self }
+    }
+
+    /// Returns the time from which on messages are sent again. It is the last one for never.
+    #[doc(hidden)]
+    pub fn end(&self) -> Timestamp {
+        end(self.expires_at)
     }
 
     /// Returns the suppression as it is shown to a subscriber: it names no other one.
@@ -251,6 +268,10 @@ impl SuppressionReason {
             SuppressionReason::Complained | SuppressionReason::Manual => None,
         }
     }
+}
+
+fn end(expires_at: Option<Timestamp>) -> Timestamp {
+    expires_at.unwrap_or(Timestamp::MAX)
 }
 
 // The reason to refuse a channel without addresses of its own.

@@ -388,6 +388,33 @@ fn an_interrupted_erasure_goes_on() {
     });
 }
 
+/// A suppression names those who had its address.
+#[test]
+fn an_export_has_the_suppressions_of_former_addresses() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        let add = |address: &str| {
+            let create = parsed(json!({ "channel": "email", "address": address }));
+            world.env.suppressions().add(&create).unwrap();
+        };
+        add("ada@example.org");
+        add("nobody@example.org");
+        let other = parsed(json!({ "email": "other@example.org" }));
+        world.env.subscribers().update("ada", &other).unwrap();
+        add("other@example.org");
+
+        let data = world.env.subscribers().export("ada").unwrap();
+
+        let addresses: Vec<_> = data.suppressions.iter().map(|one| one.address.address()).collect();
+        assert_eq!(addresses, ["other@example.org", "ada@example.org"]);
+        // One that is both is shown once.
+        let back = parsed(json!({ "email": "ada@example.org" }));
+        world.env.subscribers().update("ada", &back).unwrap();
+        let data = world.env.subscribers().export("ada").unwrap();
+        assert_eq!(data.suppressions.len(), 2);
+    });
+}
+
 /// Who wants no messages gets none, also as a subscriber who is created later.
 #[test]
 fn an_erased_address_stays_suppressed() {

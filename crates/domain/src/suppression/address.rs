@@ -49,7 +49,7 @@ impl SuppressedAddress {
     pub fn new(channel: Channel, address: impl AsRef<str>) -> Result<Self, Invalid> {
         let address = address.as_ref().trim();
         let address = match channel {
-            Channel::Email | Channel::Sms if is_hash(address) => address.to_owned(),
+            Channel::Email | Channel::Sms if is_hash(address) => address.to_ascii_lowercase(),
             Channel::Email => {
                 let email = Email::new(address).map_err(|invalid| invalid.named("address"))?;
                 email.as_str().to_lowercase()

@@ -26,7 +26,9 @@ use crate::{Entity, Error, Result, Scope};
 
 pub(crate) use self::meanwhile::Meanwhile;
 use self::tables::Rows;
-use self::whose::{Person, begun, channels_of, next_of, of_subscriber, readable_channels_of};
+use self::whose::{
+    Person, begun, channels_of, naming, next_of, of_subscriber, readable_channels_of,
+};
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;
@@ -97,7 +99,13 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
         view.each_wanted(environment, &all, names, |accepted| {
             receipts.push(accepted.receipt.only(id));
         })?;
-        let suppressed = suppressed(view, id, Some(&subscriber))?.into_iter();
+        let mut suppressions = suppressed(view, id, Some(&subscriber))?;
+        for former in naming(view, id)? {
+            if !suppressions.contains(&former) {
+                suppressions.push(former);
+            }
+        }
+        let suppressions = suppressions.into_iter().map(|one| one.only(id));
         Ok(PersonalData::new(subscriber.clone())
             .with_settings(
                 view.all(&layout::preferences(environment, own))?,
@@ -109,7 +117,7 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
                 view.all(&layout::message_lists(environment, own))?,
                 receipts,
             )
-            .with_suppressions(suppressed.map(|one| one.only(id)).collect()))
+            .with_suppressions(suppressions.collect()))
     })
 }
 
@@ -164,15 +172,15 @@ fn suppressed(
     let addresses: BTreeSet<_> = own.chain(numbers).collect();
     let mut found = Vec::new();
     for (channel, text) in addresses {
-        found.extend(suppression_of(view, channel, text)?);
+        found.extend(suppressions_of(view, channel, text)?);
     }
     Ok(found)
 }
 
-fn suppression_of(view: &dyn View, channel: Channel, text: String) -> Result<Option<Suppression>> {
+fn suppressions_of(view: &dyn View, channel: Channel, text: String) -> Result<Vec<Suppression>> {
     // A phone number of a subscriber may be any text.
     SuppressedAddress::new(channel, text)
-        .map_or(Ok(None), |address| suppressions::find(view, &address))
+        .map_or(Ok(Vec::new()), |address| suppressions::find_all(view, &address))
 }
 
 struct Eraser<'e, 't> {

@@ -1,5 +1,6 @@
 //! Operations on suppressions.
 
+use std::iter;
 use std::ops::ControlFlow;
 
 use domain::ids::SubscriberId;
@@ -7,7 +8,7 @@ use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Lead, List, Order, ReadRecords, WriteRecords, layout};
+use store::{Key, Lead, List, Order, ReadRecords, WriteRecords, layout};
 
 use crate::damage;
 use crate::idempotency::Step;
@@ -107,10 +108,11 @@ impl Suppressions<'_> {
     pub fn remove(&self, channel: Channel, address: &str) -> Result<Suppression> {
         let of = SuppressedAddress::new(channel, address)?;
         self.scope.write("suppressions.remove", &of, |tx| {
-            let now = tx.now();
-            let found = in_force(tx, &of, now)?.ok_or_else(|| missing(of.address()))?;
-            tx.remove(&found)?;
-            Ok(found)
+            let found = find_all(tx, &of)?;
+            let longest = longest(found.clone()).filter(|longest| !longest.has_expired(tx.now()));
+            let longest = longest.ok_or_else(|| missing(of.address()))?;
+            found.iter().try_for_each(|one| tx.remove(one))?;
+            Ok(longest)
         })
     }
 
@@ -153,18 +155,18 @@ pub(crate) fn add(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppress
     Ok(added)
 }
 
-// Adds an address. If an expired suppression has the address, the new one names the same subscribers.
+// Adds an address. If expired suppressions have the address, the new one names the same subscribers.
 fn put_new(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
-    let now = tx.now();
-    if let Some(before) = in_force(tx, &create.address, now)? {
+    let (now, all) = (tx.now(), find_all(tx, &create.address)?);
+    if let Some(before) = longest(all.clone()).filter(|before| !before.has_expired(now)) {
         let after = before.clone().renewed(create);
         tx.replace(&before, &after)?;
         return Ok(after);
     }
     let mut added = Suppression::new(tx.id(), tx.home(), create, now);
-    if let Some(expired) = find(tx, &added.address)? {
+    for expired in all {
         tx.remove(&expired)?;
-        added.subscriber_ids = expired.subscriber_ids;
+        added.subscriber_ids.extend(expired.subscriber_ids);
     }
     tx.insert(&added)?;
     Ok(added)
@@ -179,7 +181,7 @@ pub(crate) fn note(
     for (channel, text) in addresses {
         // A phone number of a subscriber may be any text.
         let Ok(address) = SuppressedAddress::new(channel, text) else { continue };
-        if let Some(before) = find(tx, &address)? {
+        for before in find_all(tx, &address)? {
             note_in(tx, &before, subscriber)?;
         }
     }
@@ -192,9 +194,7 @@ pub(crate) fn note_in(
     before: &Suppression,
     subscriber: &SubscriberId,
 ) -> Result<Suppression> {
-    let after = before.clone().of(subscriber);
-    put(tx, before, &after)?;
-    Ok(after)
+    put(tx, before, before.clone().of(subscriber))
 }
 
 /// The suppression of an address at `now`. Returns `None` if there is none.
@@ -203,33 +203,51 @@ pub(crate) fn in_force(
     address: &SuppressedAddress,
     now: Timestamp,
 ) -> Result<Option<Suppression>> {
-    Ok(find(view, address)?.filter(|found| !found.has_expired(now)))
+    Ok(longest(find_all(view, address)?).filter(|found| !found.has_expired(now)))
 }
 
-/// The suppression of an address, also one that has expired, or one of which only a hash is left.
-/// Returns `None` if there is none.
-pub(crate) fn find(view: &dyn View, address: &SuppressedAddress) -> Result<Option<Suppression>> {
-    let environment = view.environment_id();
-    let key = |of: &SuppressedAddress| layout::suppression(environment, of.channel(), of.address());
-    let keys = [key(address), key(&address.erased(environment))];
-    Ok(view.find_many(&keys)?.into_iter().flatten().next())
+/// The suppressions of an address, also those that have expired: that of its hash, and behind it that of the
+/// address itself. The host may have added both.
+pub(crate) fn find_all(view: &dyn View, address: &SuppressedAddress) -> Result<Vec<Suppression>> {
+    let hash = address.erased(view.environment_id());
+    let own = Some(address).filter(|own| **own != hash);
+    let keys: Vec<_> = iter::once(&hash).chain(own).map(|of| key_of(view, of)).collect();
+    Ok(view.find_many(&keys)?.into_iter().flatten().collect())
+}
+
+fn key_of(view: &dyn View, address: &SuppressedAddress) -> Key<Suppression> {
+    layout::suppression(view.environment_id(), address.channel(), address.address())
+}
+
+// The one that holds longest. Of two that hold equally long, it is that of the address itself.
+fn longest(all: Vec<Suppression>) -> Option<Suppression> {
+    all.into_iter().max_by_key(Suppression::end)
 }
 
 /// Keeps a suppression by a hash of its address: nothing is sent to it as before. Returns `false` if
 /// that is all that was left of it.
 pub(crate) fn erase(tx: &mut Tx<'_>, before: &Suppression) -> Result<bool> {
     let after = before.erased();
-    put(tx, before, &after)?;
-    Ok(after != *before)
+    let is_changed = after != *before;
+    put(tx, before, after)?;
+    Ok(is_changed)
 }
 
-// Puts a suppression in place of another one, also at another address.
-fn put(tx: &mut Tx<'_>, before: &Suppression, after: &Suppression) -> Result<()> {
+// Puts a suppression in place of another one, also at another address, which may have one already. Returns
+// the one that is stored.
+fn put(tx: &mut Tx<'_>, before: &Suppression, after: Suppression) -> Result<Suppression> {
     if after.address == before.address {
-        return Ok(tx.replace(before, after)?);
+        tx.replace(before, &after)?;
+        return Ok(after);
     }
     tx.remove(before)?;
-    Ok(tx.insert(after)?)
+    let Some(there) = tx.find(&key_of(tx, &after.address))? else {
+        tx.insert(&after)?;
+        return Ok(after);
+    };
+    let merged = there.clone().merged(after);
+    tx.replace(&there, &merged)?;
+    Ok(merged)
 }
 
 // A call that adds one removes some that have expired, so that their number falls.

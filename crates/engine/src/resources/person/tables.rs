@@ -21,7 +21,7 @@ use store::{
 use uuid::Uuid;
 
 use super::whose::address_of;
-use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppression_of};
+use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
 use crate::pipeline::sweep::{has_something_left, remove_triggers};
 use crate::resources::{messages, notifications, suppressions};
 use crate::tx::View;
@@ -415,7 +415,7 @@ impl Eraser<'_, '_> {
         erased: &mut Erasure,
     ) -> Result<()> {
         for (channel, text) in addresses {
-            if let Some(found) = suppression_of(self.tx, channel, text)? {
+            for found in suppressions_of(self.tx, channel, text)? {
                 erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
             }
         }

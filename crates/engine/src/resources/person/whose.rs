@@ -195,14 +195,13 @@ pub(super) fn of_subscriber(view: &Reading<'_>, subscriber: &Subscriber) -> Resu
     Ok(all)
 }
 
-// The addresses in the suppressions that name the id. Nothing else may have a former address.
-fn suppressed(view: &dyn View, id: &SubscriberId) -> Result<Vec<(Channel, String)>> {
+/// The suppressions that name the id. Nothing else may have a former address.
+pub(super) fn naming(view: &dyn View, id: &SubscriberId) -> Result<Vec<Suppression>> {
     let all = layout::suppressions(view.environment_id()).range();
     let (codec, mut found) = (view.codec(), Vec::new());
     view.scan_bytes(&all, Order::Ascending, None, &mut |key, value| {
         let named = codec.decode::<Suppression>(key, value).ok();
-        let named = named.filter(|one| one.subscriber_ids.contains(id));
-        found.extend(named.as_ref().map(address_of));
+        found.extend(named.filter(|one| one.subscriber_ids.contains(id)));
         ControlFlow::Continue(())
     })?;
     Ok(found)
@@ -230,7 +229,8 @@ impl Person {
         (since, answered): (Timestamp, &Arc<Answered>),
     ) -> Result<Self> {
         let subscriber = subscribers::find(view, id)?;
-        let addresses = suppressed(view, id)?.into_iter();
+        let named = naming(view, id)?;
+        let addresses = named.iter().map(address_of);
         let (connections, endpoints) = readable_channels_of(view, id)?;
         let own = subscriber.iter().flat_map(|found| found.profile.addresses());
         let own = own.chain(endpoints.iter().filter_map(ChannelEndpoint::address));
