@@ -1,7 +1,10 @@
 //! Workflows that the host application declares in its code.
 
 use serde_json::{Value, json};
+use store::Table;
+use testkit::tables::put;
 use tidings::workflow::{Workflow, WorkflowCreate, WorkflowOrigin, WorkflowSync};
+use uuid::Uuid;
 
 use crate::world::{
     World, email, in_app, names, on_both, only, parsed, payload_is, sms, wire, with, workflow_of,
@@ -200,4 +203,39 @@ fn an_integration_is_declared_by_its_identifier() {
             world.env.integrations().upsert(&parsed(unnamed.clone()))
         });
     });
+}
+
+/// A host declares its workflows when it starts. Another one that cannot be read does not keep it from that.
+#[test]
+fn a_synchronization_passes_over_workflows_that_cannot_be_read() {
+    let synchronizations: [fn(WorkflowSync) -> WorkflowSync; 3] =
+        [|sync| sync, WorkflowSync::deactivate_undeclared, WorkflowSync::delete_undeclared];
+    for (which, configure) in synchronizations.into_iter().enumerate() {
+        on_both(|world| {
+            let damaged = upsert(&world, "damaged", &[in_app()]);
+            upsert(&world, "other", &[in_app()]);
+            let rows = world.dump();
+            let of_it = |(table, key): &&(&'static str, Vec<u8>)| {
+                *table == Table::Workflows.name()
+                    && key.ends_with(Uuid::from(damaged.id).as_bytes())
+            };
+            let (_, key) = rows.keys().find(of_it).unwrap();
+            put(&world.store, Table::Workflows, key, Some(b"damaged"));
+            let sync = configure(WorkflowSync::new([declared("new", &[in_app()])]));
+
+            let answer = world.env.workflows().sync_with(&sync);
+
+            // What is deleted has to be known.
+            if which == 2 {
+                assert_eq!(answer.unwrap_err().status(), 500);
+                return;
+            }
+            let report = answer.unwrap();
+            assert_eq!(
+                (only(report.created).as_str(), only(report.undeclared).as_str()),
+                ("new", "other")
+            );
+            assert_eq!(world.env.workflows().get("other").unwrap().active, which == 0);
+        });
+    }
 }

@@ -97,11 +97,13 @@ impl Workflows<'_> {
     }
 
     /// Creates or changes workflows as [`sync`](Self::sync) does. The request decides about
-    /// workflows that are not declared any more. Workflows that were never declared in code stay.
+    /// workflows that are not declared any more. Workflows that were never declared in code stay, and so
+    /// do those that cannot be read.
     ///
     /// # Errors
     ///
-    /// As [`sync`](Self::sync). A deletion that fails leaves the declared workflows as they are
+    /// As [`sync`](Self::sync), and [`Error::Store`](crate::Error::Store), if undeclared workflows are to be
+    /// deleted and a workflow cannot be read. A deletion that fails leaves the declared workflows as they are
     /// declared, and goes on when the call is made again.
     pub fn sync_with(&self, sync: &WorkflowSync) -> Result<WorkflowSyncReport> {
         let start: Option<Rest> = None;
@@ -175,7 +177,12 @@ fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Arc<Workflow>>
     let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.workflow_id).collect();
     let prefix = layout::workflows(view.environment_id());
     // The declarations have decoded most of them.
-    let mut workflows = view.engine().parts.prepared.all(view, &prefix)?;
+    let prepared = &view.engine().parts.prepared;
+    let mut workflows = match sync.undeclared {
+        Undeclared::Keep | Undeclared::Deactivate => prepared.readable(view, &prefix)?.0,
+        // A host that deletes counts on it that nothing is left.
+        Undeclared::Delete => prepared.all(view, &prefix)?,
+    };
     workflows.retain(|one| one.is_declared() && !declared.contains(one.identifier()));
     Ok(workflows)
 }
