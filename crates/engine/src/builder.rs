@@ -131,14 +131,14 @@ pub(crate) struct Parts {
 impl Parts {
     /// Follows commits of other processes that have changed these keys, or any if they are not known.
     /// What is decoded needs no news: it is compared with its bytes.
-    fn heard(&self, keys: Option<&[(Table, Vec<u8>)]>) {
+    pub(crate) fn heard(&self, keys: Option<&[(Table, Vec<u8>)]>) {
         let Some(keys) = keys else {
             self.watches.wake_all();
             return self.bell.ring();
         };
         for (table, key) in keys {
             match table {
-                Table::MessageCounters => self.watches.wake_those_of(key),
+                Table::MessageCounters | Table::Subscribers => self.watches.wake_those_of(key),
                 Table::Integrations => {
                     if let Some(id) = layout::integration_of(key) {
                         self.circuits.close(id);

@@ -112,6 +112,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use store::Record;
+
     use super::*;
     use crate::Engine;
 
@@ -191,5 +193,24 @@ mod tests {
         }
         assert_eq!(watches(), 0);
         assert_eq!(engine.parts.watches.count.load(Ordering::SeqCst), 0);
+    }
+
+    /// A subscriber without messages has no counters, and leaves with its environment.
+    #[test]
+    fn a_future_is_woken_when_another_process_has_removed_the_subscriber() {
+        let engine = Engine::in_memory();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let create = serde_json::from_value(serde_json::json!({ "subscriberId": "ada" }));
+        let ada = env.subscribers().create(&create.unwrap()).unwrap();
+        let inbox = env.inbox("ada").unwrap();
+        let cursor = inbox.cursor().unwrap();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut changed = pin!(inbox.changed(&cursor));
+        assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+
+        engine.parts.heard(Some(&[ada.key().into_parts()]));
+
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
     }
 }
