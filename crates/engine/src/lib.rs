@@ -201,9 +201,7 @@ impl Engine {
     }
 
     fn now(&self) -> Timestamp {
-        let now = self.parts.clock.now();
-        self.parts.observer.look_at_clock(self.parts.clock.as_ref(), now);
-        now
+        self.parts.observer.read(self.parts.clock.as_ref())
     }
 
     fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {

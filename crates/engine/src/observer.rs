@@ -23,6 +23,10 @@ const CAPACITY: usize = 10_000;
 // Difference from the time that has passed by which a clock jumps.
 const JUMP: Duration = Duration::from_secs(2);
 
+// Longest reading of a clock that is compared with others. The thread may have stopped during a longer
+// one.
+const READING: Duration = Duration::from_millis(100);
+
 type Function = Box<dyn FnMut(&Event) + Send>;
 
 /// Tells an observer what has happened, from a thread of its own.
@@ -44,10 +48,13 @@ struct Shared {
     changed: Condvar,
     // Used by the thread only.
     function: Mutex<Function>,
-    // When the clock was looked at for the last time, and what it showed.
-    clock: Mutex<Option<(Instant, Timestamp)>>,
+    clock: Mutex<LastReading>,
     capacity: usize,
 }
+
+// When the clock was read for the last time, and what it showed.
+#[derive(Debug, Default)]
+struct LastReading(Option<(Instant, Timestamp)>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -77,17 +84,33 @@ impl Dispatcher {
         (!events.is_empty()).then(|| Ticket::take(shared, events))
     }
 
-    /// Tells the observer if the clock, which shows `now`, has jumped. A manual clock never does.
-    pub(crate) fn look_at_clock(&self, clock: &dyn Clock, now: Timestamp) {
-        let Some(shared) = self.0.as_ref().filter(|_| clock.as_manual().is_none()) else { return };
-        let instant = Instant::now();
-        let before = shared.clock.lock().replace((instant, now));
-        let Some((then, shown)) = before else { return };
-        let from = shown.after(instant.saturating_duration_since(then));
-        if from.since(now).max(now.since(from)) > JUMP {
-            let event = Event::ClockJumped { from, to: now };
+    /// Reads the clock, and tells the observer if it has jumped. A manual clock never does.
+    pub(crate) fn read(&self, clock: &dyn Clock) -> Timestamp {
+        let Some(shared) = self.0.as_ref().filter(|_| clock.as_manual().is_none()) else {
+            return clock.now();
+        };
+        let begun = Instant::now();
+        let now = clock.now();
+        let jump = shared.clock.lock().follow((begun, Instant::now()), now);
+        if let Some(event) = jump {
             Ticket::take(shared, vec![event]).commit();
         }
+        now
+    }
+}
+
+impl LastReading {
+    // Takes the place of the last reading, and returns an event if the clock has jumped since that one. A
+    // reading that took long, or that began before the last one, is left out.
+    fn follow(&mut self, (begun, ended): (Instant, Instant), now: Timestamp) -> Option<Event> {
+        let is_late = self.0.is_some_and(|(then, _)| begun < then);
+        if is_late || ended.saturating_duration_since(begun) > READING {
+            return None;
+        }
+        let (then, shown) = self.0.replace((begun, now))?;
+        let from = shown.after(begun.saturating_duration_since(then));
+        let has_jumped = from.since(now).max(now.since(from)) > JUMP;
+        has_jumped.then_some(Event::ClockJumped { from, to: now })
     }
 }
 
@@ -213,6 +236,25 @@ mod tests {
     fn event(n: i64) -> Event {
         let time = Timestamp::from_millis(n);
         Event::ClockJumped { from: time, to: time }
+    }
+
+    #[test]
+    fn a_clock_is_compared_with_its_last_reading() {
+        let (start, mut last) = (Instant::now(), LastReading::default());
+        let mut read = |begun: u64, ended: u64, shown: i64| {
+            let [begun, ended] = [begun, ended].map(|ms| start + Duration::from_millis(ms));
+            let event = last.follow((begun, ended), Timestamp::from_millis(shown));
+            event.map(|event| match event {
+                Event::ClockJumped { from, to } => (from.as_millis(), to.as_millis()),
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(read(10_000, 10_000, 50_000), None);
+        assert_eq!(read(20_000, 20_100, 62_000), None, "two seconds");
+        assert_eq!(read(30_000, 30_101, 99_000), None, "the thread has stopped");
+        assert_eq!(read(15_000, 15_000, 10_000), None, "another thread was quicker");
+        assert_eq!(read(30_000, 30_000, 74_001), Some((72_000, 74_001)));
+        assert_eq!(read(31_000, 31_000, 0), Some((75_001, 0)));
     }
 
     fn all(queue: &mut Queue) -> Vec<Event> {

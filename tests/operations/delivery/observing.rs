@@ -1,5 +1,6 @@
 //! Observers: told what has happened, in the order of commits.
 
+use std::mem;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -198,6 +199,30 @@ impl Clock for Shifted {
     fn now(&self) -> Timestamp {
         SystemClock.now().after(*self.0.lock().unwrap())
     }
+}
+
+/// A clock behind whose next reading the thread stops.
+#[derive(Clone, Debug, Default)]
+struct Stopping(Arc<Mutex<Duration>>);
+
+impl Clock for Stopping {
+    fn now(&self) -> Timestamp {
+        let now = SystemClock.now();
+        thread::sleep(mem::take(&mut *self.0.lock().unwrap()));
+        now
+    }
+}
+
+#[test]
+fn a_thread_that_stops_is_no_jump_of_the_clock() {
+    let world = World::in_memory();
+    let clock = Stopping::default();
+    let (engine, events) = observed(&world, |builder| builder.clock(clock.clone()));
+    engine.delivery().run_due(1).unwrap();
+    *clock.0.lock().unwrap() = Duration::from_millis(2_200);
+    engine.delivery().run_due(1).unwrap();
+
+    assert_eq!(told(engine, &events), []);
 }
 
 #[test]
