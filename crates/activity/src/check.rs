@@ -195,10 +195,9 @@ impl Checking<'_> {
             all.gone.iter().map(|ordinal| self.head.place(*ordinal).1).collect();
         let (times, terms) = self.there(number)?;
         for (place, time) in (0..).zip(&expected.times) {
-            let ordinal = start + place;
-            let there = usize::try_from(place).ok().and_then(|place| times.get(place));
-            if there != Some(time) && !all.gone.contains(&ordinal) {
-                self.disagree(Disagreement::Time { ordinal: Ordinal::new(ordinal) });
+            if times.get(usize::from(place)) != Some(time) && !gone.contains(&place) {
+                let ordinal = Ordinal::new(start + u64::from(place));
+                self.disagree(Disagreement::Time { ordinal });
             }
         }
         let expected: Vec<(Term, Set)> =
