@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use store::layout::{SearchedField, TextIndex};
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
-use store::{Store, WriteRecords};
+use store::{Store, Table, WriteRecords};
 use tempfile::tempdir;
 use testkit::holds::{Hold, Noted};
 use testkit::interposed::Interposed;
 use testkit::requests;
-use testkit::tables::{Entry, dump, load};
+use testkit::tables::{self, Entry, dump, load};
 use testkit::world::{Counts, World, in_app, with, workflow_of};
 use tidings::time::Timestamp;
 use tidings::trigger::TriggerReceipt;
@@ -99,6 +99,32 @@ fn a_rebuild_of_texts_touches_as_many_rows_in_a_larger_environment() {
     for field in SearchedField::ALL {
         let (few, many) = (most(field, 1_500), most(field, 4_500));
         assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer texts");
+    }
+}
+
+/// A copy that goes on removes other rows of its target in transactions that are no larger where there are
+/// more of them.
+#[test]
+fn a_copy_touches_as_many_rows_of_a_fuller_target() {
+    let most = |rows: u32, size: usize| {
+        let noted = Noted::over(Arc::new(MemoryStore::default()));
+        let origin = MemoryStore::default();
+        for number in 0..rows {
+            let key = [b"key".as_slice(), &number.to_be_bytes()].concat();
+            tables::put(&noted, Table::Topics, &key, Some(&vec![0; size]));
+            if number % 5_000 == 0 {
+                tables::put(&origin, Table::Topics, &key, Some(b"other"));
+            }
+        }
+        noted.take();
+        let copied = store::transfer::copy(&origin, &noted, &mut |_| ControlFlow::Continue(()));
+        assert!(copied.unwrap().is_finished);
+        assert!(dump(&noted) == dump(&origin));
+        most_of(&noted)
+    };
+    for size in [1, 1_024] {
+        let (few, many) = (most(6_000, size), most(24_000, size));
+        assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer rows");
     }
 }
 

@@ -44,7 +44,8 @@ impl Engine {
     }
 
     /// [`backup`](Self::backup) that calls `progress` after each megabyte, and ends if `progress`
-    /// breaks. The next backup to `path` goes on with what is there then.
+    /// breaks. The next backup to `path` goes on with what is there then, if all of that is still in the
+    /// store. Otherwise it begins anew, so that no erased byte is left in the file.
     ///
     /// # Errors
     ///

@@ -63,20 +63,41 @@ pub fn copy(
     mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
     let in_use = records::read(to, |target| is_in_use(target))?;
-    if in_use { Err(Error::TargetInUse) } else { copy_over(from, to, &mut progress) }
+    if in_use {
+        return Err(Error::TargetInUse);
+    }
+    records::read(from, |snapshot| copy_snapshot(snapshot, to, &mut progress))
 }
 
-/// Makes the entries of `to` those of one snapshot of `from`.
-pub(crate) fn copy_over(
-    from: &dyn Store,
+/// Makes the entries of `to` those of `snapshot`.
+pub(crate) fn copy_snapshot(
+    snapshot: &dyn Snapshot,
     to: &dyn Store,
     progress: &mut OnProgress<'_>,
 ) -> Result<Copied> {
-    records::read(from, |snapshot| {
-        let mut run = Run { snapshot, to, progress, copied: Copied::default() };
-        run.copied.is_finished = run.all_tables()?.is_continue();
-        Ok(run.copied)
-    })
+    let mut run = Run { snapshot, to, progress, copied: Copied::default() };
+    run.copied.is_finished = run.all_tables()?.is_continue();
+    Ok(run.copied)
+}
+
+/// Returns `true` if `snapshot` has all entries of `part`.
+pub(crate) fn has_all_of(snapshot: &dyn Snapshot, part: &dyn Snapshot) -> Result<bool> {
+    for table in Table::ALL {
+        let mut start = Bound::Unbounded;
+        loop {
+            let entries = batch(part, table, &(start, Bound::Unbounded))?;
+            let Some((last, _)) = entries.last() else { break };
+            start = Bound::Excluded(last.clone());
+            let keys: Vec<&[u8]> = entries.iter().map(|(key, _)| key.as_slice()).collect();
+            let mut values = entries.iter().map(|(_, value)| value.as_slice());
+            let mut has_all = true;
+            snapshot.get_many(table, &keys, &mut |value| has_all &= value == values.next())?;
+            if !has_all {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 fn is_in_use(target: &dyn Snapshot) -> Result<bool> {
@@ -113,10 +134,7 @@ impl Run<'_> {
     fn table(&mut self, table: Table) -> Result<ControlFlow<()>> {
         let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
         loop {
-            let entries = batch(self.snapshot, table, &(start.clone(), Bound::Unbounded))?;
-            let end = entries.last().map(|(key, _)| key.clone());
-            let range = (start, end.clone().map_or(Bound::Unbounded, Bound::Included));
-            self.to.write(&mut |transaction| replace(transaction, table, &range, &entries))?;
+            let (entries, end) = self.step(table, start)?;
             sum.add(&entries);
             if self.tell(table, false, &entries).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -126,6 +144,26 @@ impl Run<'_> {
         }
         self.copied.tables.extend(sum.ended(table));
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Copies the next entries in one transaction, up to the end of the next batch of the origin or of the
+    /// target, whichever comes first. Returns the entries, and the key of that end unless it is the end of
+    /// the table.
+    fn step(&self, table: Table, start: Bound<Vec<u8>>) -> Result<(Entries, Option<Vec<u8>>)> {
+        let mut entries = batch(self.snapshot, table, &(start.clone(), Bound::Unbounded))?;
+        let last = last_key(&entries);
+        let range = (start, last.clone().map_or(Bound::Unbounded, Bound::Included));
+        let mut end = None;
+        let is_within =
+            |end: &Option<Vec<u8>>, key: &Vec<u8>| end.as_ref().is_none_or(|end| key <= end);
+        self.to.write(&mut |transaction| {
+            let before = batch(&*transaction, table, &range)?;
+            end = if is_full(&before) { last_key(&before) } else { last.clone() };
+            let count = entries.partition_point(|(key, _)| is_within(&end, key));
+            replace(transaction, table, before, entries.split_at(count).0)
+        })?;
+        entries.retain(|(key, _)| is_within(&end, key));
+        Ok((entries, end))
     }
 
     /// Reads the copy again, each batch on a snapshot of its own.
@@ -161,7 +199,8 @@ impl Run<'_> {
             return Ok(ControlFlow::Break(()));
         }
         self.to.write(&mut |transaction| {
-            let decision = replace(transaction, table, &EVERYTHING, &entries)?;
+            let before = all(&*transaction, table)?;
+            let decision = replace(transaction, table, before, &entries)?;
             let is_as_in_origin = all(&*transaction, table)? == entries;
             is_as_in_origin.then_some(decision).ok_or(Error::CopyDiffers { table: table.name() })
         })?;
@@ -171,7 +210,7 @@ impl Run<'_> {
 
     fn tell(&mut self, table: Table, is_comparing: bool, entries: &Entries) -> ControlFlow<()> {
         self.copied.entries += count(entries.len());
-        self.copied.bytes += entries.iter().map(|it| count(it.0.len() + it.1.len())).sum::<u64>();
+        self.copied.bytes += count(size(entries));
         let Copied { entries: rows, bytes, .. } = self.copied;
         (self.progress)(Progress { table: table.name(), rows, bytes, is_comparing })
     }
@@ -226,18 +265,27 @@ fn batch(snapshot: &dyn Snapshot, table: Table, range: &KeyRange) -> Result<Entr
     Ok(entries)
 }
 
-/// Makes the entries within `range` those of `entries`.
+/// Returns `true` if there may be entries behind those of a [`batch`].
+fn is_full(entries: &Entries) -> bool {
+    entries.len() >= ENTRIES || size(entries) >= BYTES
+}
+
+fn size(entries: &Entries) -> usize {
+    entries.iter().map(|(key, value)| key.len() + value.len()).sum()
+}
+
+fn last_key(entries: &Entries) -> Option<Vec<u8>> {
+    entries.last().map(|(key, _)| key.clone())
+}
+
+/// Puts `entries` in the place of the entries `before`.
 fn replace(
     transaction: &mut dyn Transaction,
     table: Table,
-    range: &KeyRange,
-    entries: &Entries,
+    before: Entries,
+    entries: &[(Vec<u8>, Vec<u8>)],
 ) -> Result<Decision> {
-    let mut others = BTreeMap::new();
-    transaction.scan(table, range, Order::Ascending, None, &mut |key, value| {
-        others.insert(key.to_vec(), value.to_vec());
-        ControlFlow::Continue(())
-    })?;
+    let mut others: BTreeMap<_, _> = before.into_iter().collect();
     let mut decision = Decision::Abort;
     for (key, value) in entries {
         if others.remove(key).as_ref() != Some(value) {

@@ -4,6 +4,9 @@ mod answers;
 mod left;
 mod meanwhile;
 
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -328,14 +331,7 @@ fn compacted_without_the_person(erase: impl Fn(&World)) {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.redb");
-    let files = || {
-        let entries = std::fs::read_dir(folder.path()).unwrap();
-        let bytes = entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
-        bytes.collect::<Vec<_>>().concat()
-    };
-    let found = |bytes: &[u8], canary: &str| {
-        bytes.windows(canary.len()).any(|part| part.eq_ignore_ascii_case(canary.as_bytes()))
-    };
+    let files = || bytes_of(folder.path());
     let store = Arc::new(RedbStore::open(&path).unwrap());
     {
         let world = World::with(Interposed::over(store.clone()), |builder| builder);
@@ -343,7 +339,7 @@ fn compacted_without_the_person(erase: impl Fn(&World)) {
         store.checkpoint().unwrap();
         let before = files();
         for canary in CANARIES {
-            assert!(found(&before, canary), "{canary} was not there");
+            assert!(has_text(&before, canary), "{canary} was not there");
         }
         erase(&world);
     }
@@ -351,19 +347,65 @@ fn compacted_without_the_person(erase: impl Fn(&World)) {
     drop(store);
     let erased = files();
     // Free pages keep their bytes.
-    assert!(CANARIES.iter().any(|canary| found(&erased, canary)));
+    assert!(CANARIES.iter().any(|canary| has_text(&erased, canary)));
 
     assert!(RedbStore::compact(&path).unwrap().is_finished);
 
     let after = files();
     assert!(after.len() < erased.len());
     for canary in CANARIES {
-        assert!(!found(&after, canary), "{canary} is in the file");
+        assert!(!has_text(&after, canary), "{canary} is in the file");
     }
     let store = RedbStore::open(&path).unwrap();
     let world = World::with(Interposed::new(store), |builder| builder);
     assert_eq!(world.notifications(json!({ "subscriberIds": ["bob"] })).len(), 4);
     tables::check_indexes(&world.store);
+}
+
+/// A backup that was ended before the erasure has left a part. The next one has no byte of it.
+#[test]
+fn a_backup_has_nothing_of_an_erased_person_of_an_earlier_part() {
+    // The bytes of sealed values say nothing.
+    if is_wanted() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy.redb");
+    let world = World::in_memory();
+    fill(&world);
+    // So many pages become free that not all of them are used again.
+    let payload = json!({ "text": "payload-canary".repeat(1_000) });
+    for _ in 0..32 {
+        world.trigger(json!({ "name": "both", "to": ["canary-id"], "payload": payload }));
+    }
+    let ended = world.engine.backup_with(&path, |progress| {
+        if progress.is_comparing { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(!ended.unwrap().is_finished);
+    let part = bytes_of(folder.path());
+    for canary in CANARIES {
+        assert!(has_text(&part, canary), "{canary} was not there");
+    }
+    world.env.subscribers().erase("canary-id").unwrap();
+
+    assert!(world.engine.backup(&path).unwrap().is_finished);
+
+    let copy = bytes_of(folder.path());
+    for canary in CANARIES {
+        assert!(!has_text(&copy, canary), "{canary} is in the copy");
+    }
+    assert!(tables::dump(&RedbStore::open(&path).unwrap()) == tables::dump(&world.store));
+}
+
+// The bytes of all files in a folder.
+fn bytes_of(folder: &Path) -> Vec<u8> {
+    let entries = fs::read_dir(folder).unwrap();
+    let bytes = entries.map(|entry| fs::read(entry.unwrap().path()).unwrap());
+    bytes.collect::<Vec<_>>().concat()
+}
+
+fn has_text(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part.eq_ignore_ascii_case(text.as_bytes()))
 }
 
 #[test]

@@ -14,16 +14,17 @@ use super::gate::Gate;
 use super::log::{self, sync_folder};
 use super::unchanged::Unchanged;
 use super::{RedbOptions, RedbStore};
-use crate::transfer::{Copied, copy_over};
-use crate::{Error, OnProgress, Progress, Result, Store};
+use crate::transfer::{Copied, copy_snapshot, has_all_of};
+use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, records};
 
 /// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
 /// file needs no log, and [`RedbStore::open`] takes it. On Unix it is readable for its owner alone, as it
 /// has all secrets of the store.
 ///
 /// Until it is complete, compared and synced, the copy is beside `path`, as `shop.redb-partial` for
-/// `shop.redb`. A backup that was interrupted leaves that name only, and the next one goes on with it.
-/// `progress` is called after each megabyte, and ends the backup if it breaks.
+/// `shop.redb`. A backup that was interrupted leaves that name only. The next one goes on with it if all of its
+/// entries are still those of `store`, and removes it otherwise. `progress` is called after each megabyte, and
+/// ends the backup if it breaks.
 ///
 /// # Errors
 ///
@@ -156,22 +157,32 @@ fn write(
     partial: &Path,
     progress: &mut OnProgress<'_>,
 ) -> Result<(Copied, RedbStore)> {
+    records::read(store, |snapshot| {
+        let part = part_of(snapshot, partial)?;
+        Ok((copy_snapshot(snapshot, &part, progress)?, part))
+    })
+}
+
+/// Opens the part of a copy of `snapshot`. A part with other entries is not used: its free pages would keep
+/// the bytes of what was removed or sealed since.
+fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     let options = RedbOptions::default().log(None);
     let open = |options: &RedbOptions| {
         RedbStore::open_file(partial, options, private(&mut File::options()))
     };
+    let remove = || fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source));
     if is_published(partial) {
-        fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
+        remove()?;
     }
-    let part = match open(&options.clone().verify(true)) {
+    match open(&options.clone().verify(true)) {
+        Ok(part) if records::read(&part, |rows| has_all_of(snapshot, rows))? => return Ok(part),
+        // A part of another moment.
+        Ok(_) => remove()?,
         // A part that a power cut has left.
-        Err(Error::Damaged { .. }) => {
-            fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source))?;
-            open(&options)
-        }
-        opened => opened,
-    }?;
-    Ok((copy_over(store, &part, progress)?, part))
+        Err(Error::Damaged { .. }) => remove()?,
+        Err(error) => return Err(error),
+    }
+    open(&options)
 }
 
 /// Returns `true` if the file at `partial` has another name as well: an earlier call ended before it removed
