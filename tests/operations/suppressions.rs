@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use domain::quarantine::Quarantined;
 use serde_json::json;
-use testkit::tables::check_indexes;
+use testkit::tables::{self, check_indexes};
 use tidings::job::JobStatus;
 use tidings::page::Total;
+use tidings::store::Table;
 use tidings::suppression::{SuppressionCreate, SuppressionQuery};
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
@@ -244,6 +246,36 @@ fn suppressions_are_listed_by_page_and_cleared_by_channel() {
         assert_eq!(suppressions.list(&all).unwrap().data.len(), 1);
         assert_eq!(suppressions.clear_all().unwrap(), 1);
     });
+}
+
+/// A suppression has several index entries. One that cannot be read is put into quarantine, and none of them
+/// is left.
+#[test]
+fn an_unreadable_suppression_leaves_no_entries() {
+    let clear = |world: &World| {
+        assert_eq!(world.env.suppressions().clear_channel(Channel::Email).unwrap(), 1);
+    };
+    let expire = |world: &World| {
+        world.pass(DAY);
+        suppress(world, Channel::Email, "b@b.c", None);
+    };
+    for (remove, left) in [(&clear as &dyn Fn(&World), 1), (&expire, 2)] {
+        on_both(|world| {
+            suppress(&world, Channel::Email, "a@b.c", Some(world.now().after(DAY)));
+            let suppressions = tables::dump(&world.store);
+            let damaged = suppressions.iter().find(|row| row.0 == Table::Suppressions).unwrap();
+            tables::put(&world.store, damaged.0, &damaged.1, Some(b"damaged"));
+            suppress(&world, Channel::Sms, "+1", None);
+
+            remove(&world);
+
+            let page = world.env.suppressions().list(&SuppressionQuery::default()).unwrap();
+            assert_eq!((page.data.len(), page.unreadable), (left, 0));
+            let quarantined = world.records::<Quarantined>();
+            assert_eq!(only(quarantined).table, "suppressions");
+            tables::check_indexes(&world.store);
+        });
+    }
 }
 
 #[test]

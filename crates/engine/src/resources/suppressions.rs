@@ -142,6 +142,7 @@ impl Suppressions<'_> {
                     }
                 }
             }
+            store::take_out_others(tx, &found)?;
             let count = before + found.len() as u64;
             Ok(if found.len() < AT_A_TIME { Step::Done(count) } else { Step::More(count) })
         })
@@ -254,16 +255,17 @@ fn put(tx: &mut Tx<'_>, before: &Suppression, after: Suppression) -> Result<Supp
 fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
     const AT_A_TIME: usize = 4;
     let range = layout::expired_suppressions(tx.environment_id(), tx.now());
-    for entry in store::leads(tx, &range, AT_A_TIME, layout::suppression_of)? {
+    let found = store::leads(tx, &range, AT_A_TIME, layout::suppression_of)?;
+    for entry in &found {
         match &entry.lead {
             Lead::Record(expired) => tx.remove(expired)?,
-            // What has expired needs no quarantine.
-            Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+            lead @ (Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere) => {
+                damage::put_aside_lead(&mut tx.draft, lead)?;
                 entry.take_out(tx, &range)?;
             }
         }
     }
-    Ok(())
+    Ok(store::take_out_others(tx, &found)?)
 }
 
 fn missing(address: &str) -> Error {
