@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::environment::Home;
+use domain::notification::NotificationOutcome;
 use domain::retention::Retention;
 use domain::subscriber::Subscriber;
 use serde_json::{Value, json};
-use store::layout::{SearchedField, TextIndex};
+use store::layout::{self, SearchedField, TextIndex};
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 use store::{Store, Table, WriteRecords};
@@ -100,6 +101,27 @@ fn a_rebuild_of_texts_touches_as_many_rows_in_a_larger_environment() {
         let (few, many) = (most(field, 1_500), most(field, 4_500));
         assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer texts");
     }
+}
+
+/// The rows of outcomes are made anew in transactions that are no larger where there are more of them.
+#[test]
+fn a_rebuild_of_outcomes_touches_as_many_rows_among_more_of_them() {
+    let most = |rows: u32| {
+        let (noted, home) = (Noted::over(Arc::new(MemoryStore::default())), home());
+        let outcome = NotificationOutcome::ALL[0];
+        for number in 0..rows {
+            let key = layout::outcome_row(home.environment_id, outcome, number);
+            tables::put(&noted, key.table(), key.as_bytes(), Some(b"outdated"));
+        }
+        noted.take();
+        let goes_on = &mut |_, _| ControlFlow::Continue(());
+        let rebuilt = store::outcomes::rebuild(&noted, home.environment_id, goes_on);
+        assert!(rebuilt.unwrap().is_continue());
+        assert_eq!(dump(&noted), []);
+        most_of(&noted)
+    };
+    let (few, many) = (most(1_500), most(4_500));
+    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} among fewer");
 }
 
 /// A copy that goes on removes other rows of its target in transactions that are no larger where there are

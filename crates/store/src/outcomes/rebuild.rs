@@ -7,20 +7,31 @@ use domain::notification::{NotificationOutcome, Ordinal};
 
 use super::mark::put;
 use super::{IN_ROW, made_anew, row_of};
+use crate::record::{Batches, Row};
 use crate::{
     OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout, records,
 };
 
+/// Number of entries that one transaction looks at.
+const ENTRIES: usize = 1_024;
+
 /// Makes the rows of an environment anew from its notifications, in one transaction for each 1,024
-/// notifications. Each transaction leaves rows that are right. Ends if `progress` breaks.
+/// entries or notifications. Each transaction leaves rows that are right. Ends if `progress` breaks.
 pub fn rebuild(
     store: &dyn Store,
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    records::write_in(store, environment, |transaction| {
-        remove_strangers(transaction, environment)
-    })?;
+    let mut last = Some(Vec::new());
+    while let Some(behind) = last {
+        let (rows, next) = records::write_in(store, environment, |transaction| {
+            remove_strangers(transaction, environment, &behind)
+        })?;
+        if next.is_some() && progress(Table::NotificationOutcomes, rows).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        last = next;
+    }
     let mut next = Some(0);
     while let Some(from) = next {
         next = records::write_in(store, environment, |transaction| {
@@ -33,17 +44,25 @@ pub fn rebuild(
     Ok(ControlFlow::Continue(()))
 }
 
-// Removes the entries whose keys are not those of rows.
-fn remove_strangers(transaction: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {
-    let mut strangers = Vec::new();
-    let all = layout::all_outcome_rows(environment);
-    transaction.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
+// Removes those of the next entries behind a key whose keys are not those of rows. Returns the number of
+// entries that were looked at, and the key of the last one if there may be others behind it.
+fn remove_strangers(
+    transaction: &mut dyn Transaction,
+    environment: EnvironmentId,
+    behind: &[u8],
+) -> Result<(u64, Option<Vec<u8>>)> {
+    let range = layout::all_outcome_rows(environment).resumed(behind);
+    let bytes = range.bytes().clone();
+    let mut batches = Batches::new(&*transaction, range.table(), bytes, Order::Ascending);
+    let mut rows = batches.next(ENTRIES)?.unwrap_or_default();
+    for Row { key, .. } in &rows {
         if layout::outcome_of_row(key).is_none_or(|(_, row)| !is_possible(row)) {
-            strangers.push(key.to_vec());
+            transaction.delete(range.table(), key)?;
         }
-        ControlFlow::Continue(())
-    })?;
-    strangers.iter().try_for_each(|key| transaction.delete(Table::NotificationOutcomes, key))
+    }
+    let count = rows.len();
+    let last = rows.pop().filter(|_| count == ENTRIES);
+    Ok((count as u64, last.map(|row| row.key)))
 }
 
 // Makes the first rows from the number `from` on anew. Returns the number behind them, or `None` if
