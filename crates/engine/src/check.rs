@@ -64,8 +64,8 @@ pub enum Finding {
 impl Engine {
     /// Compares the rows of the store with its records, and looks for records that wait for a task which
     /// is missing. The comparison reads everything from one snapshot. Other operations continue
-    /// meanwhile. The e-mail addresses of one environment after the other are held in memory, and all
-    /// other rows in small parts.
+    /// meanwhile. The e-mail addresses, and then the names, of one environment after the other are held in
+    /// memory, and all other rows in small parts.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -86,9 +86,10 @@ impl Engine {
         self.check_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`check`](Self::check) that calls `progress` after each 256 rows at most, and in the activity
-    /// index after each 61,440 notifications, and ends if `progress` breaks. The findings are those so
-    /// far.
+    /// [`check`](Self::check) that calls `progress` after each 256 rows at most, and ends if `progress`
+    /// breaks. The findings are those so far. These steps look at more rows: an index of texts is compared
+    /// with all subscribers of an environment, a number with all messages of an inbox or all entries of a
+    /// list, a row of outcomes with 1,024 notifications, and the activity index with 61,440 at a time.
     ///
     /// # Errors
     ///

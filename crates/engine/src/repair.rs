@@ -80,10 +80,10 @@ impl Engine {
         self.repair_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`repair`](Self::repair) that calls `progress` after each 256 rows at most, in an index of texts
-    /// after each 1,024, among subscribers of an older format after each 500, and in the activity index
-    /// after each 61,440 notifications, and ends if `progress` breaks. What is mended then stays mended, and
-    /// the next call looks at everything again.
+    /// [`repair`](Self::repair) that calls `progress` as [`check_with`](Self::check_with) does, in an index
+    /// of texts that is made anew after each 1,024 rows at most, and among subscribers of an older format
+    /// after each 500, and ends if `progress` breaks. What is mended then stays mended, and the next call
+    /// looks at everything again.
     ///
     /// # Errors
     ///
