@@ -27,7 +27,7 @@ use testkit::requests;
 use testkit::tables::{self, Entry, dump, load};
 use testkit::world::{Counts, World, in_app, with, workflow_of};
 use tidings::time::Timestamp;
-use tidings::trigger::TriggerReceipt;
+use tidings::trigger::{AcceptedTrigger, TriggerReceipt};
 use tidings::{Builder, DeliveryReport};
 use uuid::Uuid;
 
@@ -209,6 +209,31 @@ fn a_deletion_touches_as_many_rows_of_a_larger_digest() {
         large.0 <= small.0 + 8 && large.1 <= small.1 + small.1 / 4,
         "{large:?} rows in one transaction, and {small:?} of fewer events"
     );
+}
+
+/// A deletion looks at the last run of notifications of a broadcast, and at the others only if that is gone.
+#[test]
+fn a_deletion_touches_as_many_rows_of_a_broadcast_in_more_runs() {
+    let touched = |runs: u64| {
+        let (world, noted) = noted_world(|builder| builder);
+        trigger_bulks(&world, &[in_app()], 1);
+        world.subscriber(json!({ "subscriberId": "bob" }));
+        let crowd = json!({ "name": "news", "to": ["ada", "bob"], "transactionId": "crowd" });
+        let told = world.env.events().trigger(&parsed(crowd)).unwrap();
+        let environment = world.env.environment_id();
+        // Runs whose notifications are gone, with those of other events between them.
+        for first in (0..runs).map(|run| run * 2) {
+            let id = told.transaction_id.clone();
+            let bare = AcceptedTrigger::bare(environment, world.now(), id);
+            let run = AcceptedTrigger { ordinals: first..first + 1, ..bare };
+            store::write(&world.store, |tx| tx.insert(&run)).unwrap();
+        }
+        noted.take();
+        world.env.notifications().delete(told.notifications[0].notification_id).unwrap();
+        most_of(&noted)
+    };
+    let (few, many) = (touched(2), touched(50));
+    assert!(0 < few && many <= few, "{many} rows in one transaction, and {few} of fewer runs");
 }
 
 /// A cancellation looks at the events of a digest up to the first one that is left.

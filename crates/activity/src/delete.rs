@@ -168,23 +168,35 @@ pub fn forget_if_gone(
     if txn.contains(&layout::fan_out(environment, id))? {
         return Ok(());
     }
-    let runs = Runs::find(&*txn, environment, id)?;
-    // Missing runs do not prove that the trigger has no notifications, so its records stay.
-    let mut is_gone = runs.iter().next().is_some();
-    for run in runs.newest_first() {
-        let range = layout::notifications_between(environment, run);
-        txn.scan_bytes(&range, Order::Ascending, Some(1), &mut |_, _| {
-            is_gone = false;
-            ControlFlow::Break(())
-        })?;
-        if !is_gone {
+    let entries = layout::transaction(environment, id).range();
+    let run = |entry: &[u8]| layout::run_of_transaction(entry).map(|(run, _)| run);
+    // A broadcast may have many runs, and nearly always a notification in the last one.
+    let last = txn.first_known(&entries, Order::Descending, run)?;
+    if last.map_or(Ok(false), |run| has_notifications(&*txn, environment, run))? {
+        return Ok(());
+    }
+    let mut has_runs = false;
+    for run in Runs::find(&*txn, environment, id)?.newest_first() {
+        if has_notifications(&*txn, environment, run)? {
             return Ok(());
         }
+        has_runs = true;
     }
-    if is_gone {
-        forget(txn, environment, id)?;
-    }
-    Ok(())
+    // Missing runs do not prove that the trigger has no notifications, so its records stay.
+    if has_runs { forget(txn, environment, id) } else { Ok(()) }
+}
+
+fn has_notifications(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    ordinals: Range<u64>,
+) -> Result<bool> {
+    let (range, mut has_some) = (layout::notifications_between(environment, ordinals), false);
+    snapshot.scan_bytes(&range, Order::Ascending, Some(1), &mut |_, _| {
+        has_some = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(has_some)
 }
 
 // Removes the records of a trigger by their keys, so that one that is not readable goes, too.
