@@ -16,7 +16,7 @@ use domain::notification::NotificationOutcome;
 use domain::retention::Retention;
 use domain::subscriber::Subscriber;
 use serde_json::{Value, json};
-use store::layout::{self, SearchedField, TextIndex};
+use store::layout::{self, Role, SearchedField, Target, TextIndex};
 use store::memory::MemoryStore;
 use store::redb::RedbStore;
 use store::{Store, Table, WriteRecords};
@@ -188,6 +188,53 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
         large <= small + small / 4,
         "{large} rows in one transaction, and {small} of fewer events"
     );
+}
+
+/// A dependent that cannot be read does not say which index entries it has. A deletion and an erasure look for
+/// them in transactions that are no larger where the indexes are.
+#[test]
+fn a_deletion_touches_as_many_rows_of_larger_indexes_around_an_unreadable_dependent() {
+    let most = |(table, index): (Table, Table), erases: bool, others: u128| {
+        let (world, noted) = noted_world(|builder| builder);
+        trigger_bulks(&world, &[in_app()], 1);
+        world.run_due();
+        let both = parsed(json!({ "subscriptions": ["ada"] }));
+        world.env.topics().subscribe("news", &both).unwrap();
+        let inbox = world.env.inbox("ada").unwrap();
+        inbox.archive([inbox.list(&parsed(json!({}))).unwrap().data[0].id]).unwrap();
+        let row = |of: Table| dump(&world.store).into_iter().find(|row| row.0 == of).unwrap();
+        let (_, entry, value) = row(index);
+        let record = Target::read(index, &value).key.to_vec();
+        tables::put(&noted, table, &record, Some(b"damaged"));
+        // Entries of other subscribers, which lead elsewhere.
+        let elsewhere = vec![0; value.len()];
+        for other in 0..others {
+            let key = [&entry[..16], &other.to_be_bytes(), &entry[32..]].concat();
+            tables::put(&noted, index, &key, Some(&elsewhere));
+        }
+        noted.take();
+        if erases {
+            world.env.subscribers().erase("ada").unwrap();
+        } else {
+            world.env.subscribers().delete("ada").unwrap();
+        }
+        let touched = most_of(&noted);
+        let leads_there = |(of, _, value): &Entry| {
+            of.role() == Role::IndexOf(table) && Target::read(*of, value).key == record
+        };
+        assert!(!dump(&world.store).iter().any(leads_there), "an entry is left");
+        assert_eq!(tables::value(&noted, table, &record), None);
+        touched
+    };
+    for tables in [
+        (Table::Subscriptions, Table::SubscriberSubscriptions),
+        (Table::Messages, Table::MessageChanges),
+    ] {
+        for erases in [false, true] {
+            let (few, many) = (most(tables, erases, 10_000), most(tables, erases, 30_000));
+            assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer");
+        }
+    }
 }
 
 /// A deletion looks for the events of a digest outside of its transactions.

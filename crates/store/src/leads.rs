@@ -1,13 +1,15 @@
 //! Following index entries one by one, so that one that is damaged does not hide the others.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{Bound, RangeBounds};
 
 use domain::quarantine::Unreadable;
 
-use crate::layout::{self, Role, Target};
+use crate::layout::{self, Role};
 use crate::record::{Batches, Entries, Row};
-use crate::{Error, Key, Order, Range, Record, Result, Snapshot, Transaction, list_counts};
+use crate::{
+    Error, Key, KeyRange, Order, Range, Record, Result, Snapshot, Table, Transaction, list_counts,
+};
 
 /// An index entry, and what it leads to.
 #[derive(Debug)]
@@ -112,37 +114,77 @@ fn lead<R: Record>(
     }
 }
 
-/// Removes the other entries that lead to those of the records that cannot be read. Only such a record
-/// says which entries it has, so the indexes of its environment are looked through, once for all of them.
-pub fn take_out_others<R: Record>(
-    transaction: &mut dyn Transaction,
-    taken_out: &[Entry<R>],
-) -> Result<()> {
-    let keys = taken_out.iter().filter_map(|entry| match &entry.lead {
-        Lead::Unreadable(unreadable) => Some(unreadable.key.as_slice()),
-        Lead::Record(_) | Lead::Other(_) | Lead::Nowhere => None,
-    });
-    let keys: BTreeSet<&[u8]> = keys.collect();
-    let environments = keys.iter().filter_map(|key| layout::environment_of(R::TABLE, key));
-    let environments: BTreeSet<_> = environments.collect();
-    let ranges = environments.into_iter().flat_map(layout::ranges_of);
-    for (index, range) in ranges.filter(|(table, _)| table.role() == Role::IndexOf(R::TABLE)) {
-        let mut found = Vec::new();
-        transaction.scan(index, &range, Order::Ascending, None, &mut |entry, value| {
-            if keys.contains(Target::read(index, value).key) {
-                found.push(entry.to_vec());
-            }
-            ControlFlow::Continue(())
-        })?;
-        for entry in found {
-            list_counts::forget(transaction, index, &entry)?;
-            transaction.delete(index, &entry)?;
-        }
+/// A search for the index entries of records that cannot be read. Only such a record says which entries it
+/// has, so the indexes of its environment are looked through, in steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    table: Table,
+    keys: BTreeSet<Vec<u8>>,
+    /// Entries that stay, so that the records are found by them.
+    kept: (Table, KeyRange),
+    /// What is left to look through, the next one last.
+    left: Vec<(Table, KeyRange)>,
+}
+
+impl Sweep {
+    /// A search for the entries of the records among `found` that cannot be read, but for those within
+    /// `range`. Returns `None` if there are no such records, or no indexes of their table.
+    pub fn of<R: Record>(found: &[Entry<R>], range: &Range<R>) -> Option<Self> {
+        let keys: BTreeSet<Vec<u8>> = found.iter().filter_map(Entry::unreadable).cloned().collect();
+        let environments = keys.iter().filter_map(|key| layout::environment_of(R::TABLE, key));
+        let environments: BTreeSet<_> = environments.collect();
+        let ranges = environments.into_iter().flat_map(layout::ranges_of);
+        let left: Vec<_> =
+            ranges.filter(|(table, _)| table.role() == Role::IndexOf(R::TABLE)).collect();
+        let kept = (range.table(), range.bytes().clone());
+        (!left.is_empty()).then_some(Self { table: R::TABLE, keys, kept, left })
     }
-    Ok(())
+
+    /// Returns `true` if all indexes were looked through.
+    pub fn is_over(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Returns `true` if this is a search for the entries of all records that `other` searches for.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.table == other.table && other.keys.is_subset(&self.keys)
+    }
+
+    /// Looks at `most` entries at most, and removes those that lead to the records.
+    pub fn step(&mut self, transaction: &mut dyn Transaction, mut most: usize) -> Result<()> {
+        while most > 0
+            && let Some((index, range)) = self.left.pop()
+        {
+            let end = range.1.clone();
+            let mut batches = Batches::new(&*transaction, index, range, Order::Ascending);
+            let rows = batches.next(most)?.unwrap_or_default();
+            for row in rows.iter().filter(|row| self.is_wanted(index, row)) {
+                list_counts::forget(transaction, index, &row.key)?;
+                transaction.delete(index, &row.key)?;
+            }
+            if let Some(last) = rows.last().filter(|_| rows.len() == most) {
+                self.left.push((index, (Bound::Excluded(last.key.clone()), end)));
+            }
+            most -= rows.len();
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, index: Table, row: &Row) -> bool {
+        let is_kept = self.kept.0 == index && self.kept.1.contains(&row.key);
+        !is_kept && self.keys.contains(row.target(index).key)
+    }
 }
 
 impl<R: Record> Entry<R> {
+    /// The key of the record, if that cannot be read.
+    fn unreadable(&self) -> Option<&Vec<u8>> {
+        match &self.lead {
+            Lead::Unreadable(unreadable) => Some(&unreadable.key),
+            Lead::Record(_) | Lead::Other(_) | Lead::Nowhere => None,
+        }
+    }
+
     /// The record that has the entry. Returns `None` if it has none.
     pub fn record(self) -> Option<R> {
         match self.lead {

@@ -87,7 +87,7 @@ pub use self::{
     fork::Fork,
     kept::{Kept, ReadKept},
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
-    leads::{Entry, Lead, dependents, leads, take_out_others},
+    leads::{Entry, Lead, Sweep, dependents, leads},
     once::Once,
     pages::{Bounds, List, Reach, Selection},
     progress::{OnProgress, OnRows},

@@ -1,6 +1,6 @@
 //! Removal of the dependents of a deleted record.
 
-use store::{Error, Lead, Prefix, Record, Table, WriteRecords};
+use store::{Error, Lead, Prefix, Record, Sweep, Table, WriteRecords};
 
 use crate::Result;
 use crate::damage;
@@ -36,6 +36,9 @@ pub(crate) struct Removed {
     first: Option<(Table, Vec<u8>)>,
     /// Number of the last transactions in a row that began with the same entry as the one before.
     repeats: u32,
+    /// The last search for index entries of dependents that cannot be read. It is over before these are
+    /// removed, so that another call finds them after an interruption.
+    sweep: Option<Sweep>,
 }
 
 impl<'c, 't> Cascade<'c, 't> {
@@ -46,10 +49,16 @@ impl<'c, 't> Cascade<'c, 't> {
     /// Another caller may create the first dependent again between two transactions.
     const REPEATS: u32 = 8;
 
-    /// Starts to remove dependents, behind those that the transaction before has removed.
+    /// Largest number of index entries that one transaction of a search looks at.
+    const ENTRIES: usize = 4_096;
+
+    /// Starts to remove dependents, behind those that the transaction before has removed. None are removed
+    /// before a search is over.
     pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {
-        let removed = Removed::default();
-        Self { tx, left: Self::AT_A_TIME, before, removed, damaged: Damaged::Kept }
+        let is_over = before.sweep.as_ref().is_none_or(Sweep::is_over);
+        let left = if is_over { Self::AT_A_TIME } else { 0 };
+        let removed = Removed { sweep: before.sweep.clone(), ..Removed::default() };
+        Self { tx, left, before, removed, damaged: Damaged::Kept }
     }
 
     /// The same with another end for dependents that cannot be read.
@@ -83,6 +92,11 @@ impl<'c, 't> Cascade<'c, 't> {
         }
         let range = prefix.range();
         let entries = store::dependents(&*self.tx, &range, self.left)?;
+        let sweep = Sweep::of(&entries, &range);
+        if sweep.as_ref().is_some_and(|sweep| !self.has_swept(sweep)) {
+            (self.left, self.removed.sweep) = (0, sweep);
+            return Ok(());
+        }
         self.left -= entries.len();
         if let (None, Some(first)) = (&self.removed.first, entries.first()) {
             self.begin((range.table(), first.key.clone()))?;
@@ -98,7 +112,11 @@ impl<'c, 't> Cascade<'c, 't> {
                 }
             }
         }
-        Ok(store::take_out_others(self.tx, &entries)?)
+        Ok(())
+    }
+
+    fn has_swept(&self, sweep: &Sweep) -> bool {
+        self.before.sweep.as_ref().is_some_and(|before| before.covers(sweep))
     }
 
     /// Returns `true` if this transaction or the one before has removed a dependent.
@@ -113,16 +131,26 @@ impl<'c, 't> Cascade<'c, 't> {
             let (table, source) = (first.0.name(), "a removed record is still there".into());
             return Err(Error::Corrupt { table, source }.into());
         }
-        self.removed = Removed { first: Some(first), repeats };
+        (self.removed.first, self.removed.repeats) = (Some(first), repeats);
         Ok(())
     }
 
     /// Ends the deletion with `last` if nothing depends on it any more. Otherwise there is more to
     /// do.
     pub(crate) fn then<T>(
-        self,
+        mut self,
         last: impl FnOnce(&mut Tx<'t>) -> Result<T>,
     ) -> Result<Step<Removed, T>> {
-        if self.left == 0 { Ok(Step::More(self.removed)) } else { last(self.tx).map(Step::Done) }
+        if self.left > 0 {
+            return last(self.tx).map(Step::Done);
+        }
+        if self.removed.first.is_none() {
+            self.removed.first.clone_from(&self.before.first);
+            self.removed.repeats = self.before.repeats;
+        }
+        if let Some(sweep) = self.removed.sweep.as_mut().filter(|sweep| !sweep.is_over()) {
+            sweep.step(self.tx, Self::ENTRIES)?;
+        }
+        Ok(Step::More(self.removed))
     }
 }

@@ -291,6 +291,8 @@ fn remove_own(
     (buckets, slots): (&Steps, &Steps),
 ) -> Result<()> {
     cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
+    // The entries of messages that could not be read.
+    cascade.remove_by(&layout::message_changes(environment, own).open(), messages::remove)?;
     cascade.remove(&layout::deleted_messages(environment, own).open())?;
     cascade.remove(&layout::preferences(environment, own))?;
     cascade.remove(&layout::subscriber_subscriptions(environment, own))?;

@@ -8,7 +8,7 @@ use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Key, Lead, List, Order, ReadRecords, WriteRecords, layout};
+use store::{Entry, Key, Lead, List, Order, Range, ReadRecords, Sweep, WriteRecords, layout};
 
 use crate::damage;
 use crate::idempotency::Step;
@@ -142,7 +142,7 @@ impl Suppressions<'_> {
                     }
                 }
             }
-            store::take_out_others(tx, &found)?;
+            remove_others(tx, &found, &range)?;
             let count = before + found.len() as u64;
             Ok(if found.len() < AT_A_TIME { Step::Done(count) } else { Step::More(count) })
         })
@@ -265,7 +265,16 @@ fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
             }
         }
     }
-    Ok(store::take_out_others(tx, &found)?)
+    remove_others(tx, &found, &range)
+}
+
+// Removes the other entries of suppressions that cannot be read.
+fn remove_others(
+    tx: &mut Tx<'_>,
+    found: &[Entry<Suppression>],
+    range: &Range<Suppression>,
+) -> Result<()> {
+    Sweep::of(found, range).map_or(Ok(()), |mut sweep| Ok(sweep.step(tx, usize::MAX)?))
 }
 
 fn missing(address: &str) -> Error {

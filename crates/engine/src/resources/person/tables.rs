@@ -216,7 +216,8 @@ impl Eraser<'_, '_> {
     }
 
     // Removes messages, also those that cannot be read, and the addresses of the suppressions that they
-    // have. Returns the number of the entries that were found.
+    // have. Returns the number of the entries that were found. Index entries of what cannot be read are
+    // removed with the subscriber.
     fn remove_messages(
         &mut self,
         range: &Range<Message>,
@@ -224,7 +225,6 @@ impl Eraser<'_, '_> {
         erased: &mut Erasure,
     ) -> Result<usize> {
         let found = store::dependents(&*self.tx, range, limit)?;
-        store::take_out_others(self.tx, &found)?;
         let count = found.len();
         for entry in found {
             match &entry.lead {
