@@ -176,10 +176,8 @@ fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     }
     match open(&options.clone().verify(true)) {
         Ok(part) if records::read(&part, |rows| has_all_of(snapshot, rows))? => return Ok(part),
-        // A part of another moment.
-        Ok(_) => remove()?,
-        // A part that a power cut has left.
-        Err(Error::Damaged { .. }) => remove()?,
+        // A part of another moment, or one that a power cut has left.
+        Ok(_) | Err(Error::Damaged { .. }) => remove()?,
         Err(error) => return Err(error),
     }
     open(&options)
