@@ -199,7 +199,7 @@ fn a_deletion_touches_as_many_rows_of_larger_indexes_around_an_unreadable_depend
         trigger_bulks(&world, &[in_app()], 1);
         world.run_due();
         let both = parsed(json!({ "subscriptions": ["ada"] }));
-        world.env.topics().subscribe("news", &both).unwrap();
+        assert_eq!(world.env.topics().subscribe("news", &both).unwrap().errors, []);
         let inbox = world.env.inbox("ada").unwrap();
         inbox.archive([inbox.list(&parsed(json!({}))).unwrap().data[0].id]).unwrap();
         let row = |of: Table| dump(&world.store).into_iter().find(|row| row.0 == of).unwrap();

@@ -84,7 +84,9 @@ fn fill(env: &Scope, name: &str) {
         });
         env.subscribers().create(&parsed(create)).unwrap();
         let request = json!({ "subscriptions": [id, "ada"] });
-        assert_eq!(env.topics().subscribe(id.as_str(), &parsed(request)).unwrap().errors, []);
+        let refused = env.topics().subscribe(id.as_str(), &parsed(request)).unwrap().errors;
+        // The first trigger creates her.
+        assert!(n == 0 || refused.is_empty(), "{refused:?}");
         let to = ["ada", "bob", &id].map(|id| json!({ "subscriberId": id, "lastName": name }));
         let trigger = json!({ "name": name, "to": to, "payload": { "of": name } });
         env.events().trigger(&parsed(trigger)).unwrap();
