@@ -251,7 +251,6 @@ fn passes_over_damage(request: &Value) -> bool {
                 | "explain"
                 | "health"
                 | "mark_all"
-                | "quarantined"
                 | "stats"
                 | "trigger"
                 | "trigger_bulk"

@@ -22,7 +22,8 @@ const OF_ENVIRONMENTS: [Table; 4] =
     [Table::Environments, Table::EnvironmentIds, Table::ApiKeys, Table::LinkKeys];
 
 // Operations of the whole engine, and of the organization, which has several environments.
-const OF_ALL: [&str; 4] = ["delivery.", "engine.", "environments.list", "environments.create"];
+const OF_ALL: [&str; 5] =
+    ["delivery.", "engine.", "environments.list", "environments.create", "quarantine."];
 
 fn is_of(scope: &Scope, (table, key, _): &Entry) -> bool {
     let id = Uuid::from(scope.environment_id()).into_bytes();
@@ -141,7 +142,7 @@ fn every_operation_of_an_organization_is_the_same_whatever_another_one_has() {
     let organizations = Organizations::new();
     let of_all = |request: &Value| {
         let name = request[0].as_str().unwrap_or_default();
-        name.starts_with("delivery.") || name.starts_with("engine.")
+        ["delivery.", "engine.", "quarantine."].iter().any(|group| name.starts_with(group))
     };
     let (mut done, mut refused) = (0, 0);
     for request in requests::sound().iter().filter(|request| !of_all(request)) {

@@ -184,7 +184,7 @@ fn reading() -> Vec<Value> {
         json!(["messages.list", "ada", {}]),
         json!(["dead_letters.list", {}]),
         json!(["workflows.list", {}]),
-        json!(["delivery.quarantined", 8]),
+        json!(["quarantine.list", 8]),
     ]
 }
 

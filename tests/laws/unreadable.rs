@@ -62,7 +62,7 @@ fn is_list(request: &Value) -> bool {
     operation.starts_with("count")
         || matches!(
             operation,
-            "list" | "list_active" | "subscriptions" | "changes_since" | "quarantined" | "next_due"
+            "list" | "list_active" | "subscriptions" | "changes_since" | "next_due"
         )
 }
 

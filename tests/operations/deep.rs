@@ -274,8 +274,7 @@ fn every_function_that_takes_a_value_is_called() {
         if let Some((path, given)) = line.split_once(" fn ").and_then(|(_, it)| it.split_once('('))
             && takes(given.rsplit_once(" -> ").map_or(given, |(given, _)| given))
         {
-            let (of, name) = path.rsplit_once("::").unwrap_or_default();
-            let name = name.split_once('<').map_or(name, |(name, _)| name);
+            let (of, name) = without_generics(path).rsplit_once("::").unwrap_or_default();
             found.insert(format!("{}::{name}", last_of(of)));
         }
         for (which, name) in [("From<", "from"), ("TryFrom<", "try_from")] {
@@ -294,6 +293,16 @@ fn every_function_that_takes_a_value_is_called() {
     let called = CASES.iter().flat_map(|(_, functions, _)| functions.split_whitespace());
     let called: BTreeSet<_> = called.chain(BOUNDED).map(ToOwned::to_owned).collect();
     assert_eq!(found, called);
+}
+
+/// The path of a function without its own generic parameters.
+fn without_generics(path: &str) -> &str {
+    let mut depth = 0;
+    let open = path.rmatch_indices(['<', '>']).find(|(_, bracket)| {
+        depth += if *bracket == ">" { 1 } else { -1 };
+        depth == 0
+    });
+    open.filter(|_| path.ends_with('>')).map_or(path, |(at, _)| &path[..at])
 }
 
 #[test]

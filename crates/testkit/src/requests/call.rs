@@ -27,10 +27,13 @@ pub(super) fn dispatch(engine: &Engine, env: &Scope, name: &str, given: &Argumen
                 said(report.map(|report| format!("{report:?}")))
             }
             "next_due" => said(engine.delivery().next_due()),
-            "quarantined" => said(engine.quarantine().list(usize::from(given.get::<u8>(0)?))),
+            "stats" => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
+            _ => unknown(),
+        },
+        "quarantine" => match operation {
+            "list" => said(engine.quarantine().list(usize::from(given.get::<u8>(0)?))),
             "requeue" => said(engine.quarantine().requeue(given.get::<QuarantineId>(0)?)),
             "discard" => said(engine.quarantine().discard(given.get::<QuarantineId>(0)?)),
-            "stats" => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
             _ => unknown(),
         },
         "engine" => match operation {

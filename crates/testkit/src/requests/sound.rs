@@ -35,7 +35,7 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 31] = [
+    const READING: [&str; 30] = [
         "get",
         "find",
         "get_subscription",
@@ -64,7 +64,6 @@ pub fn writes(name: &str) -> bool {
         "environment",
         "organizations",
         "next_due",
-        "quarantined",
         "url",
         "read",
     ];
@@ -364,9 +363,9 @@ fn activity() -> Vec<Value> {
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
         json!(["delivery.stats"]),
-        json!(["delivery.quarantined", 8]),
-        json!(["delivery.requeue", "$quarantined 1"]),
-        json!(["delivery.discard", "$quarantined 0"]),
+        json!(["quarantine.list", 8]),
+        json!(["quarantine.requeue", "$quarantined 1"]),
+        json!(["quarantine.discard", "$quarantined 0"]),
     ]
 }
 
