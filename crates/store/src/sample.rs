@@ -5,6 +5,7 @@ use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId};
 use domain::message::{Message, MessagePlace};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
+use domain::unsubscribe::LinkKey;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -23,6 +24,8 @@ pub(crate) fn store() -> MemoryStore {
         [1, 2].into_iter().try_for_each(|number| {
             let environment_id = Uuid::from_u128(number).into();
             let home = Home { organization_id: "o".parse().unwrap(), environment_id };
+            let key = "key".to_owned().into();
+            txn.insert(&LinkKey { environment_id, key, created_at: at(0) })?;
             txn.insert(&Environment::stand_in(&home, "short".into(), at(0)))
         })
     })

@@ -36,7 +36,7 @@ impl Tidings {
             .unwrap();
         }
         // Counts what was written past the facade.
-        engine.repair().unwrap();
+        assert!(engine.repair().unwrap().is_finished);
         store.checkpoint().unwrap();
         Self { scope, people }
     }
