@@ -81,6 +81,7 @@ pub(crate) fn copy_snapshot(
 }
 
 /// Returns `true` if `snapshot` has all entries of `part`.
+#[cfg(feature = "redb")]
 pub(crate) fn has_all_of(snapshot: &dyn Snapshot, part: &dyn Snapshot) -> Result<bool> {
     for table in Table::ALL {
         let mut start = Bound::Unbounded;
