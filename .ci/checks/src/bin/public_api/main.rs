@@ -55,11 +55,11 @@ fn main() -> Result<()> {
     }
     lines.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     lines.dedup();
-    let named = lines.iter().filter(|line| is_named(line)).count();
-    println!("{} lines, {named} of them without fields, variants and implementations", lines.len());
-    let unnamed: Vec<_> = lines.iter().filter(|line| has_inner_name(line)).cloned().collect();
-    if !unnamed.is_empty() {
-        return Err(format!("the facade does not re-export:\n{}", unnamed.join("\n")).into());
+    let items = lines.iter().filter(|line| is_named(line)).count();
+    println!("{} lines, {items} of them without fields, variants and implementations", lines.len());
+    let inner: Vec<_> = lines.iter().filter(|line| has_inner_name(line)).cloned().collect();
+    if !inner.is_empty() {
+        return Err(format!("the facade does not re-export:\n{}", inner.join("\n")).into());
     }
     compare(&root.join(LISTING), &(lines.join("\n") + "\n"))
 }
