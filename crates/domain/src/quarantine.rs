@@ -14,9 +14,9 @@ use crate::time::Timestamp;
 
 pub use requeue::RequeueRefusal;
 
-/// A record that cannot be read. The delivery queue puts the task here whose work needs it, with a copy of
-/// the record, such as of the notification or the subscriber, which stays where it is. The record of a task
-/// that cannot be read itself is moved here, and so is any record by a repair.
+/// A record that cannot be read. If a task needs it, the delivery queue moves the task here and copies the
+/// record, such as a notification or a subscriber, which stays in its table. A task that cannot be read
+/// itself is moved here. A repair moves any record here.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -37,7 +37,8 @@ pub struct Quarantined {
     pub reason: String,
     /// Time at which the record or its task was put here.
     pub quarantined_at: Timestamp,
-    /// The task, as JSON. `None` if no other task than the record itself is here.
+    /// The task that needs the record, as JSON. `None` if the record is a task itself, or was moved here by
+    /// a repair or a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Value>,
 }

@@ -21,35 +21,38 @@ pub(super) fn dispatch(engine: &Engine, env: &Scope, name: &str, given: &Argumen
         "dead_letters" => dead_letters(env, operation, given),
         "messages" | "notifications" | "events" => activity(env, group, operation, given),
         "inbox" => of_inbox(env, operation, given),
-        "delivery" => match operation {
-            "run_due" => {
-                let report = engine.delivery().run_due(usize::from(given.get::<u8>(0)?));
-                said(report.map(|report| format!("{report:?}")))
-            }
-            "next_due" => said(engine.delivery().next_due()),
-            "stats" => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
-            _ => unknown(),
-        },
-        "quarantine" => match operation {
-            "list" => said(engine.quarantine().list(usize::from(given.get::<u8>(0)?))),
-            "requeue" => said(engine.quarantine().requeue(given.get::<QuarantineId>(0)?)),
-            "discard" => said(engine.quarantine().discard(given.get::<QuarantineId>(0)?)),
-            _ => unknown(),
-        },
-        "engine" => match operation {
-            "authenticate" => {
-                let opened = engine.authenticate(&given.get::<String>(0)?);
-                said(opened.map(|scope| scope.environment_id()))
-            }
-            "environment" => {
-                said(engine.environment(given.name(0)?).map(|scope| scope.environment_id()))
-            }
-            "organizations" => {
-                said(engine.organizations(given.get::<Option<OrganizationId>>(0)?.as_ref()))
-            }
-            _ => unknown(),
-        },
+        "delivery" | "quarantine" | "engine" => of_all(engine, group, operation, given),
         _ => people(env, group, operation, given),
+    }
+}
+
+/// The operations on all environments.
+fn of_all(engine: &Engine, group: &str, operation: &str, given: &Arguments<'_>) -> Answer {
+    match (group, operation) {
+        ("delivery", "run_due") => {
+            let report = engine.delivery().run_due(usize::from(given.get::<u8>(0)?));
+            said(report.map(|report| format!("{report:?}")))
+        }
+        ("delivery", "next_due") => said(engine.delivery().next_due()),
+        ("delivery", "stats") => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
+        ("quarantine", "list") => said(engine.quarantine().list(usize::from(given.get::<u8>(0)?))),
+        ("quarantine", "requeue") => {
+            said(engine.quarantine().requeue(given.get::<QuarantineId>(0)?))
+        }
+        ("quarantine", "discard") => {
+            said(engine.quarantine().discard(given.get::<QuarantineId>(0)?))
+        }
+        ("engine", "authenticate") => {
+            let opened = engine.authenticate(&given.get::<String>(0)?);
+            said(opened.map(|scope| scope.environment_id()))
+        }
+        ("engine", "environment") => {
+            said(engine.environment(given.name(0)?).map(|scope| scope.environment_id()))
+        }
+        ("engine", "organizations") => {
+            said(engine.organizations(given.get::<Option<OrganizationId>>(0)?.as_ref()))
+        }
+        _ => unknown(),
     }
 }
 

@@ -121,10 +121,10 @@ fn of(
         notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
-    let is_closed = |Closed { step_id, .. }: &Closed| {
+    let place_of = |Closed { step_id, .. }: &Closed| {
         notification.jobs.iter().position(|job| job.step.id == *step_id)
     };
-    let actions = match closed.as_ref().and_then(is_closed) {
+    let actions = match closed.as_ref().and_then(place_of) {
         Some(digest) => plan::close(&run, digest, facts.facts(now)),
         None => plan::turn(&run, facts.facts(now)),
     };
