@@ -91,7 +91,7 @@ pub fn preferences(env: &Scope, subscriber: &SubscriberId) -> Result<()> {
     table.add_rows(preferences.workflows.iter().map(preference_row));
     show(&table);
     println!(
-        "\n ✓ on, ✗ off, each with whoever decided that; where nobody is named, nobody objected"
+        "\n ✓ on, ✗ off, each with the layer that decided; without one, no layer has a preference"
     );
     Ok(())
 }

@@ -178,7 +178,7 @@ fn of_repetitions() {
         check(&json!({ "rejected": rule }), &text, 400);
     }
     for (reason, text) in [
-        ("unreadable", "its record cannot be read"),
+        ("unreadable", "it has no task that can be read"),
         ("gone", "its notification is gone"),
         ("ended", "its job has ended in another way"),
         ("queued", "the queue has such a task"),

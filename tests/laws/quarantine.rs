@@ -247,7 +247,8 @@ fn a_task_is_put_back() {
             put_back.set(put_back.get() + quarantined.len());
             if table == Table::Tasks {
                 let refused = world.engine.quarantine().requeue(quarantined[0].id).unwrap_err();
-                let text = "the task is not put back into the queue: its record cannot be read";
+                let text =
+                    "the task is not put back into the queue: it has no task that can be read";
                 assert_eq!((refused.status(), refused.to_string()), (400, text.to_owned()));
                 return;
             }

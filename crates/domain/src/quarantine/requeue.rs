@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum RequeueRefusal {
-    /// The record of the task itself cannot be read.
+    /// The entry has no task that can be read.
     Unreadable,
     /// The notification is gone.
     Gone,
@@ -83,7 +83,7 @@ impl Notification {
 impl fmt::Display for RequeueRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RequeueRefusal::Unreadable => "its record cannot be read",
+            RequeueRefusal::Unreadable => "it has no task that can be read",
             RequeueRefusal::Gone => "its notification is gone",
             RequeueRefusal::Ended => "its job has ended in another way",
             RequeueRefusal::Queued => "the queue has such a task",

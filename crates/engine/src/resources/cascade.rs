@@ -32,9 +32,9 @@ pub(crate) enum Damaged {
 /// What the transactions of a deletion have removed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Removed {
-    /// The entry of the first dependent that the last transaction removed, with its table.
+    /// The first entry that was removed by the last transaction which removed any, with its table.
     first: Option<(Table, Vec<u8>)>,
-    /// Number of the last transactions in a row that began with the same entry as the one before.
+    /// Number of such transactions in a row that began with the same entry as the one before.
     repeats: u32,
     /// The last search for index entries of dependents that cannot be read. It is over before these are
     /// removed, so that another call finds them after an interruption.
@@ -119,7 +119,7 @@ impl<'c, 't> Cascade<'c, 't> {
         self.before.sweep.as_ref().is_some_and(|before| before.covers(sweep))
     }
 
-    /// Returns `true` if this transaction or the one before has removed a dependent.
+    /// Returns `true` if this transaction or an earlier one has removed a dependent.
     pub(crate) fn has_removed(&self) -> bool {
         self.removed.first.is_some() || self.before.first.is_some()
     }

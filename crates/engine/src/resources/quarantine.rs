@@ -24,7 +24,6 @@ use crate::{Engine, Entity, Error, Result, trace};
 /// for entry in engine.quarantine().list(100)? {
 ///     if let Err(refused) = engine.quarantine().requeue(entry.id) {
 ///         eprintln!("{} {}: {}, {refused}", entry.table, entry.key, entry.reason);
-///         engine.quarantine().discard(entry.id)?;
 ///     }
 /// }
 /// # Ok(())

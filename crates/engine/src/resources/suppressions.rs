@@ -15,6 +15,9 @@ use crate::idempotency::Step;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
+/// Number of index entries that are looked at together in a search.
+const SWEPT_AT_A_TIME: usize = 4_096;
+
 /// The addresses of an environment to which no messages are sent. Reports of permanent bounces and
 /// of complaints add to them, and so may the host. A message for such an address is skipped, also one
 /// of a critical workflow: `address_suppressed` in the log of its job.
@@ -129,10 +132,15 @@ impl Suppressions<'_> {
     fn clear(&self, channel: Option<Channel>) -> Result<u64> {
         // The writer is held for a few milliseconds.
         const AT_A_TIME: usize = 250;
-        self.scope.write_in_steps("suppressions.clear", channel, 0, |tx, before| {
+        let start = (0, None);
+        self.scope.write_in_steps("suppressions.clear", channel, start, |tx, (before, swept)| {
             let list = layout::suppression_list(tx.environment_id(), channel);
             let range = list.range();
             let found = store::dependents(&*tx, &range, AT_A_TIME)?;
+            if let Some(mut sweep) = to_sweep(&found, &range, swept.as_ref()) {
+                sweep.step(tx, SWEPT_AT_A_TIME)?;
+                return Ok(Step::More((*before, Some(sweep))));
+            }
             for entry in &found {
                 match &entry.lead {
                     Lead::Record(suppression) => tx.remove(suppression)?,
@@ -142,9 +150,12 @@ impl Suppressions<'_> {
                     }
                 }
             }
-            remove_others(tx, &found, &range)?;
             let count = before + found.len() as u64;
-            Ok(if found.len() < AT_A_TIME { Step::Done(count) } else { Step::More(count) })
+            Ok(if found.len() < AT_A_TIME {
+                Step::Done(count)
+            } else {
+                Step::More((count, swept.clone()))
+            })
         })
     }
 }
@@ -265,16 +276,28 @@ fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
             }
         }
     }
-    remove_others(tx, &found, &range)
+    // The call has one transaction, so the search is not spread over several.
+    let mut swept = None;
+    while let Some(mut sweep) = to_sweep(&found, &range, swept.as_ref()) {
+        sweep.step(tx, SWEPT_AT_A_TIME)?;
+        swept = Some(sweep);
+    }
+    Ok(())
 }
 
-// Removes the other entries of suppressions that cannot be read.
-fn remove_others(
-    tx: &mut Tx<'_>,
+// The search for the other entries of suppressions that cannot be read, as far as it has come. Returns `None`
+// if it is over, or there are none.
+fn to_sweep(
     found: &[Entry<Suppression>],
     range: &Range<Suppression>,
-) -> Result<()> {
-    Sweep::of(found, range).map_or(Ok(()), |mut sweep| Ok(sweep.step(tx, usize::MAX)?))
+    swept: Option<&Sweep>,
+) -> Option<Sweep> {
+    let wanted = Sweep::of(found, range)?;
+    match swept.filter(|swept| swept.covers(&wanted)) {
+        Some(swept) if swept.is_over() => None,
+        Some(swept) => Some(swept.clone()),
+        None => Some(wanted),
+    }
 }
 
 fn missing(address: &str) -> Error {

@@ -27,7 +27,7 @@ pub fn rebuild(
         let (rows, next) = records::write_in(store, environment, |transaction| {
             remove_strangers(transaction, environment, &behind)
         })?;
-        if next.is_some() && progress(Table::NotificationOutcomes, rows).is_break() {
+        if rows > 0 && progress(Table::NotificationOutcomes, rows).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         last = next;

@@ -143,9 +143,9 @@ impl Calls {
 }
 
 impl Booked {
-    // No message is held back to this time, or to a later one.
-    fn from(time: Timestamp) -> Self {
-        Self { next: (time, 0), last: (time, 0) }
+    // Of a lane without messages that are held back. A call may be free from `free_at` on.
+    fn from(free_at: Timestamp) -> Self {
+        Self { next: (free_at, 0), last: (free_at, 0) }
     }
 
     // Holds a message back at `now`. A call is free from `free_at` on.
