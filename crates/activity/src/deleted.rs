@@ -49,10 +49,9 @@ pub(crate) fn count(
     range: Range<u64>,
 ) -> Result<u64> {
     let mut count = 0;
-    let all = layout::activity_deletions(environment, head.generation);
     let (first, _) = head.place(range.start);
     let (last, _) = head.place(range.end);
-    let within = all.clone().then(first).until(all.then(last.saturating_add(1)));
+    let within = layout::activity_deletions_within(environment, head.generation, (first, last));
     snapshot.scan_bytes(&within, Order::Ascending, None, &mut |key, bytes| {
         let start = layout::deleted_segment(key).map_or(u64::MAX, |segment| head.start(segment));
         let places = View::read(bytes).places().map(u64::from);

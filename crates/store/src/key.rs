@@ -62,10 +62,11 @@ mod part;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Bound;
+use std::ops::{self, Bound};
 
 use domain::ids::EnvironmentId;
 use domain::page::{self, OrderBy};
+use uuid::Uuid;
 
 use crate::{KeyRange, Order, Table};
 
@@ -178,12 +179,54 @@ impl<R, P: Part, K> Prefix<R, (P, K)> {
     }
 }
 
+// Ranges of keys, by the part that they have next.
 impl<R, P: Part, K> Prefix<R, (P, K)> {
-    /// The keys on both sides of those that have `part` next: the ones before them, and the ones
-    /// behind them.
-    pub(crate) fn around(self, part: P::Form<'_>) -> [Range<R>; 2] {
-        let own = self.clone().then(part);
-        [self.clone().until(own.clone()), self.range().beyond(own.range())]
+    /// The keys before those of `part`.
+    pub(crate) fn before(&self, part: P::Form<'_>) -> Range<R> {
+        let end = Bound::Excluded(self.clone().then(part).bytes);
+        Range::new(self.table, (range(&self.bytes).0, end))
+    }
+
+    /// The keys up to those of `part`, and those.
+    pub(crate) fn until(&self, part: P::Form<'_>) -> Range<R> {
+        let of_part = range(&self.clone().then(part).bytes);
+        Range::new(self.table, (range(&self.bytes).0, of_part.1))
+    }
+
+    /// The keys of `part`, and those behind them.
+    pub(crate) fn from(&self, part: P::Form<'_>) -> Range<R> {
+        let start = Bound::Included(self.clone().then(part).bytes);
+        Range::new(self.table, (start, range(&self.bytes).1))
+    }
+
+    /// The keys behind those of `part`.
+    pub(crate) fn behind(&self, part: P::Form<'_>) -> Range<R> {
+        Range::new(self.table, self.above(&self.clone().then(part).bytes))
+    }
+
+    /// The keys behind those of `part`, or all.
+    pub(crate) fn behind_or_all(&self, part: Option<P::Form<'_>>) -> Range<R> {
+        part.map_or_else(|| self.range(), |part| self.behind(part))
+    }
+
+    /// The keys of the parts from the start of `parts` up to its end, which they do not include.
+    pub(crate) fn between(&self, parts: ops::Range<P::Form<'_>>) -> Range<R> {
+        let [start, end] = [parts.start, parts.end].map(|part| self.clone().then(part).bytes);
+        Range::new(self.table, (Bound::Included(start), Bound::Excluded(end)))
+    }
+
+    /// The keys before those of `part`, and those behind them.
+    pub(crate) fn around(&self, part: P::Form<'_>) -> [Range<R>; 2] {
+        let of_part = self.clone().then(part).bytes;
+        let before = (range(&self.bytes).0, Bound::Excluded(of_part.clone()));
+        [before, self.above(&of_part)].map(|bytes| Range::new(self.table, bytes))
+    }
+}
+
+impl<R, P: Part, Q: Part, K> Prefix<R, (P, (Q, K))> {
+    /// The keys behind those that have the parts `one` and `next`.
+    pub(crate) fn behind_both(&self, one: P::Form<'_>, next: Q::Form<'_>) -> Range<R> {
+        Range::new(self.table, self.above(&self.clone().then(one).then(next).bytes))
     }
 }
 
@@ -208,20 +251,9 @@ impl<R, K> Prefix<R, K> {
         Prefix::new(self.table, self.bytes)
     }
 
-    /// The same prefix, whatever its entries are or lead to.
-    pub(crate) fn untyped(self) -> Prefix<Bytes> {
+    /// The same prefix, which ids follow, whatever its entries are or lead to.
+    pub(crate) fn of_ids(self) -> Prefix<Bytes, (Uuid, Open)> {
         Prefix::new(self.table, self.bytes)
-    }
-
-    /// The keys of this prefix that continue with `bytes`.
-    pub(crate) fn and(mut self, bytes: &[u8]) -> Self {
-        self.bytes.extend_from_slice(bytes);
-        self
-    }
-
-    /// The keys from the start of this prefix up to that of `end`.
-    pub fn until<L>(self, end: Prefix<R, L>) -> Range<R> {
-        Range::new(self.table, (Bound::Included(self.bytes), Bound::Excluded(end.bytes)))
     }
 
     /// The bytes with which the keys begin.
@@ -234,35 +266,33 @@ impl<R, K> Prefix<R, K> {
         Range::new(self.table, range(&self.bytes))
     }
 
-    /// The keys with this prefix that are on the far side of `bound` as seen in `order`, or all.
-    pub(crate) fn beyond(&self, bound: Option<&page::Bound>, order: Order) -> KeyRange {
-        match (bound, order) {
-            (None, _) => range(&self.bytes),
-            (Some(bound), Order::Ascending) => self.above(bound),
-            (Some(bound), Order::Descending) => self.below(bound),
+    /// The keys of a page, which begins at `bound` and goes on in `order`, and of all pages that
+    /// follow. A key that continues that of the item of `bound` counts as the item.
+    pub(crate) fn page_range(&self, bound: Option<&page::Bound>, order: Order) -> KeyRange {
+        let (start, end) = range(&self.bytes);
+        match (order, bound) {
+            (_, None) => (start, end),
+            (Order::Ascending, Some(page::Bound::Included(cursor))) => {
+                (Bound::Included(self.item(cursor)), end)
+            }
+            (Order::Ascending, Some(page::Bound::Excluded(cursor))) => {
+                self.above(&self.item(cursor))
+            }
+            (Order::Descending, Some(page::Bound::Included(cursor))) => {
+                (start, range(&self.item(cursor)).1)
+            }
+            (Order::Descending, Some(page::Bound::Excluded(cursor))) => {
+                (start, Bound::Excluded(self.item(cursor)))
+            }
         }
     }
 
-    // The keys that sort behind `bound`. A key that continues the item's key counts as the item.
-    fn above(&self, bound: &page::Bound) -> KeyRange {
-        let start = match bound {
-            page::Bound::Included(cursor) => Bound::Included(self.item(cursor)),
-            page::Bound::Excluded(cursor) => match upper_bound(&self.item(cursor)) {
-                Some(behind) => Bound::Included(behind),
-                None => return (Bound::Excluded(Vec::new()), Bound::Excluded(Vec::new())),
-            },
-        };
-        (start, range(&self.bytes).1)
-    }
-
-    // The keys that sort in front of `bound`. A key that continues the item's key counts as the
-    // item.
-    fn below(&self, bound: &page::Bound) -> KeyRange {
-        let end = match bound {
-            page::Bound::Included(cursor) => range(&self.item(cursor)).1,
-            page::Bound::Excluded(cursor) => Bound::Excluded(self.item(cursor)),
-        };
-        (range(&self.bytes).0, end)
+    // The keys behind all that start with `item`.
+    fn above(&self, item: &[u8]) -> KeyRange {
+        match upper_bound(item) {
+            Some(start) => (Bound::Included(start), range(&self.bytes).1),
+            None => (Bound::Excluded(Vec::new()), Bound::Excluded(Vec::new())),
+        }
     }
 
     fn item(&self, cursor: &page::Cursor) -> Vec<u8> {
@@ -293,16 +323,6 @@ impl<R> Range<R> {
         &self.bytes
     }
 
-    /// The keys from `start` to the end of this range.
-    pub(crate) fn starting_at(self, start: Key<R>) -> Self {
-        Self::new(self.table, (Bound::Included(start.bytes), self.bytes.1))
-    }
-
-    /// The keys of this range behind `key`.
-    pub(crate) fn behind(self, key: Key<R>) -> Self {
-        Self::new(self.table, (Bound::Excluded(key.bytes), self.bytes.1))
-    }
-
     /// The keys of this range behind those bytes.
     #[must_use]
     pub fn resumed(self, bytes: &[u8]) -> Self {
@@ -314,21 +334,6 @@ impl<R> Range<R> {
         };
         let start = if is_behind { start } else { Bound::Excluded(bytes.to_vec()) };
         Self::new(self.table, (start, end))
-    }
-
-    /// The keys of this range behind all keys of `other`.
-    pub(crate) fn beyond(self, other: Self) -> Self {
-        let start = match other.bytes.1 {
-            Bound::Excluded(end) => Bound::Included(end),
-            Bound::Included(end) => Bound::Excluded(end),
-            Bound::Unbounded => self.bytes.1.clone(),
-        };
-        Self::new(self.table, (start, self.bytes.1))
-    }
-
-    /// The keys from the start of this range to the end of `other`.
-    pub(crate) fn through(self, other: Self) -> Self {
-        Self::new(self.table, (self.bytes.0, other.bytes.1))
     }
 }
 

@@ -203,7 +203,7 @@ impl Count {
 
     fn step(self, transaction: &mut dyn Transaction, list: CountedList) -> Result<ControlFlow<()>> {
         let counted = match self.until {
-            Some(until) => self.and(&*transaction, list, list.entries_behind(until)),
+            Some(until) => self.and(&*transaction, list, list.entries().behind(until)),
             None => Ok(self),
         };
         Self::put(if_readable(counted)?, transaction, list)
@@ -232,7 +232,7 @@ impl Count {
     /// Returns `true` if the number is that of the entries of a list, as far as it goes.
     pub(crate) fn is_right(self, snapshot: &dyn Snapshot, list: CountedList) -> Result<bool> {
         let entries = match self.until {
-            Some(until) => list.entries_through(until),
+            Some(until) => list.entries().until(until),
             None => list.entries().range(),
         };
         let (table, bytes) = (entries.table(), entries.bytes().clone());

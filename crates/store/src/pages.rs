@@ -199,7 +199,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         let mut found = Vec::new();
         for part in &self.list.parts {
             let (part, limit) = (&part.prefix, part.at_most(limit));
-            let span = Span { part, range: part.beyond(bound, order), order, limit };
+            let span = Span { part, range: part.page_range(bound, order), order, limit };
             self.first(&span, &mut |sorted, key, value, record| {
                 found.push(Entry { sorted: sorted.to_vec(), row: Row::new(key, value), record });
             })?;
@@ -231,8 +231,10 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
             }
             let (part, limit) = (&part.prefix, part.at_most(limit.saturating_sub(count)));
             let range = match behind {
-                None => part.beyond(None, Order::Ascending),
-                Some((cursor, order)) => part.beyond(Some(&Bound::Excluded(cursor.clone())), order),
+                None => part.page_range(None, Order::Ascending),
+                Some((cursor, order)) => {
+                    part.page_range(Some(&Bound::Excluded(cursor.clone())), order)
+                }
             };
             let span = Span { part, range, order: Order::Ascending, limit };
             self.first(&span, &mut |_, _, _, _| count += 1)?;

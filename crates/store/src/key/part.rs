@@ -125,6 +125,7 @@ names! {
 }
 
 values! {
+    Uuid: |id| id.into_bytes(), |key| take(key).copied().map(Uuid::from_bytes);
     u8: |tag| [tag], |key| take::<1>(key).map(|[tag]| *tag);
     u32: |number| number.to_be_bytes(), |key| take(key).copied().map(u32::from_be_bytes);
     u64: |number| number.to_be_bytes(), |key| take(key).copied().map(u64::from_be_bytes);

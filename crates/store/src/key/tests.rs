@@ -1,3 +1,5 @@
+use std::ops::RangeBounds;
+
 use domain::context::{ContextKey, ContextSet};
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::notification::Ordinal;
@@ -126,5 +128,33 @@ proptest! {
         for place in places.into_iter().chain([Place::Key(name.as_str())]) {
             read_again::<Sorted<InternalSubscriberId>>(place, |read| assert_eq!(read, place));
         }
+    }
+}
+
+// Few values, so that parts are the same often, and the last one, which has no next one.
+fn few() -> impl Strategy<Value = u8> {
+    prop_oneof![Just(0), Just(1), Just(254), Just(255)]
+}
+
+proptest! {
+    /// The ranges of a prefix have the keys with the parts that they name.
+    #[test]
+    fn a_range_has_the_keys_of_its_parts(
+        group in few(), part in few(), next in few(), other in few(), key: [u8; 3],
+    ) {
+        let key = key.map(|byte| [0, 1, 254, 255][usize::from(byte % 4)]);
+        let all = TableOf::<(), parts![u8, u8, u8]>::new(TABLE).all().then(group);
+        let has = |range: Range<()>| range.bytes().contains(&key.to_vec());
+        let [of_group, is_before, is_until] = [key[0] == group, key[1] < part, key[1] <= part];
+        prop_assert_eq!(has(all.before(part)), of_group && is_before);
+        prop_assert_eq!(has(all.until(part)), of_group && is_until);
+        prop_assert_eq!(has(all.from(part)), of_group && !is_before);
+        prop_assert_eq!(has(all.behind(part)), of_group && !is_until);
+        prop_assert_eq!(has(all.behind_or_all(Some(part))), of_group && !is_until);
+        prop_assert_eq!(has(all.behind_or_all(None)), of_group);
+        prop_assert_eq!(has(all.between(part..other)), of_group && !is_before && key[1] < other);
+        prop_assert_eq!(all.around(part).map(has), [is_before, !is_until].map(|side| of_group && side));
+        let behind_both = of_group && (key[1], key[2]) > (part, next);
+        prop_assert_eq!(has(all.behind_both(part, next)), behind_both);
     }
 }

@@ -130,10 +130,7 @@ pub fn activity_generations(environment: EnvironmentId) -> [Range<Bytes>; 4] {
 
 /// The keys of the generations before `generation` in each table of generations.
 pub fn activity_before(environment: EnvironmentId, generation: u32) -> [Range<Bytes>; 4] {
-    ACTIVITY.map(|table| {
-        let all = generations(table).within(environment);
-        all.clone().until(all.then(generation))
-    })
+    ACTIVITY.map(|table| generations(table).within(environment).before(generation))
 }
 
 /// The keys of the generations after `generation`, `through` included, in each table of generations.
@@ -142,11 +139,8 @@ pub fn activity_after(
     generation: u32,
     through: u32,
 ) -> [Range<Bytes>; 4] {
-    ACTIVITY.map(|table| {
-        let all = generations(table).within(environment);
-        let first = all.clone().then(generation.saturating_add(1));
-        first.until(all.then(through.saturating_add(1)))
-    })
+    let within = generation.saturating_add(1)..through.saturating_add(1);
+    ACTIVITY.map(|table| generations(table).within(environment).between(within.clone()))
 }
 
 /// The generation in a key of a table of generations.
@@ -177,7 +171,7 @@ pub fn activity_facets_between(
     rows: std::ops::Range<u64>,
 ) -> Range<Bytes> {
     let all = ACTIVITY_FACETS.within(environment).then(generation);
-    all.clone().then(rows.start.into()).until(all.then(rows.end.into()))
+    all.between(rows.start.into()..rows.end.into())
 }
 
 /// The parts of a segment.
@@ -219,7 +213,7 @@ pub fn activity_segments_before(
 ) -> [Range<Bytes>; 2] {
     let parts = ACTIVITY_SEGMENTS.within(environment).then(generation);
     let deleted = activity_deletions(environment, generation);
-    [parts.clone().until(parts.then(segment)), deleted.clone().until(deleted.then(segment))]
+    [parts.before(segment), deleted.before(segment)]
 }
 
 /// A part of the span of that level that ends in front of the segment `end`.
@@ -240,8 +234,7 @@ pub fn activity_merged_until(
     level: u8,
     end: u32,
 ) -> Range<Bytes> {
-    let all = activity_merged(environment, generation, level);
-    all.clone().until(all.then(end.saturating_add(1)))
+    activity_merged(environment, generation, level).until(end)
 }
 
 fn activity_merged(
@@ -264,6 +257,15 @@ pub fn activity_deletions(
     generation: u32,
 ) -> Prefix<Bytes, parts![u32]> {
     ACTIVITY_DELETED.within(environment).then(generation)
+}
+
+/// The deleted notifications of the segments from `first` to `last`.
+pub fn activity_deletions_within(
+    environment: EnvironmentId,
+    generation: u32,
+    (first, last): (u32, u32),
+) -> Range<Bytes> {
+    activity_deletions(environment, generation).between(first..last.saturating_add(1))
 }
 
 /// The deleted notifications of a segment.
@@ -292,8 +294,7 @@ pub fn outcome_rows(
     outcome: NotificationOutcome,
     rows: std::ops::Range<u32>,
 ) -> Range<Bytes> {
-    let all = NOTIFICATION_OUTCOMES.within(environment).then(outcome);
-    all.clone().then(rows.start).until(all.then(rows.end))
+    NOTIFICATION_OUTCOMES.within(environment).then(outcome).between(rows)
 }
 
 /// The rows of all outcomes.

@@ -7,16 +7,13 @@ use domain::ids::{DigestWindowId, EnvironmentId, InternalSubscriberId, StepId, W
 use domain::message::{Message, MessagePlace};
 use domain::notification::{Notification, Ordinal};
 
-use super::{DIGEST_BUCKETS, DIGEST_EVENTS, MESSAGES, THROTTLE_SLOTS, digest_events};
+use super::{DIGEST_BUCKETS, DIGEST_EVENTS, MESSAGES, THROTTLE_SLOTS};
 use crate::key::{Prefix, Range};
 
 /// The messages of notifications with ordinals within `range`.
 pub fn messages_of(environment: EnvironmentId, range: ops::Range<u64>) -> Range<Message> {
-    let from = |ordinal| {
-        let place = MessagePlace::new(Ordinal::new(ordinal), 0);
-        MESSAGES.within(environment).then(place)
-    };
-    from(range.start).until(from(range.end))
+    let first = |ordinal| MessagePlace::new(Ordinal::new(ordinal), 0);
+    MESSAGES.within(environment).between(first(range.start)..first(range.end))
 }
 
 /// The buckets of a step for the subscriber and the contexts of a notification. Returns `None` if the
@@ -34,8 +31,7 @@ pub fn digest_events_from(
     window: DigestWindowId,
     number: u32,
 ) -> Range<WindowEvent> {
-    let start = DIGEST_EVENTS.within(environment).then(window).then(number).end();
-    digest_events(environment, window).range().starting_at(start)
+    DIGEST_EVENTS.within(environment).then(window).from(number)
 }
 
 /// The workflow and the step in the key of a bucket.
@@ -55,8 +51,7 @@ pub fn buckets_behind(
     environment: EnvironmentId,
     &(workflow, step): &(WorkflowId, StepId),
 ) -> Range<DigestBucket> {
-    let all = DIGEST_BUCKETS.within(environment);
-    all.range().beyond(all.then(workflow).then(step).range())
+    DIGEST_BUCKETS.within(environment).behind_both(workflow, step)
 }
 
 /// The slots of the steps behind a step, those of later workflows included.
@@ -64,8 +59,7 @@ pub fn slots_behind(
     environment: EnvironmentId,
     &(workflow, step): &(WorkflowId, StepId),
 ) -> Range<ThrottleSlot> {
-    let all = THROTTLE_SLOTS.within(environment);
-    all.range().beyond(all.then(workflow).then(step).range())
+    THROTTLE_SLOTS.within(environment).behind_both(workflow, step)
 }
 
 /// The buckets of a step for a subscriber.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     LIST_COUNTS, Table, context_list, environment_of, subscriber_ids, subscription_ids, topic_list,
 };
-use crate::key::{Bytes, Key, Part, Prefix, Range};
+use crate::key::{Bytes, Key, Open, Part, Prefix};
 
 const SUBSCRIBERS: u8 = 0;
 const TOPICS: u8 = 1;
@@ -102,30 +102,19 @@ impl CountedList {
     }
 
     /// The entries of its records, one for each, in the order of their ids.
-    pub(crate) fn entries(self) -> Prefix<Bytes> {
+    pub(crate) fn entries(self) -> Prefix<Bytes, (Uuid, Open)> {
         match self {
-            Self::Subscribers(environment) => subscriber_ids(environment).untyped(),
-            Self::Topics(environment) => topic_list(environment, OrderBy::Id).untyped(),
-            Self::Contexts(environment) => context_list(environment, None, OrderBy::Id).untyped(),
+            Self::Subscribers(environment) => subscriber_ids(environment).of_ids(),
+            Self::Topics(environment) => topic_list(environment, OrderBy::Id).of_ids(),
+            Self::Contexts(environment) => context_list(environment, None, OrderBy::Id).of_ids(),
             Self::Subscriptions(environment, topic) => {
-                subscription_ids(environment, topic).untyped()
+                subscription_ids(environment, topic).of_ids()
             }
         }
     }
 
-    /// The entries up to that of an id.
-    pub(crate) fn entries_through(self, id: Uuid) -> Range<Bytes> {
-        self.entries().range().through(self.entries().and(id.as_bytes()).range())
-    }
-
-    /// The entries behind that of an id.
-    pub(crate) fn entries_behind(self, id: Uuid) -> Range<Bytes> {
-        self.entries().range().beyond(self.entries().and(id.as_bytes()).range())
-    }
-
     /// The id of the record of an entry.
     pub(crate) fn id_of(self, entry: &[u8]) -> Option<Uuid> {
-        let id = self.entries().rest(entry)?.first_chunk()?;
-        Some(Uuid::from_bytes(*id))
+        Uuid::read(&mut self.entries().rest(entry)?)
     }
 }

@@ -360,8 +360,7 @@ pub fn endpoint_lists_behind(
     environment: EnvironmentId,
     integration: IntegrationId,
 ) -> Range<ChannelEndpoint> {
-    let all = ENDPOINT_LISTS.within(environment);
-    all.range().beyond(all.then(integration).range())
+    ENDPOINT_LISTS.within(environment).behind(integration)
 }
 
 /// The lists of the connections of later integrations.
@@ -369,8 +368,7 @@ pub fn connection_lists_behind(
     environment: EnvironmentId,
     integration: IntegrationId,
 ) -> Range<ChannelConnection> {
-    let all = CONNECTION_LISTS.within(environment);
-    all.range().beyond(all.then(integration).range())
+    CONNECTION_LISTS.within(environment).behind(integration)
 }
 
 /// A table of lists of endpoints or of connections.
@@ -418,8 +416,7 @@ pub fn runs_until(
     id: &TransactionId,
     ordinal: Ordinal,
 ) -> Range<AcceptedTrigger> {
-    let all = TRANSACTIONS.within(environment).then(id);
-    all.clone().range().through(all.then(ordinal).range())
+    TRANSACTIONS.within(environment).then(id).until(ordinal)
 }
 
 /// The runs of a transaction from the one with this first ordinal on.
@@ -428,8 +425,7 @@ pub fn runs_from(
     id: &TransactionId,
     run: u64,
 ) -> Range<AcceptedTrigger> {
-    let all = TRANSACTIONS.within(environment).then(id);
-    all.clone().then(Ordinal::new(run)).range().through(all.range())
+    TRANSACTIONS.within(environment).then(id).from(Ordinal::new(run))
 }
 
 /// The subscriptions of a topic, by subscriber, of the subscribers behind one of them.
@@ -438,11 +434,7 @@ pub fn topic_subscribers_behind(
     topic: TopicId,
     behind: Option<InternalSubscriberId>,
 ) -> Range<Subscription> {
-    let all = TOPIC_SUBSCRIBERS.within(environment).then(topic);
-    match behind {
-        Some(subscriber) => all.range().beyond(all.clone().then(subscriber).range()),
-        None => all.range(),
-    }
+    TOPIC_SUBSCRIBERS.within(environment).then(topic).behind_or_all(behind)
 }
 
 /// The subscribers of an environment behind one of them, oldest first.
@@ -450,11 +442,7 @@ pub fn subscriber_ids_behind(
     environment: EnvironmentId,
     behind: Option<InternalSubscriberId>,
 ) -> Range<Subscriber> {
-    let all = subscriber_ids(environment).range();
-    match behind {
-        Some(subscriber) => all.behind(subscriber_id(environment, subscriber)),
-        None => all,
-    }
+    SUBSCRIBER_IDS.within(environment).behind_or_all(behind)
 }
 
 /// The notifications of an environment with ordinals within `range`, oldest first.
@@ -462,13 +450,13 @@ pub fn notifications_between(
     environment: EnvironmentId,
     range: ops::Range<u64>,
 ) -> Range<Notification> {
-    let from = |ordinal| NOTIFICATIONS.within(environment).then(Ordinal::new(ordinal));
-    from(range.start).until(from(range.end))
+    let ordinals = Ordinal::new(range.start)..Ordinal::new(range.end);
+    NOTIFICATIONS.within(environment).between(ordinals)
 }
 
 /// The notifications of an environment from an ordinal on, oldest first.
 pub fn notifications_from(environment: EnvironmentId, from: Ordinal) -> Range<Notification> {
-    notifications(environment).range().starting_at(notification(environment, from))
+    NOTIFICATIONS.within(environment).from(from)
 }
 
 /// The ordinal in the key of a notification.
@@ -491,20 +479,18 @@ pub fn throttle_slots(id: &BucketId) -> Prefix<ThrottleSlot, parts![Timestamp, N
 
 /// The places of a bucket that are free again at `now`.
 pub fn free_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot> {
-    let slots = throttle_slots(id);
-    slots.range().through(slots.then(now).range())
+    throttle_slots(id).until(now)
 }
 
 /// The places of a bucket that are taken at `now`.
 pub fn taken_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot> {
-    let slots = throttle_slots(id);
-    slots.range().beyond(slots.then(now).range())
+    throttle_slots(id).behind(now)
 }
 
 /// The tasks of an environment whose ids were made at `since` or later.
-pub fn tasks_since(environment: EnvironmentId, since: Timestamp) -> Range<Task> {
+pub fn tasks_from(environment: EnvironmentId, since: Timestamp) -> Range<Task> {
     let first = v7(u64::try_from(since.as_millis()).unwrap_or_default(), 0);
-    TASKS.within(environment).range().starting_at(task(environment, first.into()))
+    TASKS.within(environment).from(first.into())
 }
 
 /// The tasks of a lane, in the order of the times at which they are due.
@@ -514,20 +500,17 @@ pub fn lane(lane: &Lane) -> Prefix<Task, parts![Timestamp, TaskId]> {
 
 /// The tasks of a lane that are due at `now`.
 pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
-    let lane = self::lane(lane);
-    lane.range().through(lane.then(now).range())
+    self::lane(lane).until(now)
 }
 
 /// The tasks of a lane that are due at `time` or later.
 pub(crate) fn due_from(lane: &Lane, time: Timestamp) -> Range<Task> {
-    let lane = self::lane(lane);
-    lane.clone().then(time).range().through(lane.range())
+    self::lane(lane).from(time)
 }
 
 /// The tasks of a lane that are due behind `time`.
-pub fn due_since(lane: &Lane, time: Timestamp) -> Range<Task> {
-    let lane = self::lane(lane);
-    lane.range().beyond(lane.then(time).range())
+pub fn due_behind(lane: &Lane, time: Timestamp) -> Range<Task> {
+    self::lane(lane).behind(time)
 }
 
 /// The time at which a task is due, from its entry in [`DUE`].
@@ -561,8 +544,7 @@ pub fn lane_entry(lane: &Lane, due_at: Timestamp) -> Key<Bytes> {
 
 /// The lanes of a class with a task that is due at `now`.
 pub fn lanes_until(class: TaskClass, now: Timestamp) -> Range<Bytes> {
-    let lanes = LANES.all().then(class);
-    lanes.range().through(lanes.then(now).range())
+    LANES.all().then(class).until(now)
 }
 
 /// The lane of an entry of [`LANES`], and the time at which its first task is due.
@@ -611,8 +593,8 @@ pub fn answer_of(entry: &[u8]) -> Option<Key<StoredAnswer>> {
 }
 
 /// The messages of `list` up to a place, oldest first.
-pub fn messages_through(list: &MessageList, through: ListPlace) -> Range<Message> {
-    list.range().through(list.clone().then(through).range())
+pub fn messages_until(list: &MessageList, place: ListPlace) -> Range<Message> {
+    list.until(place)
 }
 
 /// The changes of `list` behind all with a number, or behind that of a message with the number.
@@ -621,10 +603,9 @@ pub fn changes_behind<R>(
     number: u64,
     within: Option<MessagePlace>,
 ) -> Range<R> {
-    let of_number = list.clone().then(number);
     match within {
-        Some(place) => list.range().behind(of_number.then(place).end()),
-        None => list.range().beyond(of_number.range()),
+        Some(place) => list.behind_both(number, place),
+        None => list.behind(number),
     }
 }
 
@@ -648,15 +629,12 @@ pub fn list_place_of(mut bytes: &[u8]) -> Option<ListPlace> {
 
 /// The stored answers that have expired at `now`.
 pub fn expired_answers(environment: EnvironmentId, now: Timestamp) -> Range<StoredAnswer> {
-    let expiring = EXPIRING_ANSWERS.within(environment);
-    expiring.range().through(expiring.then(now).range())
+    EXPIRING_ANSWERS.within(environment).until(now)
 }
 
 /// The stored answers of calls that have begun at `since` or later.
-pub fn answers_since(environment: EnvironmentId, since: Timestamp) -> Range<StoredAnswer> {
-    let expiring = EXPIRING_ANSWERS.within(environment);
-    let all = expiring.range();
-    expiring.then(since.after(StoredAnswer::LIFETIME)).range().through(all)
+pub fn answers_from(environment: EnvironmentId, since: Timestamp) -> Range<StoredAnswer> {
+    EXPIRING_ANSWERS.within(environment).from(since.after(StoredAnswer::LIFETIME))
 }
 
 /// The keys on both sides of that of an identifier, and the identifier in such a key.

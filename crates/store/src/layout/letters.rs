@@ -27,11 +27,7 @@ pub fn dead_letters_behind(
     environment: EnvironmentId,
     id: Option<DeadLetterId>,
 ) -> Range<Notification> {
-    let all = DEAD_LETTERS.within(environment).range();
-    match id {
-        Some(id) => all.beyond(dead_letter(environment, id)),
-        None => all,
-    }
+    DEAD_LETTERS.within(environment).behind_or_all(id)
 }
 
 /// What an entry in [`DEAD_LETTERS`] tells.

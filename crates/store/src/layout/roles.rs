@@ -238,11 +238,7 @@ pub fn home_of(key: &[u8]) -> Option<Home> {
 
 /// The environments of all organizations behind `organization`, or of all.
 pub fn environments_behind(organization: Option<&OrganizationId>) -> Range<Environment> {
-    let all = ENVIRONMENTS.all().range();
-    match organization {
-        Some(organization) => all.beyond(ENVIRONMENTS.all().then(organization).range()),
-        None => all,
-    }
+    ENVIRONMENTS.all().behind_or_all(organization)
 }
 
 /// The number of a change. Returns `None` if it is no key of a changed message.

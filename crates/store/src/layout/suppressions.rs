@@ -52,8 +52,7 @@ pub fn suppression_list(
 
 /// The suppressions that have expired at `now`.
 pub fn expired_suppressions(environment: EnvironmentId, now: Timestamp) -> Range<Suppression> {
-    let expiring = EXPIRING_SUPPRESSIONS.within(environment);
-    expiring.range().through(expiring.then(now).range())
+    EXPIRING_SUPPRESSIONS.within(environment).until(now)
 }
 
 /// The suppression that a key of [`expired_suppressions`] leads to.

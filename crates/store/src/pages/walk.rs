@@ -235,7 +235,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         (bound, side): (Option<&Bound>, Order),
         order: Order,
     ) -> Walk<'w, 's, S, E> {
-        let range = |part: &Prefix<E::Of>| part.beyond(bound, side);
+        let range = |part: &Prefix<E::Of>| part.page_range(bound, side);
         Walk {
             selected: self,
             entries: Merged::new(&self.reader, self.selection.may_show, range, order),

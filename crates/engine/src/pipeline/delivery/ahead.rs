@@ -133,7 +133,7 @@ fn has_put_off(engine: &Engine, home: &Home, lanes: &[Lane], now: Timestamp) -> 
     engine.read(|snapshot| {
         let view = Reading { engine, home, snapshot };
         for lane in lanes {
-            let late = layout::due_since(lane, now.after(CLOCK_DIFFERENCE));
+            let late = layout::due_behind(lane, now.after(CLOCK_DIFFERENCE));
             let tasks: Vec<Task> = view.readable(&late, Order::Descending, AT_A_TIME)?;
             if !put_off(&view, tasks, now)?.is_empty() {
                 return Ok(true);
@@ -169,7 +169,7 @@ fn bring_some_back(
     (now, made_since): (Timestamp, Timestamp),
     after: &[u8],
 ) -> Result<Option<Vec<u8>>> {
-    let made_later = layout::tasks_since(home.environment_id, made_since);
+    let made_later = layout::tasks_from(home.environment_id, made_since);
     let range = made_later.resumed(after);
     let (tasks, last) = engine.read(|snapshot| {
         let view = Reading { engine, home, snapshot };

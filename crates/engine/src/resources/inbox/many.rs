@@ -214,7 +214,7 @@ impl Run {
             && let Some(shelf) = self.shelves.first()
         {
             let list = layout::message_list(environment, subscriber.id, *shelf);
-            let range = layout::messages_through(&list, through).resumed(&self.behind);
+            let range = layout::messages_until(&list, through).resumed(&self.behind);
             let may_match = |signature| signatures.allows(signature);
             let excerpts = store::excerpts(view, environment, (&range, MANY), may_match)?;
             let matching = excerpts.found.iter().filter(|one| self.filter.matches(*one));
@@ -279,7 +279,7 @@ impl Run {
             && let Some(shelf) = self.shelves.first()
         {
             let most = FEW.min(AT_A_TIME - seen);
-            let range = layout::messages_through(&list(*shelf), through).resumed(&self.behind);
+            let range = layout::messages_until(&list(*shelf), through).resumed(&self.behind);
             let entries = store::dependents(&*tx, &range, most)?;
             let is_end = entries.len() < most;
             seen += entries.len();

@@ -153,7 +153,7 @@ impl Eraser<'_, '_> {
         after: &mut Vec<u8>,
         erased: &mut Erasure,
     ) -> Result<ControlFlow<()>> {
-        let since = layout::answers_since(self.tx.environment_id(), self.person.since);
+        let since = layout::answers_from(self.tx.environment_id(), self.person.since);
         let rest = since.resumed(after);
         let found = store::leads(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
         for entry in &found {
