@@ -10,6 +10,7 @@
 
 mod activity;
 mod ages;
+mod channels;
 mod counted;
 mod entries;
 mod keys;
@@ -61,6 +62,7 @@ use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
 
 pub use activity::*;
 pub use ages::*;
+pub use channels::*;
 pub use counted::*;
 pub use keys::*;
 pub use letters::*;

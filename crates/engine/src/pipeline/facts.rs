@@ -128,7 +128,7 @@ impl RunFacts {
         let sending = self.integrations.iter();
         for integration in sending.filter(|one| one.is_active() && one.channel == channel) {
             let (environment, order) = (view.environment_id(), OrderBy::Id);
-            let list = layout::endpoint_list(
+            let list = layout::channel_list(
                 environment,
                 order,
                 integration.id,

@@ -11,32 +11,21 @@ use domain::context::{ContextFilter, ContextSet};
 use domain::endpoint::ChannelEndpoint;
 use domain::ids::{
     ConnectionIdentifier, EndpointIdentifier, EnvironmentId, IntegrationId, IntegrationIdentifier,
-    SubscriberId,
 };
 use domain::integration::Integration;
 use domain::page::OrderBy;
-use store::{Key, Prefix, ReadRecords, Record, layout};
+use store::{Key, Prefix, ReadRecords, layout};
 
 use crate::damage::if_readable;
 use crate::resources::integrations;
 use crate::tx::View;
 use crate::{Entity, Error, Result, Scope};
 
-/// A list of the connections or endpoints of an integration, as the layout makes it.
-type ListOf<R> = fn(
-    EnvironmentId,
-    OrderBy,
-    IntegrationId,
-    Option<&SubscriberId>,
-    Option<&ContextSet>,
-) -> Prefix<R>;
-
 /// The lists of the connections or endpoints that match a filter: one for each integration.
-pub(crate) fn lists<R>(
+pub(crate) fn lists<R: OfIntegration>(
     view: &dyn View,
     filter: &ChannelFilter,
     order_by: OrderBy,
-    list_of: ListOf<R>,
 ) -> Result<Vec<Prefix<R>>> {
     let contexts: Option<&ContextSet> = match &filter.context_keys {
         ContextFilter::Any => None,
@@ -46,13 +35,13 @@ pub(crate) fn lists<R>(
     integrations.retain(|integration| filter.allows(integration));
     let list = |integration: Arc<Integration>| {
         let (environment, subscriber) = (view.environment_id(), filter.subscriber_id.as_ref());
-        list_of(environment, order_by, integration.id, subscriber, contexts)
+        layout::channel_list(environment, order_by, integration.id, subscriber, contexts)
     };
     Ok(integrations.into_iter().map(list).collect())
 }
 
 /// Connection or endpoint: a record that belongs to an integration.
-pub(crate) trait OfIntegration: Record {
+pub(crate) trait OfIntegration: layout::OfIntegration {
     /// Kind of the record, for errors.
     const ENTITY: Entity;
     /// Identifier, unique in the environment.

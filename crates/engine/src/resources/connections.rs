@@ -106,8 +106,7 @@ impl ChannelConnections<'_> {
             .page
             .check(self.scope.list_id(ListKind::ChannelConnections), ChannelFilter::ORDERS)?;
         self.scope.read("channel_connections.list", |view| {
-            let lists =
-                channels::lists(view, &query.filter, request.order_by, layout::connection_list)?;
+            let lists = channels::lists(view, &query.filter, request.order_by)?;
             let mut page = view.page(&List::new(lists), &request)?;
             channels::name_integrations(view, &mut page.data)?;
             Ok(page)

@@ -107,8 +107,7 @@ impl ChannelEndpoints<'_> {
         let matches =
             |endpoint: &ChannelEndpoint| endpoint.connection_identifier.as_ref() == wanted;
         self.scope.read("channel_endpoints.list", |view| {
-            let lists =
-                channels::lists(view, &query.filter, request.order_by, layout::endpoint_list)?;
+            let lists = channels::lists(view, &query.filter, request.order_by)?;
             let list = List::new(lists).of_records(wanted.is_some(), &matches);
             let mut page = view.page(&list, &request)?;
             channels::name_integrations(view, &mut page.data)?;

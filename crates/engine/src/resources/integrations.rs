@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::circuit::IntegrationHealth;
+use domain::connection::ChannelConnection;
+use domain::endpoint::ChannelEndpoint;
 use domain::error::{Invalid, Reason};
 use domain::ids::{
     AnyIntegrationName, EnvironmentId, IntegrationId, IntegrationIdentifier, SubscriberId, UserId,
@@ -355,18 +357,18 @@ pub(crate) fn all(view: &dyn View) -> Result<Vec<Arc<Integration>>> {
 /// The ids of the integrations that have connections or endpoints. The record of an integration may be
 /// lost.
 pub(crate) fn with_channels(view: &dyn View) -> Result<BTreeSet<IntegrationId>> {
+    let connections = with_records::<ChannelConnection>(view)?;
+    Ok(connections.into_iter().chain(with_records::<ChannelEndpoint>(view)?).collect())
+}
+
+fn with_records<R: layout::OfIntegration>(view: &dyn View) -> Result<Vec<IntegrationId>> {
     let environment = view.environment_id();
-    let connections = view.distinct(
-        layout::connection_lists(environment),
-        layout::integration_of_connection,
-        |id| layout::connection_lists_behind(environment, *id),
-    )?;
-    let endpoints = view.distinct(
-        layout::endpoint_lists(environment),
-        layout::integration_of_endpoint,
-        |id| layout::endpoint_lists_behind(environment, *id),
-    )?;
-    Ok(connections.into_iter().chain(endpoints).collect())
+    let behind = |id: &IntegrationId| layout::channel_lists_behind::<R>(environment, *id);
+    Ok(view.distinct(
+        layout::channel_lists(environment),
+        layout::integration_of_list::<R>,
+        behind,
+    )?)
 }
 
 /// The integrations of an environment that are not deleted and can be read, oldest first, and the number
@@ -447,8 +449,9 @@ pub(crate) fn remove_dependents(
     subscriber: Option<&SubscriberId>,
 ) -> Result<()> {
     let order = OrderBy::Id;
-    cascade.remove(&layout::connection_list(environment, order, id, subscriber, None))?;
-    let own = layout::endpoint_list(environment, order, id, subscriber, None);
+    let own = layout::channel_list::<ChannelConnection>(environment, order, id, subscriber, None);
+    cascade.remove(&own)?;
+    let own = layout::channel_list(environment, order, id, subscriber, None);
     cascade.remove_by(&own, endpoints::remove)
 }
 

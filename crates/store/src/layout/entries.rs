@@ -4,13 +4,13 @@ use std::ops;
 
 use domain::api_key::EnvironmentKey;
 use domain::connection::ChannelConnection;
-use domain::context::{Context, ContextSet};
+use domain::context::Context;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::endpoint::ChannelEndpoint;
 use domain::environment::Environment;
 use domain::folded::fold;
 use domain::idempotency::StoredAnswer;
-use domain::ids::{EnvironmentId, IntegrationId, SubscriberId, TransactionId};
+use domain::ids::{EnvironmentId, TransactionId};
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt, Signature};
@@ -30,21 +30,21 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState, Tri
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
-use super::keys::{ChannelLists, channel_list};
+use super::channels::lists_with;
 use super::letters::dead_letter_entry;
 use super::receipts::provider_message_entry;
 use super::{
-    CONNECTION_LISTS, CONTEXT_LISTS, CountedList, DIGEST_EVENTS, ENDPOINT_LISTS, EXPIRING_ANSWERS,
-    HELD, SUBSCRIBER_EMAILS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS,
-    TOPIC_SUBSCRIBERS, TRANSACTIONS, TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES,
-    api_key, canceled_trigger, connection, connection_owner, context, default_layout,
-    deleted_messages, digest_bucket, endpoint, environment, environment_id, environment_key,
-    fan_out, fan_out_state, integration, integration_identifier, lane, layout, layout_id, link_key,
-    message, message_changes, message_counters, message_list, notification, preference,
-    quarantined, stored_answer, subscriber, subscriber_id, subscription, subscription_id, task,
-    throttle_slots, topic, translation, translation_group, workflow, workflow_identifier,
+    CONTEXT_LISTS, CountedList, DIGEST_EVENTS, EXPIRING_ANSWERS, HELD, SUBSCRIBER_EMAILS,
+    SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
+    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
+    connection_owner, context, default_layout, deleted_messages, digest_bucket, endpoint,
+    environment, environment_id, environment_key, fan_out, fan_out_state, integration,
+    integration_identifier, lane, layout, layout_id, link_key, message, message_changes,
+    message_counters, message_list, notification, preference, quarantined, stored_answer,
+    subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots, topic,
+    translation, translation_group, workflow, workflow_identifier,
 };
-use crate::key::{Bytes, Key, Part, Place, Prefix, Sorted, parts};
+use crate::key::{Bytes, Key, Place};
 use crate::outcomes::Listed;
 use crate::record::{CountedPlace, Entries, Excerpt, LanePlace, Record};
 use crate::text_index::IndexedText;
@@ -182,12 +182,8 @@ impl Record for ChannelEndpoint {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let lists = channel_lists(
-            &ENDPOINT_LISTS,
-            (self.environment_id, self.integration_id),
-            (Some(&self.subscriber_id), &self.context_keys),
-        );
-        for list in lists {
+        let owner = (Some(&self.subscriber_id), &self.context_keys);
+        for list in lists_with((self.environment_id, self.integration_id), owner) {
             for place in places(self.id, self.created_at, self.updated_at) {
                 entries.add(list.clone().then(place).end());
             }
@@ -207,9 +203,7 @@ impl Record for ChannelConnection {
         let (subscriber, contexts) = (self.subscriber_id.as_ref(), &self.context_keys);
         let owner = connection_owner(environment, integration, subscriber, contexts);
         entries.add(owner);
-        let lists =
-            channel_lists(&CONNECTION_LISTS, (environment, integration), (subscriber, contexts));
-        for list in lists {
+        for list in lists_with((environment, integration), (subscriber, contexts)) {
             for place in places(self.id, self.created_at, self.updated_at) {
                 entries.add(list.clone().then(place).end());
             }
@@ -220,20 +214,6 @@ impl Record for ChannelConnection {
 // The places of a record in lists by times and by id.
 fn places<Id: Copy>(id: Id, created: Timestamp, updated: Timestamp) -> [Place<'static, Id>; 3] {
     [Place::CreatedAt(created, id), Place::UpdatedAt(updated, id), Place::Id(id)]
-}
-
-// Every list that an endpoint or a connection of this owner is in.
-fn channel_lists<R, Id: Part>(
-    lists: &ChannelLists<R, Id>,
-    within: (EnvironmentId, IntegrationId),
-    (subscriber, contexts): (Option<&SubscriberId>, &ContextSet),
-) -> Vec<Prefix<R, parts![Sorted<Id>]>> {
-    let subscribers = [None].into_iter().chain(subscriber.map(Some));
-    subscribers
-        .flat_map(|subscriber| {
-            [None, Some(contexts)].map(|contexts| channel_list(lists, within, subscriber, contexts))
-        })
-        .collect()
 }
 
 impl Record for Topic {

@@ -36,17 +36,17 @@ use domain::workflow::Workflow;
 
 use super::{
     API_KEYS, BACKFILLS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS,
-    CONNECTION_LISTS, CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS,
-    DELETED_MESSAGES, DIGEST_BUCKETS, DIGEST_EVENTS, DUE, ENDPOINT_LISTS, ENVIRONMENT_IDS,
-    ENVIRONMENT_KEYS, ENVIRONMENTS, EXPIRING_ANSWERS, FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES,
-    INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS, LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS,
-    MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES,
-    QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_PHONES,
-    SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS,
-    TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS,
-    TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS, WORKFLOW_PREFERENCES, WORKFLOWS,
+    CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
+    DIGEST_EVENTS, DUE, ENVIRONMENT_IDS, ENVIRONMENT_KEYS, ENVIRONMENTS, EXPIRING_ANSWERS,
+    FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS,
+    LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS,
+    MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS,
+    SUBSCRIBER_IDS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS,
+    SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS,
+    TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS,
+    WORKFLOW_PREFERENCES, WORKFLOWS,
 };
-use crate::key::{Any, Bytes, Key, Part, Prefix, Range, Sorted, TableOf, parts};
+use crate::key::{Bytes, Key, Part, Prefix, Range, parts};
 
 /// A list of messages.
 pub type MessageList = Prefix<Message, parts![ListPlace]>;
@@ -311,79 +311,6 @@ pub fn context_list(
     order_by: OrderBy,
 ) -> Prefix<Context> {
     CONTEXT_LISTS.within(environment).then(kind).by(order_by)
-}
-
-/// The endpoints of an integration: of a subscriber or of any, for a context set or for any.
-pub fn endpoint_list(
-    environment: EnvironmentId,
-    order_by: OrderBy,
-    integration: IntegrationId,
-    subscriber: Option<&SubscriberId>,
-    contexts: Option<&ContextSet>,
-) -> Prefix<ChannelEndpoint> {
-    channel_list(&ENDPOINT_LISTS, (environment, integration), subscriber, contexts).by(order_by)
-}
-
-/// The connections of an integration: of a subscriber or of any, for a context set or for any.
-pub fn connection_list(
-    environment: EnvironmentId,
-    order_by: OrderBy,
-    integration: IntegrationId,
-    subscriber: Option<&SubscriberId>,
-    contexts: Option<&ContextSet>,
-) -> Prefix<ChannelConnection> {
-    channel_list(&CONNECTION_LISTS, (environment, integration), subscriber, contexts).by(order_by)
-}
-
-/// The lists of the endpoints of an environment.
-pub fn endpoint_lists(environment: EnvironmentId) -> Range<ChannelEndpoint> {
-    ENDPOINT_LISTS.within(environment).range()
-}
-
-/// The lists of the connections of an environment.
-pub fn connection_lists(environment: EnvironmentId) -> Range<ChannelConnection> {
-    CONNECTION_LISTS.within(environment).range()
-}
-
-/// The integration of a list of endpoints, from a key in it.
-pub fn integration_of_endpoint(key: &[u8]) -> Option<IntegrationId> {
-    Some(ENDPOINT_LISTS.read(key)?.1.0)
-}
-
-/// The integration of a list of connections, from a key in it.
-pub fn integration_of_connection(key: &[u8]) -> Option<IntegrationId> {
-    Some(CONNECTION_LISTS.read(key)?.1.0)
-}
-
-/// The lists of the endpoints of later integrations.
-pub fn endpoint_lists_behind(
-    environment: EnvironmentId,
-    integration: IntegrationId,
-) -> Range<ChannelEndpoint> {
-    ENDPOINT_LISTS.within(environment).behind(integration)
-}
-
-/// The lists of the connections of later integrations.
-pub fn connection_lists_behind(
-    environment: EnvironmentId,
-    integration: IntegrationId,
-) -> Range<ChannelConnection> {
-    CONNECTION_LISTS.within(environment).behind(integration)
-}
-
-/// A table of lists of endpoints or of connections.
-pub(super) type ChannelLists<R, Id> = TableOf<
-    R,
-    parts![EnvironmentId, IntegrationId, Any<SubscriberId>, Any<ContextSet>, Sorted<Id>],
->;
-
-pub(super) fn channel_list<R, Id>(
-    lists: &ChannelLists<R, Id>,
-    (environment, integration): (EnvironmentId, IntegrationId),
-    subscriber: Option<&SubscriberId>,
-    contexts: Option<&ContextSet>,
-) -> Prefix<R, parts![Sorted<Id>]> {
-    lists.within(environment).then(integration).then(subscriber).then(contexts)
 }
 
 /// The topics of an environment.

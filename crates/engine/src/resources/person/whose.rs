@@ -161,9 +161,9 @@ pub(super) fn channels_of(
     let (environment, order) = (view.environment_id(), OrderBy::Id);
     let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
     for of in integrations::with_channels(view)? {
-        let of_one = layout::connection_list(environment, order, of, Some(id), None);
+        let of_one = layout::channel_list(environment, order, of, Some(id), None);
         connections.extend(view.all(&of_one)?);
-        let of_one = layout::endpoint_list(environment, order, of, Some(id), None);
+        let of_one = layout::channel_list(environment, order, of, Some(id), None);
         endpoints.extend(view.all(&of_one)?);
     }
     Ok((connections, endpoints))
@@ -178,9 +178,9 @@ pub(super) fn readable_channels_of(
     let (order, all) = (Order::Ascending, usize::MAX);
     let (mut connections, mut endpoints) = (Vec::new(), Vec::new());
     for of in integrations::with_channels(view)? {
-        let of_one = layout::connection_list(environment, by, of, Some(id), None).range();
+        let of_one = layout::channel_list(environment, by, of, Some(id), None).range();
         connections.extend(view.readable(&of_one, order, all)?);
-        let of_one = layout::endpoint_list(environment, by, of, Some(id), None).range();
+        let of_one = layout::channel_list(environment, by, of, Some(id), None).range();
         endpoints.extend(view.readable(&of_one, order, all)?);
     }
     Ok((connections, endpoints))
