@@ -311,6 +311,11 @@ impl<R> Key<R> {
         &self.bytes
     }
 
+    /// The prefix that this key alone has.
+    pub fn into_prefix(self) -> Prefix<R> {
+        Prefix::new(self.table, self.bytes)
+    }
+
     /// The table, and the bytes.
     pub fn into_parts(self) -> (Table, Vec<u8>) {
         (self.table, self.bytes)

@@ -24,5 +24,5 @@ pub(crate) fn remove(
     resource: &Resource,
 ) -> Result<()> {
     cascade.remove(&layout::translations(environment, resource))?;
-    cascade.remove(&layout::translation_groups(environment, resource))
+    cascade.remove(&layout::translation_group(environment, resource).into_prefix())
 }

@@ -177,9 +177,6 @@ keys! {
     /// A subscription, by its id.
     subscription_id: Key<Subscription>
         = SUBSCRIPTION_IDS(environment: EnvironmentId, topic: TopicId, id: SubscriptionId) end;
-    /// The subscriptions of a topic, in the order of their subscribers.
-    topic_subscribers: Prefix<Subscription>
-        = TOPIC_SUBSCRIBERS(environment: EnvironmentId, topic: TopicId) open;
     /// The subscriptions of a subscriber in a topic, oldest first.
     topic_subscriber: Prefix<Subscription> = TOPIC_SUBSCRIBERS(
         environment: EnvironmentId,
@@ -208,9 +205,6 @@ keys! {
     /// The translations of an environment, oldest first.
     translation_ids: Prefix<Translation> = TRANSLATION_IDS(environment: EnvironmentId) open;
     /// The translation group of a resource.
-    translation_groups: Prefix<TranslationGroup>
-        = TRANSLATION_GROUPS(environment: EnvironmentId, resource: &Resource) open;
-    /// A translation group.
     translation_group: Key<TranslationGroup>
         = TRANSLATION_GROUPS(environment: EnvironmentId, resource: &Resource) end;
 
