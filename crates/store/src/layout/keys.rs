@@ -15,7 +15,7 @@ use domain::ids::{
     IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
     LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, SubscriberId, SubscriptionId,
     SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId, WorkflowId,
-    WorkflowIdentifier, v7,
+    WorkflowIdentifier,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -26,7 +26,7 @@ use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
-use domain::task::{Lane, Task, TaskClass};
+use domain::task::Task;
 use domain::time::Timestamp;
 use domain::topic::{FoldedTopic, Topic};
 use domain::translation::{Resource, Translation, TranslationGroup};
@@ -37,12 +37,12 @@ use domain::workflow::Workflow;
 use super::{
     API_KEYS, BACKFILLS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS,
     CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
-    DIGEST_EVENTS, DUE, ENVIRONMENT_IDS, ENVIRONMENT_KEYS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    FAN_OUT_STATES, FAN_OUTS, HELD, HELD_LANES, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LANE_HEADS,
-    LANES, LAYOUT_IDS, LAYOUTS, LINK_KEYS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS,
-    MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS,
-    SUBSCRIBER_IDS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS,
-    SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS,
+    DIGEST_EVENTS, ENVIRONMENT_IDS, ENVIRONMENT_KEYS, ENVIRONMENTS, EXPIRING_ANSWERS,
+    FAN_OUT_STATES, FAN_OUTS, HELD, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LAYOUT_IDS, LAYOUTS,
+    LINK_KEYS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS,
+    PREFERENCES, QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
+    SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS,
+    TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS,
     TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS,
     WORKFLOW_PREFERENCES, WORKFLOWS,
 };
@@ -408,97 +408,10 @@ pub fn taken_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot
     throttle_slots(id).behind(now)
 }
 
-/// The tasks of an environment whose ids were made at `since` or later.
-pub fn tasks_from(environment: EnvironmentId, since: Timestamp) -> Range<Task> {
-    let first = v7(u64::try_from(since.as_millis()).unwrap_or_default(), 0);
-    TASKS.within(environment).from(first.into())
-}
-
-/// The tasks of a lane, in the order of the times at which they are due.
-pub fn lane(lane: &Lane) -> Prefix<Task, parts![Timestamp, TaskId]> {
-    DUE.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id)
-}
-
-/// The tasks of a lane that are due at `now`.
-pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
-    self::lane(lane).until(now)
-}
-
-/// The tasks of a lane that are due at `time` or later.
-pub(crate) fn due_from(lane: &Lane, time: Timestamp) -> Range<Task> {
-    self::lane(lane).from(time)
-}
-
-/// The tasks of a lane that are due behind `time`.
-pub fn due_behind(lane: &Lane, time: Timestamp) -> Range<Task> {
-    self::lane(lane).behind(time)
-}
-
-/// The time at which a task is due, from its entry in [`DUE`].
-pub fn due_at(entry: &[u8]) -> Option<Timestamp> {
-    let (_, (_, (_, (due_at, _)))) = DUE.read(entry)?;
-    Some(due_at)
-}
-
-/// The task of an entry in [`DUE`].
-pub fn task_of(entry: &[u8]) -> Option<Key<Task>> {
-    let (_, (environment, (_, (_, (id, ()))))) = DUE.read(entry)?;
-    Some(task(environment, id))
-}
-
 /// The id of an integration, from its key.
 pub fn integration_of(key: &[u8]) -> Option<IntegrationId> {
     let (_, (id, ())) = INTEGRATIONS.read(key)?;
     Some(id)
-}
-
-/// The time at which the first task of a lane is due.
-pub fn lane_head(lane: &Lane) -> Key<Bytes> {
-    LANE_HEADS.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id).end()
-}
-
-/// A lane by the time at which its first task is due.
-pub fn lane_entry(lane: &Lane, due_at: Timestamp) -> Key<Bytes> {
-    let of_class = LANES.all().then(lane.class).then(due_at);
-    of_class.then(lane.environment_id).then(lane.workflow_id).end()
-}
-
-/// The lanes of a class with a task that is due at `now`.
-pub fn lanes_until(class: TaskClass, now: Timestamp) -> Range<Bytes> {
-    LANES.all().then(class).until(now)
-}
-
-/// The lane of an entry of [`LANES`], and the time at which its first task is due.
-pub fn lane_of(entry: &[u8]) -> Option<(Lane, Timestamp)> {
-    let (class, (due_at, (environment_id, (workflow_id, ())))) = LANES.read(entry)?;
-    Some((Lane { class, environment_id, workflow_id }, due_at))
-}
-
-/// A lane whose workflow is paused.
-pub fn held_lane(lane: &Lane) -> Key<Bytes> {
-    HELD_LANES.all().then(lane.class).then(lane.environment_id).then(lane.workflow_id).end()
-}
-
-/// The lanes of a class whose workflows are paused.
-pub fn held_lanes(class: TaskClass) -> Range<Bytes> {
-    HELD_LANES.all().then(class).range()
-}
-
-/// The lane of an entry of [`HELD_LANES`].
-pub fn held_lane_of(entry: &[u8]) -> Option<Lane> {
-    let (class, (environment_id, (workflow_id, ()))) = HELD_LANES.read(entry)?;
-    Some(Lane { class, environment_id, workflow_id })
-}
-
-/// The tasks that wait until an integration is resumed: those of all integrations.
-pub fn all_held() -> Range<Task> {
-    HELD.all().range()
-}
-
-/// The task of an entry in [`HELD`].
-pub fn held_task_of(entry: &[u8]) -> Option<Key<Task>> {
-    let (environment, (_, (id, ()))) = HELD.read(entry)?;
-    Some(task(environment, id))
 }
 
 /// The environment and the idempotency key of a stored answer, from its key.

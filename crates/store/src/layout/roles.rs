@@ -5,14 +5,13 @@ use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId, WorkflowId};
 use domain::message::ListPlace;
 use domain::subscriber::Subscriber;
-use domain::task::{Lane, TaskClass};
-use domain::time::Timestamp;
+use domain::task::TaskClass;
 use uuid::Uuid;
 
 use super::{
-    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS, DUE,
-    ENVIRONMENTS, LANE_HEADS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, SearchedField, Table,
-    WORKFLOWS, outcome_of_row,
+    ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS,
+    ENVIRONMENTS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, SearchedField, Table, WORKFLOWS,
+    outcome_of_row,
 };
 use crate::KeyRange;
 use crate::key::{Bytes, Prefix, Range, TableOf, parts};
@@ -204,18 +203,6 @@ pub fn is_derived_key(table: Table, key: &[u8]) -> bool {
         }
         _ => true,
     }
-}
-
-/// The lane of an entry in [`DUE`], and the time at which its task is due.
-pub fn lane_of_due(entry: &[u8]) -> Option<(Lane, Timestamp)> {
-    let (class, (environment_id, (workflow_id, (due_at, _)))) = DUE.read(entry)?;
-    Some((Lane { class, environment_id, workflow_id }, due_at))
-}
-
-/// The lane of a row of [`LANE_HEADS`].
-pub fn lane_of_head(key: &[u8]) -> Option<Lane> {
-    let (class, (environment_id, (workflow_id, ()))) = LANE_HEADS.read(key)?;
-    Some(Lane { class, environment_id, workflow_id })
 }
 
 /// The environment and the id of a workflow, from its key.
