@@ -1,8 +1,8 @@
 //! Rows that records of an older format lack.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use store::Step;
 use store::backfill::{is_pending, step};
 
 use crate::{Engine, Result};
@@ -28,14 +28,14 @@ pub(crate) fn put_some(engine: &Engine) -> Result<()> {
     let is_pending = engine.read(|snapshot| Ok(is_pending(snapshot)?))?;
     was_done.store(!is_pending, Ordering::Relaxed);
     for _ in (0..STEPS).filter(|_| is_pending) {
-        if !matches!(put_next(engine), Ok(ControlFlow::Continue(()))) {
+        if !matches!(put_next(engine), Ok(Step::More(()))) {
             break;
         }
     }
     Ok(())
 }
 
-/// Puts the next of these rows. Breaks if none are left.
-pub(crate) fn put_next(engine: &Engine) -> Result<ControlFlow<()>> {
+/// Puts the next of these rows.
+pub(crate) fn put_next(engine: &Engine) -> Result<Step> {
     store::write(engine.store(), |txn| Ok(step(txn)?))
 }

@@ -15,15 +15,7 @@ use crate::heal::healed;
 use crate::resources::environments::{self, hash};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
-
-/// Result of one transaction of an operation that may take several.
-#[derive(Debug)]
-pub(crate) enum Step<S, T> {
-    /// The operation goes on from here in another one.
-    More(S),
-    /// It is done.
-    Done(T),
-}
+pub(crate) use store::Step;
 
 /// Function that is called between two transactions: it returns the state from which the operation
 /// goes on.
@@ -167,7 +159,7 @@ impl Scope {
         let mut last = None;
         let earlier = self.step(call, now, &mut |tx| {
             let step = body(tx)?;
-            let outcome = call.map(|_| step.outcome()).transpose()?;
+            let outcome = call.map(|_| outcome(&step)).transpose()?;
             last = Some(step);
             Ok(outcome)
         })?;
@@ -218,14 +210,12 @@ impl Scope {
     }
 }
 
-impl<S, T: Serialize> Step<S, T> {
-    // Stored outcome of the step.
-    fn outcome(&self) -> Result<CallOutcome> {
-        Ok(match self {
-            Step::More(_) => CallOutcome::Begun,
-            Step::Done(answer) => CallOutcome::Done(json(answer)?),
-        })
-    }
+// Stored outcome of a step.
+fn outcome<S, T: Serialize>(step: &Step<S, T>) -> Result<CallOutcome> {
+    Ok(match step {
+        Step::More(_) => CallOutcome::Begun,
+        Step::Done(answer) => CallOutcome::Done(json(answer)?),
+    })
 }
 
 impl Call<'_> {

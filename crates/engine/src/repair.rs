@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
-use store::check::{Fix, Pass, Step, Waiting, stalled};
+use store::check::{Fix, Pass, PassStep, Waiting, stalled};
 use store::layout::CountedList;
-use store::{OnProgress, Table, WriteScope, counters, list_counts, text_index};
+use store::{OnProgress, Step, Table, WriteScope, counters, list_counts, text_index};
 
 use crate::backfill;
 use crate::check::summed;
@@ -145,7 +145,7 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
-        while let Some(ControlFlow::Continue(())) = if_readable(backfill::put_next(self))? {
+        while let Some(Step::More(())) = if_readable(backfill::put_next(self))? {
             if progress(Progress::of_rows(Table::Subscribers, report.rows)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -227,7 +227,7 @@ impl Engine {
     // Counts the messages of a subscriber anew, some in each transaction.
     fn recount(&self, key: &[u8]) -> Result<()> {
         let mut step = self.write(self.now(), |draft| Ok(counters::begin(draft.writer, key)?))?;
-        while step.is_continue() {
+        while step.is_more() {
             step = self.write(self.now(), |draft| Ok(counters::go_on(draft.writer, key)?))?;
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Engine {
         let scope = WriteScope::Environment(list.environment());
         let begin = |draft: &mut Draft<'_>| Ok(list_counts::begin(draft.writer, list)?);
         let mut step = self.write_within(scope, self.now(), begin)?;
-        while step.is_continue() {
+        while step.is_more() {
             let go_on = |draft: &mut Draft<'_>| Ok(list_counts::go_on(draft.writer, list)?);
             step = self.write_within(scope, self.now(), go_on)?;
         }
@@ -311,7 +311,7 @@ fn unless_deleted(rebuilt: Result<ControlFlow<()>>) -> Result<Option<ControlFlow
     }
 }
 
-fn is_mendable(step: &Step) -> bool {
+fn is_mendable(step: &PassStep) -> bool {
     step.found
         .iter()
         .any(|(_, fix)| !matches!(fix, Fix::None | Fix::Recount(_) | Fix::CountList(_)))

@@ -4,15 +4,13 @@
 //! that this one added. The rows are put in small transactions, each of which notes in the mark how far it
 //! has come. New records have them from the start.
 
-use std::ops::ControlFlow;
-
 use domain::subscriber::Subscriber;
 
 use crate::layout::{self, CountedList, FORMAT, SUBSCRIBER_IDS, SearchedField, TextIndex};
 use crate::record::{Batches, Entries, follow_readable};
 use crate::{
-    Bytes, Key, Order, ReadRecords, Record, Result, Snapshot, Table, Transaction, WriteRecords,
-    list_counts, text_index,
+    Bytes, Key, Order, ReadRecords, Record, Result, Snapshot, Step, Table, Transaction,
+    WriteRecords, list_counts, text_index,
 };
 
 /// The format whose subscribers are not found by telephone number and by name, and whose lists are not
@@ -78,9 +76,8 @@ pub(crate) fn puts(table: Table) -> bool {
     [Table::SubscriberPhones, SearchedField::Name.table(), Table::ListCounts].contains(&table)
 }
 
-/// Puts the rows that the next subscribers lack, and behind the last ones those of lists. Breaks if none
-/// are left.
-pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
+/// Puts the rows that the next subscribers lack, and behind the last ones those of lists.
+pub fn step(transaction: &mut dyn Transaction) -> Result<Step> {
     let next = match Mark::find(&*transaction)? {
         None => None,
         Some(Mark::Subscribers(behind)) => Some(fill_next(transaction, &behind)?),
@@ -88,10 +85,10 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<ControlFlow<()>> {
     };
     let Some(next) = next else {
         transaction.delete_key(&layout::backfill(LACKING))?;
-        return Ok(ControlFlow::Break(()));
+        return Ok(Step::Done(()));
     };
     next.put(transaction)?;
-    Ok(ControlFlow::Continue(()))
+    Ok(Step::More(()))
 }
 
 fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Mark> {
@@ -112,7 +109,7 @@ fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option
     let mut counted = CountedList::read(behind);
     for _ in 0..LISTS {
         let Some(list) = list_counts::next(transaction, counted)? else { return Ok(None) };
-        if list_counts::go_on(transaction, list)?.is_continue() {
+        if list_counts::go_on(transaction, list)?.is_more() {
             break;
         }
         counted = Some(list);
@@ -137,6 +134,7 @@ fn fill(transaction: &mut dyn Transaction, subscriber: &Subscriber) -> Result<()
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::ops::ControlFlow;
 
     use domain::environment::Home;
     use domain::folded::FoldedPart;
@@ -228,7 +226,7 @@ mod tests {
             }
             age(&store);
             let mut meanwhile = meanwhile.into_iter();
-            while write(&store, |txn| step(txn)).unwrap().is_continue() {
+            while write(&store, |txn| step(txn)).unwrap().is_more() {
                 meanwhile.by_ref().take(3).for_each(|next| change(&store, &mut all, next));
                 prop_assert_eq!(read(&store, check::check).unwrap().findings, []);
             }
@@ -242,7 +240,7 @@ mod tests {
                 let ids: Vec<_> = own.map(|(number, of)| subscriber(*number, *of).id).collect();
                 prop_assert_eq!(called(&store, environment, text), ids);
             }
-            prop_assert!(write(&store, |txn| step(txn)).unwrap().is_break());
+            prop_assert!(!write(&store, |txn| step(txn)).unwrap().is_more());
         }
     }
 }

@@ -116,7 +116,7 @@ impl Pass {
     }
 
     /// Looks at some rows behind `behind`, or at the first ones.
-    pub fn step(self, snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+    pub fn step(self, snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
         let step = match self {
             Self::Records(table) => rows::records(snapshot, table, behind),
             Self::Homes => homes::homes(snapshot, behind),
@@ -135,7 +135,7 @@ impl Pass {
             // A key is not in its place: what is behind it cannot be looked at.
             Err(Error::Corrupt { table: _, source }) => {
                 let problem = Problem::Unreadable { reason: source.to_string() };
-                let mut step = Step::default();
+                let mut step = PassStep::default();
                 step.found(self.table(), &[], problem, Fix::None);
                 step
             }
@@ -155,7 +155,7 @@ impl Pass {
 
 /// Rows that were looked at.
 #[derive(Debug, Default)]
-pub struct Step {
+pub struct PassStep {
     /// Number of rows.
     pub rows: u64,
     /// Contradictions, each with what mends it.
@@ -212,7 +212,7 @@ impl Fix {
     }
 }
 
-impl Step {
+impl PassStep {
     /// The index of texts that is to be made anew, if one is.
     pub fn lost_texts(&self) -> Option<TextIndex> {
         self.found.iter().find_map(|(_, fix)| match fix {

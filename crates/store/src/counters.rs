@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use crate::layout::{self, MESSAGE_COUNTERS};
 use crate::record::{self, Batches, corrupt, if_readable, misplaced};
 use crate::{
-    Bytes, Change, Key, Order, Range, ReadRecords, Record, Result, Snapshot, Table, Transaction,
-    encoding,
+    Bytes, Change, Key, Order, Range, ReadRecords, Record, Result, Snapshot, Step, Table,
+    Transaction, encoding,
 };
 
 /// Number of messages that a step counts. In tests an inbox is small.
@@ -98,17 +98,17 @@ pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<Mes
     Ok(known.counters)
 }
 
-/// Begins to count the messages of a subscriber anew, as `key` has them. Breaks if that was all.
-pub fn begin(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
+/// Begins to count the messages of a subscriber anew, as `key` has them.
+pub fn begin(transaction: &mut dyn Transaction, key: &[u8]) -> Result<Step> {
     if MESSAGE_COUNTERS.read(key).is_none() {
         transaction.delete(Table::MessageCounters, key)?;
-        return Ok(ControlFlow::Break(()));
+        return Ok(Step::Done(()));
     }
     Known::begun(&*transaction, key)?.step(transaction, key)
 }
 
-/// Goes on with that. Breaks if all messages are counted.
-pub fn go_on(transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
+/// Goes on with that. It is done when all messages are counted.
+pub fn go_on(transaction: &mut dyn Transaction, key: &[u8]) -> Result<Step> {
     Known::find(&*transaction, key)?.step(transaction, key)
 }
 
@@ -190,7 +190,7 @@ impl Known {
         Ok(())
     }
 
-    fn step(mut self, transaction: &mut dyn Transaction, key: &[u8]) -> Result<ControlFlow<()>> {
+    fn step(mut self, transaction: &mut dyn Transaction, key: &[u8]) -> Result<Step> {
         self.go_on(&*transaction, key)?;
         // The feed of a subscriber without messages goes on.
         let is_needed =
@@ -200,8 +200,7 @@ impl Known {
         } else {
             transaction.delete(Table::MessageCounters, key)?;
         }
-        let is_done = self.until.is_none();
-        Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(Step::of(self.until.is_some()))
     }
 
     fn written(&self, key: &[u8]) -> Result<Vec<u8>> {

@@ -66,6 +66,7 @@ mod sample;
 mod scope;
 #[doc(hidden)]
 pub mod sealing;
+mod step;
 mod stored;
 #[cfg(feature = "redb")]
 mod sync;
@@ -94,6 +95,7 @@ pub use self::{
     record::{Entries, Excerpt, Record, excerpts, if_readable},
     records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,
+    step::Step,
     witness::Witness,
 };
 

@@ -10,7 +10,6 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use domain::page::Total;
 use uuid::Uuid;
@@ -20,7 +19,8 @@ use crate::layout::CountedList;
 use crate::outcomes::checksum;
 use crate::record::{Batches, CountedPlace, if_readable, misplaced};
 use crate::{
-    Bytes, Change, Order, Range, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords,
+    Bytes, Change, Order, Range, ReadRecords, Result, Snapshot, Step, Table, Transaction,
+    WriteRecords,
 };
 
 /// Number of records that a step counts. In tests a list is small.
@@ -108,14 +108,14 @@ pub fn count(transaction: &mut dyn Transaction, changes: &[Change]) -> Result<()
     Ok(())
 }
 
-/// Begins to count the records of a list anew. Breaks if that was all.
-pub fn begin(transaction: &mut dyn Transaction, list: CountedList) -> Result<ControlFlow<()>> {
+/// Begins to count the records of a list anew.
+pub fn begin(transaction: &mut dyn Transaction, list: CountedList) -> Result<Step> {
     let counted = Count::NONE.and(&*transaction, list, list.entries().range());
     Count::put(if_readable(counted)?, transaction, list)
 }
 
-/// Goes on with that. Breaks if all records are counted.
-pub fn go_on(transaction: &mut dyn Transaction, list: CountedList) -> Result<ControlFlow<()>> {
+/// Goes on with that. It is done when all records are counted.
+pub fn go_on(transaction: &mut dyn Transaction, list: CountedList) -> Result<Step> {
     match look_up(&*transaction, list)? {
         Some(count) => count.step(transaction, list),
         None => begin(transaction, list),
@@ -201,7 +201,7 @@ impl Count {
         Ok(Self { records: self.records + rows.len() as u64, until: until.transpose()? })
     }
 
-    fn step(self, transaction: &mut dyn Transaction, list: CountedList) -> Result<ControlFlow<()>> {
+    fn step(self, transaction: &mut dyn Transaction, list: CountedList) -> Result<Step> {
         let counted = match self.until {
             Some(until) => self.and(&*transaction, list, list.entries().behind(until)),
             None => Ok(self),
@@ -214,17 +214,16 @@ impl Count {
         counted: Option<Self>,
         transaction: &mut dyn Transaction,
         list: CountedList,
-    ) -> Result<ControlFlow<()>> {
+    ) -> Result<Step> {
         let key = list.key();
         match counted {
             None | Some(Self::NONE) => {
                 transaction.delete_key(&key)?;
-                Ok(ControlFlow::Break(()))
+                Ok(Step::Done(()))
             }
             Some(count) => {
                 transaction.put_bytes(&key, &count.bytes(key.as_bytes()))?;
-                let is_done = count.until.is_none();
-                Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                Ok(Step::of(count.until.is_some()))
             }
         }
     }

@@ -5,7 +5,6 @@ mod tables;
 mod whose;
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::endpoint::ChannelEndpoint;
@@ -263,17 +262,14 @@ impl Eraser<'_, '_> {
             *again += 1;
             return Ok(Step::More(Part::of_tables()));
         }
-        let is_more = later.is_continue()
-            || self.answered_here(&mut seen.own, erased)?.is_continue()
-            || self.answered(&mut seen.answered, erased)?.is_continue();
+        let is_more = later.is_more()
+            || self.answered_here(&mut seen.own, erased)?.is_more()
+            || self.answered(&mut seen.answered, erased)?.is_more();
         if is_more {
             return Ok(Step::More(Part::Subscriber(before)));
         }
         self.own_suppressions(erased)?;
-        Ok(match self.end(&before, *erased)? {
-            Step::Done(()) => Step::Done(()),
-            Step::More(removed) => Step::More(Part::Subscriber(removed)),
-        })
+        Ok(self.end(&before, *erased)?.map_more(Part::Subscriber))
     }
 
     // Removes the subscriber, and what those without a record have left. A person of whom nothing was
@@ -291,8 +287,8 @@ impl Eraser<'_, '_> {
         }
     }
 
-    // Removes notifications that were triggered since the erasure has begun. Breaks at the end of all.
-    fn later(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<ControlFlow<()>> {
+    // Removes notifications that were triggered since the erasure has begun.
+    fn later(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<Step> {
         let limit = AT_A_TIME / OF_NOTIFICATION;
         let (found, last) = next_of(self.tx, &self.person, after, limit)?;
         let ordinals: Vec<_> = found.iter().map(|found| found.ordinal).collect();
@@ -302,9 +298,9 @@ impl Eraser<'_, '_> {
         for ordinal in ordinals {
             while !self.notification(ordinal, erased)? {}
         }
-        let Some(last) = last else { return Ok(ControlFlow::Break(())) };
+        let Some(last) = last else { return Ok(Step::Done(())) };
         self.left = self.left.saturating_sub(limit);
         *after = last;
-        Ok(ControlFlow::Continue(()))
+        Ok(Step::More(()))
     }
 }

@@ -266,7 +266,7 @@ pub(super) fn removal(
         suppressions::note(tx, id, subscriber.profile.addresses())?;
         Ok(true)
     })?;
-    if matches!(step, Step::More(_)) {
+    if step.is_more() {
         mark(tx, id)?;
     }
     Ok(step)

@@ -304,7 +304,7 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step
     let resource = Resource::workflow(workflow.identifier());
     translation_groups::remove(&mut cascade, workflow.environment_id, &resource)?;
     let step = cascade.then(|tx| Ok(tx.remove(workflow)?))?;
-    if matches!(step, Step::More(_)) {
+    if step.is_more() {
         tx.replace(workflow, &workflow.deleted(tx.now()))?;
     }
     Ok(step)

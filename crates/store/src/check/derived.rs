@@ -7,7 +7,7 @@ use domain::ids::EnvironmentId;
 use domain::subscriber::Subscriber;
 use uuid::Uuid;
 
-use super::{Fix, Problem, Step};
+use super::{Fix, PassStep, Problem};
 use crate::layout::{self, CountedList, SearchedField, TextIndex};
 use crate::list_counts::{self, Count};
 use crate::record::{Batches, Row, if_readable};
@@ -81,7 +81,7 @@ pub(super) fn bytes_of(environment: EnvironmentId) -> [u8; ENVIRONMENT] {
 }
 
 /// Compares rows of counters with the messages.
-pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     // Counting a large inbox takes some time.
     const ROWS: usize = 8;
     let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
@@ -93,7 +93,7 @@ pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
         ControlFlow::Continue(())
     })?;
     let next = rows.last().filter(|_| rows.len() == ROWS).map(|(key, _)| key.clone());
-    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     for (key, value) in rows {
         if !is_counted(snapshot, &key, &value)? {
             let fix = Fix::Recount(key.clone());
@@ -116,9 +116,9 @@ pub(super) fn counted(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: Option<&[u8]>,
-) -> Result<Step> {
+) -> Result<PassStep> {
     const OWNERS: usize = 64;
-    let mut step = Step::default();
+    let mut step = PassStep::default();
     let mut last = behind.map(<[u8]>::to_vec);
     for _ in 0..OWNERS {
         let Some(key) = next_key(snapshot, table, last.as_deref())? else { return Ok(step) };
@@ -137,7 +137,7 @@ pub(super) fn counted(
 
 /// Compares rows of numbers with the entries of their lists. A row that does not go to the end of its list
 /// yet is missing.
-pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     // Counting a long list takes some time.
     const ROWS: usize = 8;
     let table = Table::ListCounts;
@@ -145,7 +145,7 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
     let mut batches = Batches::new(snapshot, table, (start, Bound::Unbounded), Order::Ascending);
     let rows = batches.next(ROWS)?.unwrap_or_default();
     let next = rows.last().filter(|_| rows.len() == ROWS).map(|row| row.key.clone());
-    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     for Row { key, value } in rows {
         let Some(list) = CountedList::read(&key) else {
             step.found(table, &key, Problem::Extra, Fix::Remove(table, key.clone()));
@@ -169,9 +169,9 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
 }
 
 /// Looks for the row of each list that has entries.
-pub(super) fn lists(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn lists(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     const LISTS: usize = 64;
-    let mut step = Step::default();
+    let mut step = PassStep::default();
     let mut passed = behind.and_then(CountedList::read);
     for _ in 0..LISTS {
         let Some(list) = list_counts::next(snapshot, passed)? else { return Ok(step) };
@@ -187,8 +187,8 @@ pub(super) fn lists(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<St
 
 /// Compares the rows of outcomes of 1,024 notifications with these. A notification that cannot be
 /// read has no known outcomes, so that its rows are not compared.
-pub(super) fn outcomes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
-    let mut step = Step::default();
+pub(super) fn outcomes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
+    let mut step = PassStep::default();
     let last = behind.and_then(|last| last.split_at_checked(ENVIRONMENT));
     let last = last.and_then(|(id, number)| {
         let environment = layout::environment_of(Table::Notifications, id)?;
@@ -232,8 +232,8 @@ pub(super) fn texts(
     snapshot: &dyn Snapshot,
     field: SearchedField,
     behind: Option<&[u8]>,
-) -> Result<Step> {
-    let mut step = Step::default();
+) -> Result<PassStep> {
+    let mut step = PassStep::default();
     let table = field.table();
     let environment = next_environment(snapshot, &[Table::Subscribers, table], behind)?;
     let Some(environment) = environment else { return Ok(step) };

@@ -7,16 +7,16 @@ use domain::ids::{EnvironmentId, OrganizationId};
 
 use super::derived::{bytes_of, next_environment};
 use super::rows::some_rows;
-use super::{Fix, Problem, Step};
+use super::{Fix, PassStep, Problem};
 use crate::layout::{self, Role, Target};
 use crate::{Order, ReadRecords, Result, Snapshot, Table};
 
 /// Looks for the record of each environment that has records of other kinds, or an entry that says where
 /// its record was.
-pub(super) fn homes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn homes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     const ENVIRONMENTS: usize = 64;
     let of_records: Vec<Table> = Table::ALL.into_iter().filter(has_records_within).collect();
-    let (mut step, mut passed) = (Step::default(), behind.map(<[u8]>::to_vec));
+    let (mut step, mut passed) = (PassStep::default(), behind.map(<[u8]>::to_vec));
     for _ in 0..ENVIRONMENTS {
         let by_records = next_environment(snapshot, &of_records, passed.as_deref())?;
         let by_id = next_environment(snapshot, &[Table::EnvironmentIds], passed.as_deref())?;
@@ -36,9 +36,9 @@ pub(super) fn homes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<St
 }
 
 /// Looks for the key of the unsubscribe links of each environment.
-pub(super) fn link_keys(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn link_keys(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     let (rows, next) = some_rows(snapshot, Table::Environments, behind)?;
-    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     for home in rows.iter().filter_map(|row| layout::home_of(&row.key)) {
         let key = layout::link_key(home.environment_id);
         if !snapshot.contains(&key)? {

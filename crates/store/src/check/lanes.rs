@@ -6,7 +6,7 @@ use domain::task::Lane;
 use domain::workflow::Workflow;
 
 use super::derived::next_key;
-use super::{Fix, Problem, Step};
+use super::{Fix, PassStep, Problem};
 use crate::record::if_readable;
 use crate::{Codec, Order, ReadRecords, Result, Snapshot, Table, lanes, layout};
 
@@ -19,10 +19,10 @@ const TABLES: [Table; 5] =
 
 /// Compares some rows of lanes with the tasks that are due, and with paused workflows. The key of
 /// a step is the number of a table and a key in it.
-pub(super) fn lanes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn lanes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     let (at, key) = behind.and_then(<[u8]>::split_first).unwrap_or((&0, &[]));
-    let Some(table) = TABLES.get(usize::from(*at)) else { return Ok(Step::default()) };
-    let mut step = Step::default();
+    let Some(table) = TABLES.get(usize::from(*at)) else { return Ok(PassStep::default()) };
+    let mut step = PassStep::default();
     let last = match table {
         Table::Due => tasks(snapshot, key, &mut step)?,
         Table::Workflows => workflows(snapshot, key, &mut step)?,
@@ -87,7 +87,7 @@ fn rows(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: &[u8],
-    step: &mut Step,
+    step: &mut PassStep,
 ) -> Result<Option<Vec<u8>>> {
     let found = some(snapshot, table, behind)?;
     for (key, value) in &found {
@@ -106,7 +106,11 @@ fn rows(
 }
 
 // Looks for the rows of the lanes of paused workflows.
-fn workflows(snapshot: &dyn Snapshot, behind: &[u8], step: &mut Step) -> Result<Option<Vec<u8>>> {
+fn workflows(
+    snapshot: &dyn Snapshot,
+    behind: &[u8],
+    step: &mut PassStep,
+) -> Result<Option<Vec<u8>>> {
     let found = some(snapshot, Table::Workflows, behind)?;
     let codec: Codec<'_> = snapshot.codec();
     for (key, value) in &found {
@@ -121,7 +125,7 @@ fn workflows(snapshot: &dyn Snapshot, behind: &[u8], step: &mut Step) -> Result<
 }
 
 // Looks for the rows of lanes with tasks. A lane is passed with one look-up.
-fn tasks(snapshot: &dyn Snapshot, behind: &[u8], step: &mut Step) -> Result<Option<Vec<u8>>> {
+fn tasks(snapshot: &dyn Snapshot, behind: &[u8], step: &mut PassStep) -> Result<Option<Vec<u8>>> {
     let mut passed = Some(behind.to_vec()).filter(|behind| !behind.is_empty());
     for _ in 0..AT_A_TIME {
         let Some(key) = next_key(snapshot, Table::Due, passed.as_deref())? else {
@@ -139,7 +143,11 @@ fn tasks(snapshot: &dyn Snapshot, behind: &[u8], step: &mut Step) -> Result<Opti
 }
 
 // Looks for the rows of a lane that has one in that table.
-fn look_for(snapshot: &dyn Snapshot, (table, lane): (Table, &Lane), step: &mut Step) -> Result<()> {
+fn look_for(
+    snapshot: &dyn Snapshot,
+    (table, lane): (Table, &Lane),
+    step: &mut PassStep,
+) -> Result<()> {
     let entry = match Expected::of(snapshot, lane)? {
         Expected::Entry(own, entry) if own == table => entry,
         Expected::Entry(..) | Expected::Nothing | Expected::Unknown => return Ok(()),

@@ -27,7 +27,7 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
-use super::{Fix, Problem, Step, homes};
+use super::{Fix, PassStep, Problem, homes};
 use crate::layout::{self, Derived, Role, Target};
 use crate::record::{IndexEntry, Row, misplaced};
 use crate::{
@@ -150,9 +150,9 @@ pub(super) fn records(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: Option<&[u8]>,
-) -> Result<Step> {
+) -> Result<PassStep> {
     let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     for Row { key, value } in rows {
         match entries_of(snapshot.codec(), table, &key, &value) {
             None => {}
@@ -184,7 +184,7 @@ fn look_up(
     snapshot: &dyn Snapshot,
     (table, key, value): (Table, &[u8], &[u8]),
     (index, entry, signature): (Table, Vec<u8>, Option<Signature>),
-    step: &mut Step,
+    step: &mut PassStep,
 ) -> Result<()> {
     let mut there = None;
     snapshot.get(index, &entry, &mut |value| there = Some(value.to_vec()))?;
@@ -240,9 +240,13 @@ fn is_locked(snapshot: &dyn Snapshot, table: Table, key: &[u8]) -> Result<bool> 
 }
 
 /// Looks at index entries, and looks up the record that each of them leads to.
-pub(super) fn index(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn index(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    behind: Option<&[u8]>,
+) -> Result<PassStep> {
     let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     let Role::IndexOf(of) = table.role() else { return Ok(step) };
     for row in rows {
         let target = row.target(table).key;
@@ -257,9 +261,13 @@ pub(super) fn index(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>
 
 /// Looks at the keys of derived rows. One that is none, or of an environment without notifications,
 /// is found.
-pub(super) fn keys(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<Step> {
+pub(super) fn keys(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    behind: Option<&[u8]>,
+) -> Result<PassStep> {
     let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = Step { rows: rows.len() as u64, next, ..Step::default() };
+    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     let mut known: BTreeMap<EnvironmentId, bool> = BTreeMap::new();
     for Row { key, .. } in rows {
         let environment = layout::environment_of(table, &key);

@@ -181,7 +181,7 @@ proptest! {
             }
         }
         for of in 0..LISTS {
-            while write(&store, |txn| go_on(txn, list(of))).unwrap().is_continue() {}
+            while write(&store, |txn| go_on(txn, list(of))).unwrap().is_more() {}
             let row = read(&store, |snapshot| look_up(snapshot, list(of))).unwrap();
             let records = len(&all, of);
             let expected = (records > 0).then_some(Count { records, until: None });
@@ -252,7 +252,7 @@ fn a_wrong_row_is_found() {
         assert_eq!(problems(&store), [problem], "{count:?}");
     }
     write(&store, |txn| {
-        while begin(txn, list(0))?.is_continue() && go_on(txn, list(0))?.is_continue() {}
+        while begin(txn, list(0))?.is_more() && go_on(txn, list(0))?.is_more() {}
         let (key, count) = (list(1).key(), Count { records: 1, until: None });
         txn.put_bytes(&key, &count.bytes(key.as_bytes()))?;
         txn.put(Table::ListCounts, &[key.as_bytes(), b"?"].concat(), b"")

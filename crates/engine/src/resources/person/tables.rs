@@ -15,8 +15,8 @@ use domain::task::{Task, Work};
 use domain::trigger::{FanOut, TriggerRecipients};
 use domain::vocabulary::Channel;
 use store::{
-    Codec, Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, if_readable,
-    layout,
+    Codec, Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, Step, WriteRecords,
+    if_readable, layout,
 };
 use uuid::Uuid;
 
@@ -127,12 +127,8 @@ impl Eraser<'_, '_> {
     }
 
     // Removes answers that this process has stored since the erasure has begun, whatever the clock
-    // has shown. Breaks at the end of all.
-    pub(super) fn answered_here(
-        &mut self,
-        seen: &mut usize,
-        erased: &mut Erasure,
-    ) -> Result<ControlFlow<()>> {
+    // has shown.
+    pub(super) fn answered_here(&mut self, seen: &mut usize, erased: &mut Erasure) -> Result<Step> {
         let found = self.person.answered.behind(*seen, AT_A_TIME);
         for key in &found {
             let key = layout::stored_answer(self.tx.environment_id(), key);
@@ -143,16 +139,11 @@ impl Eraser<'_, '_> {
         }
         *seen += found.len();
         self.left = self.left.saturating_sub(found.len());
-        let is_last = found.len() < AT_A_TIME;
-        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(Step::of(found.len() == AT_A_TIME))
     }
 
-    // Removes answers to calls that have begun since the erasure has. Breaks at the end of all.
-    pub(super) fn answered(
-        &mut self,
-        after: &mut Vec<u8>,
-        erased: &mut Erasure,
-    ) -> Result<ControlFlow<()>> {
+    // Removes answers to calls that have begun since the erasure has.
+    pub(super) fn answered(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<Step> {
         let since = layout::answers_from(self.tx.environment_id(), self.person.since);
         let rest = since.resumed(after);
         let found = store::leads(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
@@ -163,10 +154,10 @@ impl Eraser<'_, '_> {
         }
         self.left = self.left.saturating_sub(found.len());
         let Some(last) = found.last().filter(|_| found.len() == AT_A_TIME) else {
-            return Ok(ControlFlow::Break(()));
+            return Ok(Step::Done(()));
         };
         after.clone_from(&last.key);
-        Ok(ControlFlow::Continue(()))
+        Ok(Step::More(()))
     }
 
     fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
