@@ -18,7 +18,7 @@ use domain::integration::{
 };
 use domain::page::OrderBy;
 use domain::vocabulary::Channel;
-use store::{ReadRecords, WriteRecords, layout};
+use store::{Key, ReadRecords, WriteRecords, layout};
 
 use crate::idempotency::{Between, Step};
 use crate::pipeline::delivery::{release, vet};
@@ -401,36 +401,19 @@ pub(crate) fn get_by_identifier(
     view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Integration> {
-    match find_by_identifier(view, identifier)? {
-        Some(found) => Ok(found),
-        None => Err(missing(view, identifier)?),
-    }
+    let found = find_by_identifier(view, identifier)?;
+    neighbours::expect::<Integration, _>(view, identifier.as_str(), found)
 }
 
 /// The integration of that name.
 pub(crate) fn get_named(view: &dyn View, name: &str) -> Result<Integration> {
-    match (find_named(view, name)?, IntegrationIdentifier::new(name)) {
-        (Some(integration), _) => Ok(integration),
-        (None, Ok(identifier)) => Err(missing(view, &identifier)?),
-        (None, Err(_)) => Err(Error::not_found(Entity::Integration, name)),
-    }
+    neighbours::expect::<Integration, _>(view, name, find_named(view, name)?)
 }
 
-fn missing(view: &dyn View, identifier: &IntegrationIdentifier) -> Result<Error> {
-    let around = layout::integrations_around(view.environment_id(), identifier);
-    let of = (Entity::Integration, identifier.as_str());
-    neighbours::missing(view, of, around, layout::integration_identifier_of)
-}
-
-/// The integration of that name, unless it is deleted. Returns `None` if there is none. An identifier
-/// that looks like an id is an identifier first.
+/// The integration of that name, unless it is deleted. Returns `None` if there is none.
 pub(crate) fn find_named(view: &dyn View, name: &str) -> Result<Option<Integration>> {
-    if let Ok(identifier) = IntegrationIdentifier::new(name)
-        && let Some(integration) = find_by_identifier(view, &identifier)?
-    {
-        return Ok(Some(integration));
-    }
-    name.parse().map_or(Ok(None), |id| find(view, id))
+    let found = neighbours::find(view.environment_id(), name, |key| Ok(view.find(key)?))?;
+    Ok(found.filter(|integration: &Integration| !integration.is_deleted()))
 }
 
 /// The integration with that identifier. Returns `None` if there is none.
@@ -438,8 +421,7 @@ pub(crate) fn find_by_identifier(
     view: &dyn View,
     identifier: &IntegrationIdentifier,
 ) -> Result<Option<Integration>> {
-    let key = layout::integration_identifier(view.environment_id(), identifier);
-    Ok(view.find(&key)?)
+    Ok(view.find(&layout::by_identifier(view.environment_id(), identifier))?)
 }
 
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
@@ -464,7 +446,7 @@ pub(crate) fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integrat
 // Refuses an identifier that another integration has.
 fn claim_identifier(view: &dyn View, integration: &Integration) -> Result<()> {
     let identifier = &integration.identifier;
-    let key = layout::integration_identifier(integration.environment_id, identifier);
+    let key: Key<Integration> = layout::by_identifier(integration.environment_id, identifier);
     if view.contains(&key)? {
         return Err(Error::conflict(Entity::Integration, identifier));
     }

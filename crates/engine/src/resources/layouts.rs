@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::ids::{AnyLayoutName, LayoutIdentifier};
+use domain::ids::AnyLayoutName;
 use domain::layout::{Layout, LayoutChoice, LayoutQuery, LayoutUpsert};
 use domain::page::{ListKind, Page};
 use domain::translation::Resource;
@@ -11,7 +11,7 @@ use store::{List, ReadRecords, WriteRecords, layout};
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{neighbours, translation_groups};
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result, Scope};
+use crate::{Result, Scope};
 
 /// The layouts of an environment. A layout is named by its identifier or its id.
 ///
@@ -103,15 +103,7 @@ impl Layouts<'_> {
 
 /// The layout of that name.
 pub(crate) fn get(view: &dyn View, name: &str) -> Result<Layout> {
-    match (find(view, name)?, LayoutIdentifier::new(name)) {
-        (Some(layout), _) => Ok(layout),
-        (None, Ok(identifier)) => {
-            let around = layout::layouts_around(view.environment_id(), &identifier);
-            let of = (Entity::Layout, name);
-            Err(neighbours::missing(view, of, around, layout::layout_identifier_of)?)
-        }
-        (None, Err(_)) => Err(Error::not_found(Entity::Layout, name)),
-    }
+    neighbours::expect::<Layout, _>(view, name, find(view, name)?)
 }
 
 /// Marks a layout as not translated.
@@ -120,25 +112,14 @@ pub(crate) fn stop_translating(tx: &mut Tx<'_>, name: &str) -> Result<()> {
     Ok(tx.replace(&before, &before.untranslated(tx.now()))?)
 }
 
-/// The layout of that name. Returns `None` if there is none. An identifier that looks like an id is
-/// an identifier first.
+/// The layout of that name. Returns `None` if there is none.
 pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Layout>> {
-    if let Ok(identifier) = LayoutIdentifier::new(name)
-        && let Some(layout) = find_by_identifier(view, &identifier)?
-    {
-        return Ok(Some(layout));
-    }
-    let Ok(id) = name.parse() else { return Ok(None) };
-    let key = layout::layout_id(view.environment_id(), id);
-    Ok(view.find(&key)?)
-}
-
-fn find_by_identifier(view: &dyn View, identifier: &LayoutIdentifier) -> Result<Option<Layout>> {
-    Ok(view.find(&layout::layout(view.environment_id(), identifier))?)
+    neighbours::find(view.environment_id(), name, |key| Ok(view.find(key)?))
 }
 
 fn put(tx: &mut Tx<'_>, upsert: &LayoutUpsert) -> Result<Layout> {
-    let Some(before) = find_by_identifier(tx, &upsert.layout_id)? else {
+    let key = layout::by_identifier(tx.environment_id(), &upsert.layout_id);
+    let Some(before) = tx.find::<Layout>(&key)? else {
         let layout = Layout::new(tx.id(), tx.home(), upsert.clone(), tx.now());
         layout.check()?;
         make_room(tx, &layout)?;
@@ -174,11 +155,5 @@ pub(crate) fn chosen(view: &dyn View, choice: &LayoutChoice) -> Result<Option<Ar
         }
         LayoutChoice::Named(name) => name,
     };
-    if let Ok(identifier) = LayoutIdentifier::new(name.as_str())
-        && let Some(layout) = layouts.find(view, &layout::layout(environment, &identifier))?
-    {
-        return Ok(Some(layout));
-    }
-    let Ok(id) = name.parse() else { return Ok(None) };
-    Ok(layouts.find(view, &layout::layout_id(environment, id))?)
+    neighbours::find(environment, name.as_str(), |key| Ok(layouts.find(view, key)?))
 }

@@ -63,7 +63,7 @@ impl Workflows<'_> {
             let step_ids = || step_ids(tx);
             let workflow = Workflow::new(tx.id(), tx.home(), create.clone(), step_ids, tx.now())?;
             let identifier = workflow.identifier();
-            let key = layout::workflow_identifier(tx.environment_id(), identifier);
+            let key: Key<Workflow> = layout::by_identifier(tx.environment_id(), identifier);
             if tx.contains(&key)? {
                 return Err(Error::conflict(Entity::Workflow, identifier));
             }
@@ -201,10 +201,8 @@ impl Workflows<'_> {
 
     fn delete_named(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("workflows.delete", name, Removed::default(), |tx, before| {
-            let workflow = match find_any(tx, name)? {
-                Some(workflow) => workflow,
-                None => get(tx, name)?,
-            };
+            let found = find_any(tx, name)?;
+            let workflow = neighbours::expect::<Workflow, _>(tx, name, found)?;
             remove(tx, &workflow, before)
         })
     }
@@ -212,11 +210,7 @@ impl Workflows<'_> {
 
 /// The workflow of that name.
 pub(crate) fn get(view: &dyn View, name: &str) -> Result<Arc<Workflow>> {
-    match (find(view, name)?, WorkflowIdentifier::new(name)) {
-        (Some(workflow), _) => Ok(workflow),
-        (None, Ok(identifier)) => Err(missing(view, &identifier)?),
-        (None, Err(_)) => Err(Error::not_found(Entity::Workflow, name)),
-    }
+    neighbours::expect::<Workflow, _>(view, name, find(view, name)?)
 }
 
 /// The workflow with that identifier.
@@ -224,34 +218,18 @@ pub(crate) fn get_by_identifier(
     view: &dyn View,
     identifier: &WorkflowIdentifier,
 ) -> Result<Arc<Workflow>> {
-    match find_by_identifier(view, identifier)? {
-        Some(workflow) => Ok(workflow),
-        None => Err(missing(view, identifier)?),
-    }
+    let found = find_by_identifier(view, identifier)?;
+    neighbours::expect::<Workflow, _>(view, identifier.as_str(), found)
 }
 
-fn missing(view: &dyn View, identifier: &WorkflowIdentifier) -> Result<Error> {
-    let around = layout::workflows_around(view.environment_id(), identifier);
-    let of = (Entity::Workflow, identifier.as_str());
-    neighbours::missing(view, of, around, layout::workflow_identifier_of)
-}
-
-/// The workflow of that name. Returns `None` if there is none. An identifier that looks like an id
-/// or a slug is an identifier first.
+/// The workflow of that name. Returns `None` if there is none.
 pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
     Ok(usable(find_any(view, name)?))
 }
 
 // The same, also if its deletion has begun.
 fn find_any(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
-    let environment = view.environment_id();
-    if let Ok(identifier) = WorkflowIdentifier::new(name)
-        && let Some(workflow) = known(view, &layout::workflow_identifier(environment, &identifier))?
-    {
-        return Ok(Some(workflow));
-    }
-    let id = name.parse().ok().or_else(|| Workflow::id_in_slug(name));
-    id.map_or(Ok(None), |id| known(view, &layout::workflow(environment, id)))
+    neighbours::find(view.environment_id(), name, |key| known(view, key))
 }
 
 /// The ids of the workflows with these identifiers, in the order of `names`. The workflows are not read.
@@ -259,7 +237,7 @@ pub(crate) fn ids_of(view: &dyn View, names: &[String]) -> Result<Vec<Option<Wor
     let environment = view.environment_id();
     let identifiers: Vec<_> =
         names.iter().map(|name| WorkflowIdentifier::new(name.as_str()).ok()).collect();
-    let of_one = |identifier| layout::workflow_identifier(environment, identifier);
+    let of_one = |identifier| layout::by_identifier::<Workflow>(environment, identifier);
     let keys: Vec<_> = identifiers.iter().flatten().map(of_one).collect();
     let mut targets = view.targets(&keys)?.into_iter();
     let mut next = || layout::workflow_of(&targets.next()??);
@@ -272,8 +250,7 @@ pub(crate) fn find_by_identifier(
     view: &dyn View,
     identifier: &WorkflowIdentifier,
 ) -> Result<Option<Arc<Workflow>>> {
-    let key = layout::workflow_identifier(view.environment_id(), identifier);
-    Ok(usable(known(view, &key)?))
+    Ok(usable(known(view, &layout::by_identifier(view.environment_id(), identifier))?))
 }
 
 /// The workflow of that id. Returns `None` if there is none.

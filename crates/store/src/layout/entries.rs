@@ -36,13 +36,13 @@ use super::receipts::provider_message_entry;
 use super::{
     CONTEXT_LISTS, CountedList, DIGEST_EVENTS, EXPIRING_ANSWERS, HELD, SUBSCRIBER_EMAILS,
     SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
-    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, canceled_trigger, connection,
-    connection_owner, context, default_layout, deleted_messages, digest_bucket, endpoint,
-    environment, environment_id, environment_key, fan_out, fan_out_state, integration,
-    integration_identifier, lane, layout, layout_id, link_key, message, message_changes,
-    message_counters, message_list, notification, preference, quarantined, stored_answer,
-    subscriber, subscriber_id, subscription, subscription_id, task, throttle_slots, topic,
-    translation, translation_group, workflow, workflow_identifier,
+    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, by_identifier,
+    canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
+    digest_bucket, endpoint, environment, environment_id, environment_key, fan_out, fan_out_state,
+    integration, lane, layout_id, link_key, message, message_changes, message_counters,
+    message_list, notification, preference, quarantined, stored_answer, subscriber, subscriber_id,
+    subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
+    workflow,
 };
 use crate::key::{Bytes, Key, Place};
 use crate::outcomes::Listed;
@@ -133,7 +133,7 @@ impl Record for Workflow {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let key = workflow_identifier(self.environment_id, self.identifier());
+        let key = by_identifier(self.environment_id, self.identifier());
         entries.add(key);
     }
 }
@@ -147,7 +147,7 @@ impl Record for Integration {
 
     fn index(&self, entries: &mut Entries<Self>) {
         if !self.is_deleted() {
-            let key = integration_identifier(self.environment_id, &self.identifier);
+            let key = by_identifier(self.environment_id, &self.identifier);
             entries.add(key);
         }
     }
@@ -264,7 +264,7 @@ impl Record for Layout {
     const TABLE: Table = Table::Layouts;
 
     fn key(&self) -> Key<Self> {
-        layout(self.environment_id, &self.layout_id)
+        by_identifier(self.environment_id, &self.layout_id)
     }
 
     fn index(&self, entries: &mut Entries<Self>) {

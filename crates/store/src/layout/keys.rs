@@ -12,10 +12,9 @@ use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::ids::{
     ApiKeyId, ConnectionIdentifier, DigestWindowId, EndpointIdentifier, EnvironmentId,
-    IdempotencyKey, IntegrationId, IntegrationIdentifier, InternalSubscriberId, LayoutId,
-    LayoutIdentifier, NotificationId, OrganizationId, QuarantineId, SubscriberId, SubscriptionId,
-    SubscriptionIdentifier, TaskId, TopicId, TopicKey, TransactionId, WorkflowId,
-    WorkflowIdentifier,
+    IdempotencyKey, IntegrationId, InternalSubscriberId, LayoutId, NotificationId, OrganizationId,
+    QuarantineId, SubscriberId, SubscriptionId, SubscriptionIdentifier, TaskId, TopicId, TopicKey,
+    TransactionId, WorkflowId,
 };
 use domain::integration::Integration;
 use domain::layout::Layout;
@@ -38,13 +37,12 @@ use super::{
     API_KEYS, BACKFILLS, CANCELED_TRIGGERS, CHANNEL_CONNECTIONS, CHANNEL_ENDPOINTS,
     CONNECTION_OWNERS, CONTEXT_LISTS, CONTEXTS, DEFAULT_LAYOUTS, DELETED_MESSAGES, DIGEST_BUCKETS,
     DIGEST_EVENTS, ENVIRONMENT_IDS, ENVIRONMENT_KEYS, ENVIRONMENTS, EXPIRING_ANSWERS,
-    FAN_OUT_STATES, FAN_OUTS, HELD, INTEGRATION_IDENTIFIERS, INTEGRATIONS, LAYOUT_IDS, LAYOUTS,
-    LINK_KEYS, MESSAGE_CHANGES, MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS,
-    PREFERENCES, QUARANTINE, SEALS, STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS,
-    SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS,
-    TASKS, THROTTLE_SLOTS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS,
-    TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS, TRIGGERS, WORKFLOW_IDENTIFIERS,
-    WORKFLOW_PREFERENCES, WORKFLOWS,
+    FAN_OUT_STATES, FAN_OUTS, HELD, INTEGRATIONS, LAYOUT_IDS, LINK_KEYS, MESSAGE_CHANGES,
+    MESSAGE_COUNTERS, MESSAGE_LISTS, MESSAGES, NOTIFICATIONS, PREFERENCES, QUARANTINE, SEALS,
+    STORED_ANSWERS, SUBSCRIBER_EMAILS, SUBSCRIBER_IDS, SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS,
+    SUBSCRIBERS, SUBSCRIPTION_IDS, SUBSCRIPTIONS, TASKS, THROTTLE_SLOTS, TOPIC_LISTS,
+    TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
+    TRIGGERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
 use crate::key::{Bytes, Key, Part, Prefix, Range, parts};
 
@@ -106,19 +104,11 @@ keys! {
     workflows: Prefix<Workflow> = WORKFLOWS(environment: EnvironmentId) open;
     /// A workflow, by its id.
     workflow: Key<Workflow> = WORKFLOWS(environment: EnvironmentId, id: WorkflowId) end;
-    /// A workflow, by its identifier.
-    workflow_identifier: Key<Workflow>
-        = WORKFLOW_IDENTIFIERS(environment: EnvironmentId, identifier: &WorkflowIdentifier) end;
 
     /// The integrations of an environment, oldest first, including deleted ones.
     integrations: Prefix<Integration> = INTEGRATIONS(environment: EnvironmentId) open;
     /// An integration, by its id.
     integration: Key<Integration> = INTEGRATIONS(environment: EnvironmentId, id: IntegrationId) end;
-    /// An integration that is not deleted, by its identifier.
-    integration_identifier: Key<Integration> = INTEGRATION_IDENTIFIERS(
-        environment: EnvironmentId,
-        identifier: &IntegrationIdentifier,
-    ) end;
 
     /// A context.
     context: Key<Context> = CONTEXTS(environment: EnvironmentId, key: &ContextKey) end;
@@ -187,8 +177,6 @@ keys! {
     subscriber_subscriptions: Prefix<Subscription>
         = SUBSCRIBER_SUBSCRIPTIONS(environment: EnvironmentId, subscriber: InternalSubscriberId) open;
 
-    /// A layout, by its identifier.
-    layout: Key<Layout> = LAYOUTS(environment: EnvironmentId, identifier: &LayoutIdentifier) end;
     /// The layouts of an environment, oldest first.
     layout_ids: Prefix<Layout> = LAYOUT_IDS(environment: EnvironmentId) open;
     /// A layout, by its id.
@@ -469,30 +457,4 @@ pub fn expired_answers(environment: EnvironmentId, now: Timestamp) -> Range<Stor
 /// The stored answers of calls that have begun at `since` or later.
 pub fn answers_from(environment: EnvironmentId, since: Timestamp) -> Range<StoredAnswer> {
     EXPIRING_ANSWERS.within(environment).from(since.after(StoredAnswer::LIFETIME))
-}
-
-/// The keys on both sides of that of an identifier, and the identifier in such a key.
-macro_rules! neighbours {
-    ($($around:ident, $of:ident: $record:ty, $identifier:ty = $table:ident;)+) => {
-        $(
-            #[doc = concat!("The keys of [`", stringify!($table), "`] before that of an identifier, ")]
-            #[doc = "and those behind it."]
-            pub fn $around(environment: EnvironmentId, of: &$identifier) -> [Range<$record>; 2] {
-                $table.within(environment).around(of)
-            }
-
-            #[doc = concat!("The identifier in a key of [`", stringify!($table), "`].")]
-            pub fn $of(key: &[u8]) -> Option<$identifier> {
-                let (_, (identifier, ())) = $table.read(key)?;
-                Some(identifier)
-            }
-        )+
-    };
-}
-
-neighbours! {
-    workflows_around, workflow_identifier_of: Workflow, WorkflowIdentifier = WORKFLOW_IDENTIFIERS;
-    layouts_around, layout_identifier_of: Layout, LayoutIdentifier = LAYOUTS;
-    integrations_around, integration_identifier_of: Integration, IntegrationIdentifier
-        = INTEGRATION_IDENTIFIERS;
 }

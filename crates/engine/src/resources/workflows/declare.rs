@@ -123,7 +123,7 @@ impl Workflows<'_> {
 
 fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change)> {
     tx.limits().check_data(create.data.as_ref())?;
-    let key = layout::workflow_identifier(tx.environment_id(), &create.workflow_id);
+    let key = layout::by_identifier(tx.environment_id(), &create.workflow_id);
     let (workflow, change) = match known(tx, &key)? {
         Some(before) if before.is_deleted() => {
             return Err(Error::conflict(Entity::Workflow, &create.workflow_id));
