@@ -40,7 +40,7 @@ pub use effective::{
 };
 use layers::Setting;
 pub(crate) use layers::settings;
-pub use layers::{ConditionData, Layer, Layers, Verdict, resolve, resolve_unnamed};
+pub use layers::{ConditionData, Layer, Layers, Resolved, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 pub use request::{
     BulkPreference, BulkPreferences, BulkRefusal, Criticality, GlobalPreferenceUpdate,

@@ -1,6 +1,6 @@
 //! Receipts: what a provider reports about a message that it has accepted.
 
-mod verdict;
+mod novelty;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::suppression::{Suppression, SuppressionReason};
 use crate::vocabulary::wire_enum;
 
 #[doc(hidden)]
-pub use verdict::{Verdict, verdict};
+pub use novelty::{Novelty, novelty};
 
 /// Report of a provider about a message that it has accepted.
 ///

@@ -22,7 +22,7 @@ pub(crate) use store::Step;
 pub(crate) type Between<'f, S> = &'f mut dyn FnMut(S) -> Result<S>;
 
 /// A call of an operation, with the key that its caller gave it.
-pub(crate) struct Call<'s> {
+pub(crate) struct KeyedCall<'s> {
     scope: &'s Scope,
     key: &'s IdempotencyKey,
     hash: String,
@@ -152,7 +152,7 @@ impl Scope {
     /// is not run.
     pub(crate) fn write_step<S, T: Serialize + DeserializeOwned>(
         &self,
-        call: Option<&Call<'_>>,
+        call: Option<&KeyedCall<'_>>,
         now: Timestamp,
         mut body: impl FnMut(&mut Tx<'_>) -> Result<Step<S, T>>,
     ) -> Result<Step<S, T>> {
@@ -173,7 +173,7 @@ impl Scope {
     // keep, if the call has a key. It is no generic function, so that it is compiled once.
     fn step(
         &self,
-        call: Option<&Call<'_>>,
+        call: Option<&KeyedCall<'_>>,
         now: Timestamp,
         body: &mut dyn FnMut(&mut Tx<'_>) -> Result<Option<CallOutcome>>,
     ) -> Result<Option<Earlier>> {
@@ -203,10 +203,10 @@ impl Scope {
         operation: &'static str,
         arguments: impl Serialize,
         now: Timestamp,
-    ) -> Result<Option<Call<'_>>> {
+    ) -> Result<Option<KeyedCall<'_>>> {
         let Some(key) = &self.idempotency_key else { return Ok(None) };
         let hash = hash(&json(&(operation, arguments))?.to_string());
-        Ok(Some(Call { scope: self, key, hash, now }))
+        Ok(Some(KeyedCall { scope: self, key, hash, now }))
     }
 }
 
@@ -218,7 +218,7 @@ fn outcome<S, T: Serialize>(step: &Step<S, T>) -> Result<CallOutcome> {
     })
 }
 
-impl Call<'_> {
+impl KeyedCall<'_> {
     /// Begins a bulk of events. Returns the ids of its events that come without one: those of an equal
     /// call that has begun before, or else `ids`.
     pub(crate) fn begin_with_ids(&self, ids: &[TransactionId]) -> Result<Vec<TransactionId>> {

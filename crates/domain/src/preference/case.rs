@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use self::seen::SeenSubscriber;
-use super::{ConditionData, Layer, Layers, Preference, Verdict, resolve};
+use super::{ConditionData, Layer, Layers, Preference, Resolved, resolve};
 use crate::condition::Rule;
 use crate::contact::TimeZone;
 use crate::context::{Context, ContextKey, ContextPayload, ContextSet};
@@ -269,9 +269,9 @@ impl PreferenceCase {
         }
         let data = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
         match resolve(self.layers(data), channel) {
-            Verdict::Enabled(layer) => self.held_back(channel).unwrap_or(Decision::Send(layer)),
-            Verdict::Disabled(layer) => Decision::Disabled(layer),
-            Verdict::Undecided(layer) => Decision::Undecided(layer),
+            Resolved::Enabled(layer) => self.held_back(channel).unwrap_or(Decision::Send(layer)),
+            Resolved::Disabled(layer) => Decision::Disabled(layer),
+            Resolved::Undecided(layer) => Decision::Undecided(layer),
         }
     }
 

@@ -39,7 +39,7 @@ pub enum ConditionData<'a> {
 /// Decision about a channel, with the layer that decides.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Resolved {
     /// The channel may be used.
     Enabled(Layer),
     /// The channel may not be used.
@@ -48,16 +48,18 @@ pub enum Verdict {
     Undecided(Layer),
 }
 
-impl Verdict {
+impl Resolved {
     /// Returns `true` if the channel may be used. Returns `false` if that is undecided.
     pub const fn is_enabled(self) -> bool {
-        matches!(self, Verdict::Enabled(_))
+        matches!(self, Resolved::Enabled(_))
     }
 
     /// Returns the layer that decides.
     pub const fn decided_by(self) -> Layer {
         match self {
-            Verdict::Enabled(layer) | Verdict::Disabled(layer) | Verdict::Undecided(layer) => layer,
+            Resolved::Enabled(layer) | Resolved::Disabled(layer) | Resolved::Undecided(layer) => {
+                layer
+            }
         }
     }
 }
@@ -122,24 +124,24 @@ pub(crate) fn settings(
 /// Decides whether `channel` may be used. The most specific layer with a setting for the channel
 /// decides. Without any setting, the channel is on.
 #[doc(hidden)]
-pub fn resolve(layers: Layers<'_>, channel: Channel) -> Verdict {
+pub fn resolve(layers: Layers<'_>, channel: Channel) -> Resolved {
     decide(layers, |preference| preference.setting_for(channel, layers.data))
 }
 
 /// Decides whether a channel without a setting in any layer may be used.
 #[doc(hidden)]
-pub fn resolve_unnamed(layers: Layers<'_>) -> Verdict {
+pub fn resolve_unnamed(layers: Layers<'_>) -> Resolved {
     decide(layers, |preference| preference.setting_for_unnamed(layers.data))
 }
 
-fn decide(layers: Layers<'_>, setting: impl Fn(&Preference) -> Option<Setting>) -> Verdict {
+fn decide(layers: Layers<'_>, setting: impl Fn(&Preference) -> Option<Setting>) -> Resolved {
     let decided = layers.effective().find_map(|(preference, layer)| {
         Some(match setting(preference)? {
-            Setting::On => Verdict::Enabled(layer),
-            Setting::Off => Verdict::Disabled(layer),
-            Setting::Open => Verdict::Undecided(layer),
+            Setting::On => Resolved::Enabled(layer),
+            Setting::Off => Resolved::Disabled(layer),
+            Setting::Open => Resolved::Undecided(layer),
         })
     });
     // No layer objects.
-    decided.unwrap_or(Verdict::Enabled(Layer::Default))
+    decided.unwrap_or(Resolved::Enabled(Layer::Default))
 }

@@ -83,7 +83,7 @@ mod examples {
         let layers = of(&workflow, &global);
         check(layers, false, Layer::SubscriberGlobal);
         let sms = resolve(layers, Channel::Sms);
-        assert_eq!(sms, Verdict::Enabled(Layer::Definition));
+        assert_eq!(sms, Resolved::Enabled(Layer::Definition));
     }
 
     #[test]
@@ -182,21 +182,21 @@ fn merging_keeps_what_is_not_named() {
 }
 
 // The same rule as a fold: the last layer with a setting counts.
-fn last_word(layers: Layers<'_>, channel: Channel) -> Verdict {
+fn last_word(layers: Layers<'_>, channel: Channel) -> Resolved {
     let mut speakers =
         vec![(Layer::Definition, layers.definition), (Layer::Dashboard, layers.dashboard)];
     if !layers.critical {
         speakers.push((Layer::SubscriberGlobal, layers.subscriber_global));
         speakers.push((Layer::SubscriberWorkflow, layers.subscriber_workflow));
     }
-    let mut verdict = Verdict::Enabled(Layer::Default);
+    let mut resolved = Resolved::Enabled(Layer::Default);
     for (decided_by, preference) in speakers {
         let words = preference.map(|given| [given.enabled, given.channels.get(channel)]);
         for enabled in words.into_iter().flatten().flatten() {
-            verdict = verdict_of(enabled, decided_by);
+            resolved = resolved_of(enabled, decided_by);
         }
     }
-    verdict
+    resolved
 }
 
 fn preference() -> impl Strategy<Value = Option<Preference>> {
@@ -229,12 +229,12 @@ proptest! {
             critical,
             data: ConditionData::Missing,
         };
-        let verdict = resolve(layers, channel);
-        prop_assert_eq!(verdict, last_word(layers, channel));
-        prop_assert_eq!(PreferenceChannels::resolved(layers).get(channel), Some(verdict.is_enabled()));
+        let resolved = resolve(layers, channel);
+        prop_assert_eq!(resolved, last_word(layers, channel));
+        prop_assert_eq!(PreferenceChannels::resolved(layers).get(channel), Some(resolved.is_enabled()));
         let named = PreferenceOverride::all(layers);
         let named = named.iter().find(|entry| entry.channel == channel).unwrap();
-        prop_assert_eq!(named.layer, verdict.decided_by());
+        prop_assert_eq!(named.layer, resolved.decided_by());
     }
 
     #[test]
@@ -276,10 +276,10 @@ proptest! {
             data: ConditionData::Known(&data),
             ..Layers::default()
         };
-        let verdict = resolve(layers(&condition), channel);
-        prop_assert_eq!(verdict.decided_by(), Layer::SubscriberGlobal);
+        let resolved = resolve(layers(&condition), channel);
+        prop_assert_eq!(resolved.decided_by(), Layer::SubscriberGlobal);
         let unconditional = resolve(layers(&word), channel).is_enabled();
-        prop_assert_eq!(verdict.is_enabled(), holds && unconditional);
+        prop_assert_eq!(resolved.is_enabled(), holds && unconditional);
         prop_assert_eq!(resolve_unnamed(layers(&condition)).is_enabled(), holds);
     }
 
@@ -350,12 +350,12 @@ fn a_condition_without_data_is_undecided() {
         (Layers { subscriber_global: Some(&given), ..layers }, Layer::SubscriberGlobal),
         (Layers { subscriber_workflow: Some(&given), ..layers }, Layer::SubscriberWorkflow),
     ] {
-        assert_eq!(resolve(layers, Channel::Email), Verdict::Undecided(layer));
-        assert_eq!(resolve_unnamed(layers), Verdict::Undecided(layer));
-        assert!(!Verdict::Undecided(layer).is_enabled());
-        assert_eq!(resolve(layers, Channel::Sms), Verdict::Disabled(layer));
+        assert_eq!(resolve(layers, Channel::Email), Resolved::Undecided(layer));
+        assert_eq!(resolve_unnamed(layers), Resolved::Undecided(layer));
+        assert!(!Resolved::Undecided(layer).is_enabled());
+        assert_eq!(resolve(layers, Channel::Sms), Resolved::Disabled(layer));
         let assumed = Layers { data: ConditionData::AssumedToHold, ..layers };
-        assert_eq!(resolve(assumed, Channel::Email), Verdict::Enabled(layer));
+        assert_eq!(resolve(assumed, Channel::Email), Resolved::Enabled(layer));
     }
     let above = Preference::default().with(Channel::Email, true);
     let layers =
@@ -382,7 +382,7 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
             ..Layers::default()
         };
         check(layers, holds, Layer::SubscriberGlobal);
-        let unnamed = verdict_of(holds, Layer::SubscriberGlobal);
+        let unnamed = resolved_of(holds, Layer::SubscriberGlobal);
         assert_eq!(resolve_unnamed(layers), unnamed);
     }
 }
@@ -430,7 +430,7 @@ fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
             Some(enabled) => (enabled, Layer::SubscriberGlobal),
             None => (true, Layer::Default),
         };
-        assert_eq!(resolve_unnamed(layers), verdict_of(enabled, decided_by));
+        assert_eq!(resolve_unnamed(layers), resolved_of(enabled, decided_by));
     }
 }
 
@@ -598,12 +598,12 @@ fn a_bulk_changes_each_workflow_once_unless_one_is_missing_or_critical() {
 }
 
 #[track_caller]
-fn verdict_of(enabled: bool, layer: Layer) -> Verdict {
-    if enabled { Verdict::Enabled(layer) } else { Verdict::Disabled(layer) }
+fn resolved_of(enabled: bool, layer: Layer) -> Resolved {
+    if enabled { Resolved::Enabled(layer) } else { Resolved::Disabled(layer) }
 }
 
 fn check(layers: Layers<'_>, enabled: bool, decided_by: Layer) {
-    assert_eq!(resolve(layers, Channel::Email), verdict_of(enabled, decided_by));
+    assert_eq!(resolve(layers, Channel::Email), resolved_of(enabled, decided_by));
 }
 
 fn channel(word: Option<bool>) -> Preference {

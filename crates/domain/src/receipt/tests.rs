@@ -5,35 +5,35 @@ fn receipt(kind: ReceiptKind, event: Option<&str>) -> Receipt {
     Receipt { event_id: event.map(Into::into), ..Receipt::new("m", kind).unwrap() }
 }
 
-/// One row per history: what is known, what is reported, and the verdict.
+/// One row per history: what is known, what is reported, and whether it is new.
 #[test]
 fn a_message_does_not_go_back() {
+    use Novelty::{New, Outdated, Repeated};
     use ReceiptKind::{Bounced, Clicked, Complained, Deferred, Delivered, Opened, Unsubscribed};
-    use Verdict::{Outdated, Record, Repeated};
     for (known, reported, expected) in [
-        (&[][..], Deferred, Record),
-        (&[], Bounced, Record),
+        (&[][..], Deferred, New),
+        (&[], Bounced, New),
         (&[Delivered], Delivered, Repeated),
-        (&[Delivered], Opened, Record),
-        (&[Deferred], Delivered, Record),
+        (&[Delivered], Opened, New),
+        (&[Deferred], Delivered, New),
         (&[Delivered], Deferred, Outdated),
         (&[Opened], Delivered, Outdated),
         (&[Clicked], Opened, Outdated),
-        (&[Delivered, Opened], Clicked, Record),
+        (&[Delivered, Opened], Clicked, New),
         (&[Bounced], Delivered, Outdated),
         (&[Bounced], Clicked, Outdated),
-        (&[Clicked], Bounced, Record),
+        (&[Clicked], Bounced, New),
         (&[Bounced], Bounced, Repeated),
-        (&[Bounced], Complained, Record),
-        (&[Complained], Delivered, Record),
+        (&[Bounced], Complained, New),
+        (&[Complained], Delivered, New),
         (&[Complained], Complained, Repeated),
-        (&[Unsubscribed], Complained, Record),
+        (&[Unsubscribed], Complained, New),
     ] {
         let mut message = ProviderMessage::new(id(1), "m").unwrap();
         for kind in known {
             message.record(&receipt(*kind, None));
         }
-        let found = verdict(&message.receipts, &receipt(reported, None));
+        let found = novelty(&message.receipts, &receipt(reported, None));
         assert_eq!(found, expected, "{known:?} {reported}");
     }
 }
@@ -42,10 +42,10 @@ fn a_message_does_not_go_back() {
 fn an_event_is_known_by_its_id() {
     let mut message = ProviderMessage::new(id(1), "m").unwrap();
     message.record(&receipt(ReceiptKind::Delivered, Some("1")));
-    let of = |event| verdict(&message.receipts, &receipt(ReceiptKind::Opened, event));
-    assert_eq!(of(Some("1")), Verdict::Repeated);
-    assert_eq!(of(Some("2")), Verdict::Record);
-    assert_eq!(of(None), Verdict::Record);
+    let of = |event| novelty(&message.receipts, &receipt(ReceiptKind::Opened, event));
+    assert_eq!(of(Some("1")), Novelty::Repeated);
+    assert_eq!(of(Some("2")), Novelty::New);
+    assert_eq!(of(None), Novelty::New);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use domain::ids::TransactionId;
 use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt};
 
-use crate::idempotency::{Call, Step, StoredRefusal};
+use crate::idempotency::{KeyedCall, Step, StoredRefusal};
 use crate::pipeline::current::Named;
 use crate::pipeline::planned::Prepared;
 use crate::pipeline::prepare::{TRIGGER, transaction_id};
@@ -29,7 +29,7 @@ struct Bulk<'b> {
     checked: Result<(), Invalid>,
     /// Empty if the bulk is refused.
     triggers: &'b [Trigger],
-    call: Option<Call<'b>>,
+    call: Option<KeyedCall<'b>>,
     /// The ids of the events that come without one. `None` if the preparation makes them.
     ids: Option<Vec<TransactionId>>,
     /// The receipts of the events that have happened.

@@ -305,9 +305,9 @@ impl Facts {
             self.layers.each_ref().map(|layer| layer.as_ref().filter(|_| counts));
         let layers = self.workflow.layers(global, specific);
         match resolve(Layers { data: ConditionData::Known(&data), ..layers }, channel) {
-            Verdict::Enabled(layer) => Decision::Send(layer),
-            Verdict::Disabled(layer) => Decision::Disabled(layer),
-            Verdict::Undecided(layer) => Decision::Undecided(layer),
+            Resolved::Enabled(layer) => Decision::Send(layer),
+            Resolved::Disabled(layer) => Decision::Disabled(layer),
+            Resolved::Undecided(layer) => Decision::Undecided(layer),
         }
     }
 

@@ -3,7 +3,7 @@
 use domain::ids::{AnyIntegrationName, IntegrationId, JobId, NotificationId};
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
-use domain::receipt::{Receipt, ReceiptKind, ReceiptOutcome, Verdict, verdict};
+use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, novelty};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionReason};
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, WriteRecords, layout};
@@ -143,10 +143,10 @@ fn ingest(
     let Some(message) = stored.provider_message(integration, &receipt.provider_message_id) else {
         return Ok(ReceiptOutcome::UnknownMessage);
     };
-    match verdict(&message.receipts, receipt) {
-        Verdict::Record => message.record(receipt),
-        Verdict::Repeated => return Ok(ReceiptOutcome::Repeated { notification_id, job_id }),
-        Verdict::Outdated => return Ok(ReceiptOutcome::Outdated { notification_id, job_id }),
+    match novelty(&message.receipts, receipt) {
+        Novelty::New => message.record(receipt),
+        Novelty::Repeated => return Ok(ReceiptOutcome::Repeated { notification_id, job_id }),
+        Novelty::Outdated => return Ok(ReceiptOutcome::Outdated { notification_id, job_id }),
     }
     let mut course = Course::of(tx, after, None);
     course.log(job, receipt.kind.detail(), receipt.shown());

@@ -1,12 +1,12 @@
-//! Verdicts: whether a report says something new.
+//! Whether a report says something new.
 
 use super::{KnownReceipt, Receipt, ReceiptKind};
 
 /// Decision about a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Novelty {
     /// It says something new.
-    Record,
+    New,
     /// It was recorded before.
     Repeated,
     /// A later event is known.
@@ -17,17 +17,17 @@ pub enum Verdict {
 /// that is opened a thousand times has one entry. A message does not go back: what is behind a known
 /// event counts, and what is before it does not. Nothing but a complaint or a wish to unsubscribe
 /// follows a bounce.
-pub fn verdict(known: &[KnownReceipt], receipt: &Receipt) -> Verdict {
+pub fn novelty(known: &[KnownReceipt], receipt: &Receipt) -> Novelty {
     let is_same = |one: &KnownReceipt| {
         one.kind == receipt.kind || (one.event_id.is_some() && one.event_id == receipt.event_id)
     };
     if known.iter().any(is_same) {
-        return Verdict::Repeated;
+        return Novelty::Repeated;
     }
     let furthest = known.iter().filter_map(|one| rank(one.kind)).max();
     match rank(receipt.kind) {
-        Some(rank) if furthest.is_some_and(|furthest| rank < furthest) => Verdict::Outdated,
-        Some(_) | None => Verdict::Record,
+        Some(rank) if furthest.is_some_and(|furthest| rank < furthest) => Novelty::Outdated,
+        Some(_) | None => Novelty::New,
     }
 }
 
