@@ -173,7 +173,7 @@ fn fill(env: &Scope, messages: usize) {
         });
         let triggers: Vec<Trigger> = triggers.collect();
         for triggers in triggers.chunks(AT_A_TIME) {
-            env.events().trigger_bulk(triggers).unwrap();
+            env.events().trigger_bulk(triggers).unwrap().all().unwrap();
         }
     }
     let inbox = env.inbox("ada").unwrap();

@@ -71,7 +71,7 @@ impl Bench {
         let mut dice = Dice(7);
         for _ in 0..notifications / 1_000 {
             let events: Vec<_> = (0..10).map(|_| event(&mut dice, 100)).collect();
-            self.env.events().trigger_bulk(&events).unwrap();
+            self.env.events().trigger_bulk(&events).unwrap().all().unwrap();
         }
         self.store.checkpoint().unwrap();
     }

@@ -79,9 +79,7 @@ fn trigger(subscriber: u32) -> Trigger {
 fn fill(env: &Scope, notifications: u32) {
     let triggers: Vec<_> = (0..notifications).map(trigger).collect();
     for bulk in triggers.chunks(100) {
-        for receipt in env.events().trigger_bulk(bulk).unwrap() {
-            receipt.unwrap();
-        }
+        env.events().trigger_bulk(bulk).unwrap().all().unwrap();
     }
 }
 

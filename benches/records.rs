@@ -68,9 +68,7 @@ fn fill(path: &Path) {
     for batch in 0..NOTIFICATIONS / AT_A_TIME {
         let orders = batch * AT_A_TIME..(batch + 1) * AT_A_TIME;
         let triggers: Vec<Trigger> = orders.map(|order| trigger(order, &mut calls)).collect();
-        for receipt in env.events().trigger_bulk(&triggers).unwrap() {
-            receipt.unwrap();
-        }
+        env.events().trigger_bulk(&triggers).unwrap().all().unwrap();
         if batch % 5 == 4 {
             while engine.delivery().run_due(1_000).unwrap().sent > 0 {}
         }

@@ -81,7 +81,7 @@ fn filled(engine: &Engine) -> (Scope, Calls) {
     let mut calls = Calls::new(SEED, SUBSCRIBERS);
     for _ in 0..BEFORE / 5_000 {
         let bulk: Vec<_> = (0..50).map(|_| calls.trigger(100)).collect();
-        env.events().trigger_bulk(&bulk).unwrap();
+        env.events().trigger_bulk(&bulk).unwrap().all().unwrap();
     }
     for _ in 0..200 {
         let mut to_reader = calls.trigger(1);

@@ -59,9 +59,7 @@ fn bulk(calls: &mut Calls, events: usize, recipients: usize) -> Vec<Trigger> {
 }
 
 fn take_in(env: &Scope, bulk: &[Trigger]) {
-    for receipt in env.events().trigger_bulk(bulk).unwrap() {
-        receipt.unwrap();
-    }
+    env.events().trigger_bulk(bulk).unwrap().all().unwrap();
 }
 
 criterion_group!(benches, triggers);

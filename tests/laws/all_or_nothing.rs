@@ -349,7 +349,7 @@ fn deletions_of_what_is_old() {
     world.env.workflows().create(&parsed(silent)).unwrap();
     let event: Trigger = parsed(json!({ "name": "silent", "to": ["ada", "bob"] }));
     for events in [100, 100, 100, 100, 97] {
-        world.env.events().trigger_bulk(&vec![event.clone(); events]).unwrap();
+        world.env.events().trigger_bulk(&vec![event.clone(); events]).unwrap().all().unwrap();
     }
     let crowded = dump(&world.store);
     let there = |world: &World| world.env.notifications().count(&NotificationQuery::default());

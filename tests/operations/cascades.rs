@@ -389,7 +389,7 @@ fn furnish(env: &Scope, subscriptions: usize) {
 fn triggered(env: &Scope, events: &[Value]) {
     let events: Vec<Trigger> = events.iter().cloned().map(parsed).collect();
     for events in events.chunks(Trigger::MAX_BULK) {
-        env.events().trigger_bulk(events).unwrap();
+        env.events().trigger_bulk(events).unwrap().all().unwrap();
     }
 }
 

@@ -431,9 +431,9 @@ fn a_large_inbox_is_marked_in_steps() {
         let event = json!({ "name": "hi", "to": "ada" });
         let hundred: Vec<_> = (0..100).map(|_| parsed(event.clone())).collect();
         for _ in 0..5 {
-            world.env.events().trigger_bulk(&hundred).unwrap();
+            world.env.events().trigger_bulk(&hundred).unwrap().all().unwrap();
         }
-        world.env.events().trigger_bulk(&hundred[..2]).unwrap();
+        world.env.events().trigger_bulk(&hundred[..2]).unwrap().all().unwrap();
         let inbox = world.env.inbox("ada").unwrap();
         assert_eq!(inbox.mark_all(MarkAs::Seen).unwrap(), 502);
         world.interrupted(1, || inbox.mark_all(MarkAs::Read)).unwrap_err();
@@ -468,7 +468,7 @@ fn a_large_inbox_is_changed_by_a_query_in_steps() {
         };
         for hundred in 0..10 {
             let events: Vec<_> = (0..100).map(|number| event(hundred * 100 + number)).collect();
-            world.env.events().trigger_bulk(&events).unwrap();
+            world.env.events().trigger_bulk(&events).unwrap().all().unwrap();
         }
         let inbox = world.env.inbox("ada").unwrap();
         let of = |tag: &str| MessageQuery::default().tags([tag]);

@@ -557,7 +557,7 @@ fn space_is_used_again() {
     let round = || {
         let (_, env) = open();
         for _ in 0..20 {
-            env.events().trigger_bulk(&vec![parsed(event.clone()); 50]).unwrap();
+            env.events().trigger_bulk(&vec![parsed(event.clone()); 50]).unwrap().all().unwrap();
         }
         drop(env);
         let full = fs::metadata(&path).unwrap().len();

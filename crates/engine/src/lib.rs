@@ -74,6 +74,7 @@ pub use pipeline::delivery::{
     Inbound, InboundReport, IntegrationStats, IntegrationTest, LaneStats, Outbox, Provider,
     ProviderReceipt, QueueDepth, QueueStats, SendError,
 };
+pub use pipeline::receipts::BulkReceipts;
 pub use pipeline::trigger::Events;
 pub use repair::RepairReport;
 pub use resources::connections::ChannelConnections;

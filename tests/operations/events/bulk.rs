@@ -187,7 +187,28 @@ fn a_bulk_has_1_to_100_events() {
 
 fn bulk(world: &World, events: &[Value]) -> Vec<tidings::Result<TriggerReceipt>> {
     let events: Vec<Trigger> = events.iter().cloned().map(parsed).collect();
-    world.env.events().trigger_bulk(&events).unwrap()
+    world.env.events().trigger_bulk(&events).unwrap().into_iter().collect()
+}
+
+#[test]
+fn refused_events_are_named_by_their_index() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let events = ["hi", "gone", "hi", "lost"].map(|name| json!({ "name": name, "to": "ada" }));
+        let events = events.map(parsed::<Trigger>);
+
+        let receipts = world.env.events().trigger_bulk(&events).unwrap();
+
+        let refused = receipts.refused().map(|(index, error)| format!("{index}: {error}"));
+        let expected = ["1: workflow `gone` is not there", "3: workflow `lost` is not there"];
+        assert_eq!(refused.collect::<Vec<_>>(), expected);
+        assert_eq!(receipts.iter().filter(|receipt| receipt.is_ok()).count(), 2);
+        let first = receipts.all().unwrap_err();
+        assert_eq!(first.to_string(), "workflow `gone` is not there");
+
+        let receipts = world.env.events().trigger_bulk(&[events[0].clone()]).unwrap();
+        assert_eq!(receipts.all().unwrap().len(), 1);
+    });
 }
 
 /// An event that repeats the id of an earlier one of its bulk changes nothing, whatever else it says. It has

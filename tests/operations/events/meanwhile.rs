@@ -74,10 +74,7 @@ fn trigger(world: &World, act: Act, events: &[Trigger]) -> Vec<TriggerReceipt> {
     world.store.pause(Point::Write, 0, move || act(&env));
     match events {
         [event] => vec![world.env.events().trigger(event).unwrap()],
-        events => {
-            let receipts = world.env.events().trigger_bulk(events).unwrap();
-            receipts.into_iter().map(Result::unwrap).collect()
-        }
+        events => world.env.events().trigger_bulk(events).unwrap().all().unwrap(),
     }
 }
 

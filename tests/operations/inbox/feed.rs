@@ -152,7 +152,7 @@ fn many_changes_take_several_pages() {
         let start = inbox.cursor().unwrap();
         let hundred: Vec<_> = vec![parsed(json!({ "name": "hi", "to": "ada" })); 100];
         for _ in 0..4 {
-            world.env.events().trigger_bulk(&hundred).unwrap();
+            world.env.events().trigger_bulk(&hundred).unwrap().all().unwrap();
         }
         let transaction = world.inbox("ada")[0].transaction_id.clone();
         let oldest = MessageQuery::default().limit(100);
@@ -214,7 +214,7 @@ fn a_cursor_that_is_too_old_is_reset() {
         // Many deletions at once are not.
         let before = inbox.cursor().unwrap();
         let hundred: Vec<_> = vec![parsed(json!({ "name": "hi", "to": "ada" })); 100];
-        world.env.events().trigger_bulk(&hundred).unwrap();
+        world.env.events().trigger_bulk(&hundred).unwrap().all().unwrap();
         messages(&world, 1);
         assert!(!is_lost(&before));
         assert_eq!(inbox.delete_matching(&MessageQuery::default()).unwrap(), 101);
@@ -247,7 +247,9 @@ fn deletions_by_a_query_are_told() {
         let inbox = world.env.inbox("ada").unwrap();
         for (count, is_known) in [(250, false), (20, true), (40, true), (60, true), (20, true)] {
             let all: Vec<_> = vec![parsed(json!({ "name": "hi", "to": "ada" })); count];
-            all.chunks(100).for_each(|some| drop(world.env.events().trigger_bulk(some).unwrap()));
+            all.chunks(100).for_each(|some| {
+                drop(world.env.events().trigger_bulk(some).unwrap().all().unwrap());
+            });
             let before = inbox.cursor().unwrap();
             assert_eq!(inbox.delete_matching(&MessageQuery::default()).unwrap(), count);
 

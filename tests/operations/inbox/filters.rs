@@ -127,7 +127,7 @@ fn a_page_of_few_among_many_has_an_end() {
         world.notify("rare", "ada");
         let hundred: Vec<_> = vec![parsed(json!({ "name": "hi", "to": "ada" })); 100];
         for _ in 0..HUNDREDS {
-            world.env.events().trigger_bulk(&hundred).unwrap();
+            world.env.events().trigger_bulk(&hundred).unwrap().all().unwrap();
         }
         let inbox = world.env.inbox("ada").unwrap();
         let rare: MessageQuery = parsed(json!({ "templates": ["rare"] }));

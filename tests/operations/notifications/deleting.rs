@@ -362,6 +362,6 @@ fn pair() -> Value {
 fn fill(env: &Scope, count: usize) {
     let events: Vec<Trigger> = vec![parsed(json!({ "name": "hi", "to": "ada" })); count];
     for events in events.chunks(Trigger::MAX_BULK) {
-        env.events().trigger_bulk(events).unwrap();
+        env.events().trigger_bulk(events).unwrap().all().unwrap();
     }
 }

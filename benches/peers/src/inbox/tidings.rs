@@ -56,9 +56,7 @@ impl Tidings {
             trigger.payload(json!({ "order": order })).unwrap()
         };
         let triggers: Vec<_> = orders.clone().map(trigger).collect();
-        for receipt in self.scope.events().trigger_bulk(&triggers).unwrap() {
-            receipt.unwrap();
-        }
+        self.scope.events().trigger_bulk(&triggers).unwrap().all().unwrap();
         let unread: Vec<_> = self.orders.iter().filter(|order| orders.contains(order)).collect();
         if unread.is_empty() {
             return;

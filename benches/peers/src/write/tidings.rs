@@ -77,11 +77,7 @@ impl System for Tidings {
         if let [trigger] = &**call {
             events.trigger(trigger).unwrap();
         } else {
-            events
-                .trigger_bulk(call)
-                .unwrap()
-                .into_iter()
-                .for_each(|receipt| drop(receipt.unwrap()));
+            events.trigger_bulk(call).unwrap().all().unwrap();
         }
     }
 

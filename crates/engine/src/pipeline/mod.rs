@@ -13,6 +13,7 @@ pub(crate) mod leases;
 pub(crate) mod left;
 mod planned;
 mod prepare;
+pub(crate) mod receipts;
 mod redrive;
 mod resend;
 pub(crate) mod stalled;

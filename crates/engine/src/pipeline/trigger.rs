@@ -22,6 +22,7 @@ use crate::pipeline::current::{Named, prepared_again};
 use crate::pipeline::fan_out::Source;
 use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::pipeline::prepare::{BROADCAST, Prepare, TRIGGER};
+use crate::pipeline::receipts::BulkReceipts;
 use crate::pipeline::{bulk, chunk};
 use crate::resources::{contexts, subscribers};
 use crate::tx::{Tx, View};
@@ -114,7 +115,7 @@ impl Events<'_> {
     }
 
     /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
-    /// of one does not affect the others. The results are in the order of the events.
+    /// of one does not affect the others: it is in [`BulkReceipts::refused`].
     ///
     /// A transaction takes events until they have 500 notifications or 4 MiB of content, so that other
     /// writers do not wait for the whole bulk.
@@ -126,11 +127,11 @@ impl Events<'_> {
     /// transactions stay. A repeated call in an [idempotent](crate::Scope::idempotent) scope goes on
     /// behind them, and repeats an event only if all of its notifications were deleted or erased
     /// meanwhile. Without a key, events without a transaction id happen again.
-    pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<Vec<Result<TriggerReceipt>>> {
+    pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<BulkReceipts> {
         let receipts =
             self.scope.operation(bulk::NAME, || bulk::accept_all(self.scope, triggers))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
-        Ok(receipts.into_iter().map(|receipt| receipt.map_err(Error::from)).collect())
+        Ok(BulkReceipts::new(receipts.into_iter().map(|receipt| receipt.map_err(Error::from))))
     }
 
     /// Tells all subscribers of the environment. More than 100 are told by tasks, a chunk at a
