@@ -41,7 +41,7 @@ fn decisions(criterion: &mut Criterion) {
         });
     });
     let rule = Rule::new(json!({ ">": [{ "var": "payload.amount" }, 100] })).unwrap();
-    let conditional = Preference::default().only_if(rule).unwrap();
+    let conditional = Preference::default().condition(rule).unwrap();
     let data = json!({ "payload": { "amount": 250, "currency": "EUR" } });
     let layers = Layers {
         subscriber_workflow: Some(&conditional),

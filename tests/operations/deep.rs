@@ -102,17 +102,17 @@ const CASES: &[Case] = &[
     ),
     (
         "rules",
-        "Rule::new Rule::try_from Step::run_if Preference::only_if BulkPreference::only_if \
-         GlobalPreferenceUpdate::only_if WorkflowSetting::only_if",
+        "Rule::new Rule::try_from Step::run_if Preference::condition BulkPreference::condition \
+         GlobalPreferenceUpdate::condition WorkflowSetting::condition",
         || {
             too_deep("condition", Rule::new(object()));
             too_deep("condition", Rule::new(list()));
             too_deep("condition", Rule::try_from(object()));
             too_deep("runIf", Step::in_app("Hello").unwrap().run_if(object()));
-            too_deep("condition", Preference::default().only_if(object()));
-            too_deep("condition", BulkPreference::new("w").only_if(object()));
-            too_deep("condition", GlobalPreferenceUpdate::default().only_if(object()));
-            too_deep("condition", WorkflowSetting::new("w").only_if(object()));
+            too_deep("condition", Preference::default().condition(object()));
+            too_deep("condition", BulkPreference::new("w").condition(object()));
+            too_deep("condition", GlobalPreferenceUpdate::default().condition(object()));
+            too_deep("condition", WorkflowSetting::new("w").condition(object()));
         },
     ),
     (
@@ -194,7 +194,7 @@ const CASES: &[Case] = &[
         looked_at(&update);
         assert!(env.workflows().update("w", &update).is_err());
         let account = IntegrationCreate::new("smtp", Channel::Email).unwrap();
-        let account = account.conditions([deep.clone()]);
+        let account = account.only_if(deep.clone());
         looked_at(&account);
         let refused = env.integrations().create(&account).unwrap_err();
         assert!(

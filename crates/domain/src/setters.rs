@@ -10,6 +10,8 @@
 /// * `name: each(T)` takes a list of values that convert into a `T`, and replaces the list,
 /// * `name: each_checked(T, "wireName")` takes a list of values and checks each as a `T`,
 /// * `name: push(T)` adds a value that converts into a `T` to a list,
+/// * `name: all_of(Filter)` takes a filter that must hold besides the earlier ones,
+/// * `name: any_of(Filter)` takes a list of filters, of which one must hold besides the earlier ones,
 /// * `name: clear()` clears a field of a partial update.
 ///
 /// A field is a `T`, an `Option<T>` or a `Patch<T>`. `name @ path.to.field` sets a field of another
@@ -103,6 +105,22 @@ macro_rules! setter {
         #[must_use]
         pub fn $name(mut self, $name: impl Into<$type>) -> Self {
             self.$($path).+.push($name.into());
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] all_of($type:ty)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, filter: $type) -> Self {
+            <$type>::restrict(&mut self.$($path).+, [filter]);
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] any_of($type:ty)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, filters: impl IntoIterator<Item = $type>) -> Self {
+            <$type>::restrict(&mut self.$($path).+, filters);
             self
         }
     };

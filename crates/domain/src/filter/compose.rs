@@ -51,6 +51,20 @@ impl Filter {
         self.joined(Joint::Or, other)
     }
 
+    /// Restricts `filters`, of which one must hold, to what one of `others` admits. No others restrict
+    /// nothing.
+    pub(crate) fn restrict(filters: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
+        let before = std::mem::take(filters).into_iter().reduce(Self::or);
+        let others: Vec<_> = others.into_iter().collect();
+        *filters = match before {
+            None => others,
+            Some(before) => vec![match others.into_iter().reduce(Self::or) {
+                None => before,
+                Some(others) => before.and(others),
+            }],
+        };
+    }
+
     /// Returns a filter that holds if this one does not.
     #[must_use]
     pub fn negated(mut self) -> Self {

@@ -42,10 +42,10 @@ setters! { IntegrationCreate:
     active: flag(true);
     /// Deactivates the integration: it sends nothing.
     inactive @ active: flag(false);
-    /// Sets the conditions, of which one must hold.
-    conditions: each(Filter);
-    /// Adds a condition, of which one must hold.
-    condition @ conditions: push(Filter);
+    /// Adds a filter. The integration sends only if this filter and all earlier ones hold.
+    only_if @ conditions: all_of(Filter);
+    /// Adds filters. The integration sends only if one of these filters and all earlier ones hold.
+    only_if_any @ conditions: any_of(Filter);
     /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);
     /// Makes the integration a fallback in this place, the lowest first. It takes over from those
@@ -64,8 +64,6 @@ setters! { IntegrationUpdate:
     credentials: exact(Credentials);
     /// Activates or deactivates the integration.
     active: exact(bool);
-    /// Sets the conditions, of which one must hold.
-    conditions: each(Filter);
     /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);
     /// Removes the settings for reports of the provider.
@@ -76,6 +74,30 @@ setters! { IntegrationUpdate:
     clear_fallback @ fallback: clear();
     /// Sets what follows a call whose answer was lost.
     on_unknown: exact(OnUnknown);
+}
+
+impl IntegrationUpdate {
+    /// Adds a filter to those that replace the stored ones. The integration sends only if this filter
+    /// and all earlier ones of the update hold.
+    #[must_use]
+    pub fn only_if(self, filter: Filter) -> Self {
+        self.only_if_any([filter])
+    }
+
+    /// Adds filters to those that replace the stored ones. The integration sends only if one of these
+    /// filters and all earlier ones of the update hold.
+    #[must_use]
+    pub fn only_if_any(mut self, filters: impl IntoIterator<Item = Filter>) -> Self {
+        Filter::restrict(self.conditions.get_or_insert_default(), filters);
+        self
+    }
+
+    /// Removes the filters.
+    #[must_use]
+    pub fn clear_filters(mut self) -> Self {
+        self.conditions = Some(Vec::new());
+        self
+    }
 }
 
 setters! { IntegrationDelete:

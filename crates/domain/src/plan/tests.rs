@@ -392,7 +392,7 @@ fn a_condition_is_evaluated_when_the_step_runs() {
                 vec![Context::new(sample::id(7), &sample::home(), key, data, sample::at(0))];
             let rule = json!({ "===": [{ "var": name }, value] });
             let rule = Rule::new(rule).unwrap();
-            say(&mut world, Preference::default().only_if(rule).unwrap());
+            say(&mut world, Preference::default().condition(rule).unwrap());
             if holds {
                 assert!(world.dispatch().is_ok(), "{name}");
             } else {

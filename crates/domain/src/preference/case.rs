@@ -42,7 +42,7 @@ use crate::workflow::WorkflowCreate;
 /// let express = var("payload.express").equals(true);
 /// let case = PreferenceCase::new(&orders)?
 ///     .subscriber_global(Preference::default().with(Channel::Sms, false))?
-///     .subscriber_workflow(Preference::default().only_if(express)?)?;
+///     .subscriber_workflow(Preference::default().condition(express)?)?;
 ///
 /// let undecided = Decision::Undecided(Layer::SubscriberWorkflow);
 /// assert_eq!(case.decide(Channel::Email), undecided);

@@ -13,7 +13,7 @@ use crate::vocabulary::Channel;
 setters! { Preference:
     /// Sets the condition, which overrides the setting for all channels: a rule, JSON, or an
     /// [`Expression`](crate::condition::Expression).
-    only_if @ condition: within(Rule);
+    condition: within(Rule);
 }
 
 impl PreferenceChannels {
@@ -41,7 +41,7 @@ impl BulkPreference {
 
 setters! { BulkPreference:
     /// Sets the condition, which overrides the setting for all channels.
-    only_if @ condition: within(Rule);
+    condition: within(Rule);
     /// Removes the condition.
     clear_condition @ condition: clear();
 }
@@ -69,7 +69,7 @@ setters! { GlobalPreferenceUpdate:
     /// Removes the setting for every channel without one of its own.
     clear_enabled @ enabled: clear();
     /// Sets the condition, which overrides the setting for all channels.
-    only_if @ condition: within(Rule);
+    condition: within(Rule);
     /// Removes the condition.
     clear_condition @ condition: clear();
     /// Sets the hours for disturbing messages.

@@ -268,7 +268,7 @@ proptest! {
     ) {
         let given = given.unwrap_or_default();
         let word = Preference { enabled: Some(holds), ..given.clone() };
-        let condition = given.only_if(tier("premium")).unwrap();
+        let condition = given.condition(tier("premium")).unwrap();
         let data = json!({ "payload": { "tier": if holds { "premium" } else { "free" } } });
         let layers = |global| Layers {
             subscriber_global: Some(global),
@@ -315,7 +315,7 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
         // A setting for another channel has no effect on this one.
         (silent.clone().with(Channel::Sms, false), true, false),
     ] {
-        let given = given.only_if(tier("premium")).unwrap();
+        let given = given.condition(tier("premium")).unwrap();
         let off = Preference::default().with_all(false);
         for (data, expected) in [
             (Some(json!({ "payload": { "tier": "premium" } })), holding),
@@ -342,7 +342,7 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
 /// One row per layer: without data the condition is undecided, unless the channel is off anyway.
 #[test]
 fn a_condition_without_data_is_undecided() {
-    let given = Preference::default().with(Channel::Sms, false).only_if(tier("premium")).unwrap();
+    let given = Preference::default().with(Channel::Sms, false).condition(tier("premium")).unwrap();
     let layers = Layers::default();
     for (layers, layer) in [
         (Layers { definition: Some(&given), ..layers }, Layer::Definition),
@@ -374,7 +374,7 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
         (json!({ "var": "one" }), false),
         (json!({ "var": "nowhere" }), false),
     ] {
-        let given = Preference::default().only_if(rule(source)).unwrap();
+        let given = Preference::default().condition(rule(source)).unwrap();
         let data = json!({ "yes": true, "one": 1 });
         let layers = Layers {
             subscriber_global: Some(&given),
@@ -389,7 +389,7 @@ fn a_condition_holds_if_it_comes_to_true_and_to_nothing_else() {
 
 #[test]
 fn a_critical_workflow_asks_no_condition_of_its_subscribers() {
-    let never = Preference::default().only_if(rule(json!({ "==": [1, 2] }))).unwrap();
+    let never = Preference::default().condition(rule(json!({ "==": [1, 2] }))).unwrap();
     let data = json!({});
     let layers = Layers {
         subscriber_global: Some(&never),
@@ -417,8 +417,8 @@ fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
         (silent.clone().with(Channel::Email, false), None),
         (silent.clone().with_all(true), Some(true)),
         (silent.clone().with_all(false).with(Channel::Email, true), Some(false)),
-        (silent.clone().with_all(true).only_if(never.clone()).unwrap(), Some(false)),
-        (silent.with(Channel::Email, true).only_if(never).unwrap(), Some(false)),
+        (silent.clone().with_all(true).condition(never.clone()).unwrap(), Some(false)),
+        (silent.with(Channel::Email, true).condition(never).unwrap(), Some(false)),
     ] {
         let data = json!({});
         let layers = Layers {
@@ -453,7 +453,7 @@ mod record {
         let before = SubscriberPreference {
             preference: Preference::default()
                 .with(Channel::Email, false)
-                .only_if(tier("a"))
+                .condition(tier("a"))
                 .unwrap(),
             ..about_one()
         };
@@ -467,7 +467,7 @@ mod record {
             (json!({ "channels": {}, "condition": null }), unconditional),
             (
                 json!({ "channels": {}, "condition": tier("b") }),
-                given.clone().only_if(tier("b")).unwrap(),
+                given.clone().condition(tier("b")).unwrap(),
             ),
             (json!({ "channels": {}, "condition": tier("a") }), given.clone()),
         ] {
@@ -488,7 +488,7 @@ mod record {
     fn an_update_for_every_workflow_keeps_absent_channels() {
         let hours = Schedule::open().with_outside(Channel::Sms, Outside::Drop);
         let before = SubscriberPreference {
-            preference: Preference::default().with_all(false).only_if(tier("a")).unwrap(),
+            preference: Preference::default().with_all(false).condition(tier("a")).unwrap(),
             ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })
         };
         let given = &before.preference;
@@ -507,7 +507,7 @@ mod record {
             ),
             (
                 json!({ "condition": tier("b") }),
-                given.clone().only_if(tier("b")).unwrap(),
+                given.clone().condition(tier("b")).unwrap(),
                 Some(&hours),
             ),
             (

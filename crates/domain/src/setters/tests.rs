@@ -160,10 +160,10 @@ fn steps() {
             .uuid("editor-1")
             .inactive()
             .stop_on_fail()
-            .filters([express()])
+            .only_if_any([express()])
             .only_if(Filter::payload("urgent").equals(true))
             .variant(Variant::new(StepKind::in_app("Other")?).named("b").only_if(express()))
-            .variant(Variant::new(StepKind::in_app("Last")?).inactive().filters([express()]))
+            .variant(Variant::new(StepKind::in_app("Last")?).inactive().only_if_any([express()]))
             .reply_callback(ReplyCallback::new("https://example.org/replies")))
     };
     let mut both = is("express");
@@ -363,7 +363,7 @@ fn integrations() {
             .identifier("mail")?
             .credentials(Credentials::default().api_key("key").secure(true))
             .inactive()
-            .condition(express())
+            .only_if(express())
             .configurations(
                 Configurations::default()
                     .inbound_webhook_enabled(true)
@@ -388,7 +388,7 @@ fn integrations() {
             .identifier("mail")?
             .credentials(Credentials::default().api_key("key").secure(true))
             .active(false)
-            .conditions([express()])
+            .only_if(express())
             .configurations(
                 Configurations::default()
                     .inbound_webhook_enabled(true)
@@ -416,7 +416,9 @@ fn topics_and_subscriptions() {
         Subscribe::new("ada")?
             .subscription(SubscribeItem::new("bob")?.identifier("bobs")?.name("Bob's"))?
             .name("Orders")
-            .preference(WorkflowSetting::new("hi").only_if(var("payload.total").greater_than(100))?)
+            .preference(
+                WorkflowSetting::new("hi").condition(var("payload.total").greater_than(100))?,
+            )
             .preference(WorkflowSetting::matching(tagged).disabled())
             .context("tenant", "acme")
     };
@@ -455,12 +457,12 @@ fn preferences() {
         Preference::default()
             .with(Channel::Email, false)
             .with_all(true)
-            .only_if(var("payload.total").greater_than(100))
+            .condition(var("payload.total").greater_than(100))
     };
     same(said(), json!({ "email": false, "enabled": true, "condition": rule() }));
     let bulk = || {
         BulkPreferences::default()
-            .preference(BulkPreference::new("w").with(Channel::Sms, true).only_if(rule())?)
+            .preference(BulkPreference::new("w").with(Channel::Sms, true).condition(rule())?)
             .preference(BulkPreference::new("v").clear_condition())
             .context("tenant", "acme")
     };
@@ -478,7 +480,7 @@ fn preferences() {
         GlobalPreferenceUpdate::default()
             .with(Channel::Push, false)
             .with_all(false)
-            .only_if(rule())?
+            .condition(rule())?
             .schedule(
                 Schedule::open()
                     .day(Weekday::Monday, DaySchedule::open().hours("09:00 AM", "05:30 PM")?)
@@ -720,7 +722,7 @@ fn what_is_refused_is_named() {
     check(TopicCreate::new("a b"), "key");
     check(Subscribe::new(""), "subscriptions[0]");
     check(Subscribe::default().subscriptions(["ada", ""]), "subscriptions[1]");
-    check(Preference::default().only_if(json!({ "!": { "huh": [] } })), "condition.!");
+    check(Preference::default().condition(json!({ "!": { "huh": [] } })), "condition.!");
     check(PreferencesQuery::default().context_keys(["x"]), "contextKeys[0]");
     check(DaySchedule::open().hours("x", "01:00 PM"), "start");
     check(DaySchedule::open().hours("01:00 PM", "x"), "end");
@@ -739,10 +741,27 @@ fn what_is_refused_is_named() {
 }
 
 #[test]
-fn one_more_condition_restricts() {
-    let step = Step::sms("x").unwrap().filters([express(), Filter::subscriber("vip").equals(1)]);
-    let step = step.only_if(Filter::payload("urgent").equals(true));
-    let any = express().or(Filter::subscriber("vip").equals(1));
-    let expected = any.and(Filter::payload("urgent").equals(true));
-    assert_eq!(step.definition.filters, [expected]);
+fn one_more_filter_restricts() {
+    let (vip, urgent) =
+        (Filter::subscriber("vip").equals(1), Filter::payload("urgent").equals(true));
+    let any = || [express(), vip.clone()];
+    let none: [Filter; 0] = [];
+    let before = [express().or(vip.clone()).and(urgent.clone())];
+    let behind = [urgent.clone().and(express().or(vip.clone()))];
+    macro_rules! check {
+        ($new:expr, $($filters:ident).+) => {{
+            assert_eq!($new.only_if_any(any()).$($filters).+, any());
+            assert_eq!($new.only_if_any(any()).only_if(urgent.clone()).$($filters).+, before);
+            assert_eq!($new.only_if(urgent.clone()).only_if_any(any()).$($filters).+, behind);
+            assert_eq!($new.only_if(vip.clone()).only_if_any(none.clone()).$($filters).+, [vip.clone()]);
+        }};
+    }
+    check!(Step::sms("x").unwrap(), definition.filters);
+    check!(Variant::new(StepKind::sms("x").unwrap()), filters);
+    check!(IntegrationCreate::new("ses", Channel::Email).unwrap(), conditions);
+
+    let update = IntegrationUpdate::default;
+    let given = update().only_if(urgent.clone()).only_if_any(any());
+    assert_eq!(given.conditions, Some(behind.into()));
+    assert_eq!(update().only_if(vip).clear_filters().conditions, Some(vec![]));
 }

@@ -132,13 +132,6 @@ impl Step {
         Ok(self)
     }
 
-    /// Adds a condition. The step runs only if `filter` and all earlier conditions hold.
-    #[must_use]
-    pub fn only_if(mut self, filter: Filter) -> Self {
-        restrict(&mut self.definition.filters, filter);
-        self
-    }
-
     /// Sets the condition in JSON Logic. The step runs if its value is truthy.
     pub fn run_if(mut self, condition: impl IntoChecked<Rule>) -> Result<Self, Invalid> {
         let rule = condition.into_checked().map_err(run_if::named)?;
@@ -166,8 +159,10 @@ setters! { Step:
     inactive @ definition.active: flag(false);
     /// Cancels the steps after this one if it fails.
     stop_on_fail @ definition.should_stop_on_fail: flag(true);
-    /// Sets the conditions, of which one must hold.
-    filters @ definition.filters: each(Filter);
+    /// Adds a filter. The step runs only if this filter and all earlier ones hold.
+    only_if @ definition.filters: all_of(Filter);
+    /// Adds filters. The step runs only if one of these filters and all earlier ones hold.
+    only_if_any @ definition.filters: any_of(Filter);
     /// Adds an alternative content.
     variant @ definition.variants: push(Variant);
     /// Sets the address for replies, which has no effect.
@@ -179,13 +174,6 @@ impl Variant {
     pub fn new(kind: impl Into<StepKind>) -> Self {
         Self { name: None, active: true, filters: Vec::new(), kind: kind.into() }
     }
-
-    /// Adds a condition. The content is used only if `filter` and all earlier conditions hold.
-    #[must_use]
-    pub fn only_if(mut self, filter: Filter) -> Self {
-        restrict(&mut self.filters, filter);
-        self
-    }
 }
 
 setters! { Variant:
@@ -193,8 +181,10 @@ setters! { Variant:
     named @ name: into(String);
     /// Deactivates the content: it is not used.
     inactive @ active: flag(false);
-    /// Sets the conditions, of which one must hold.
-    filters: each(Filter);
+    /// Adds a filter. The content is used only if this filter and all earlier ones hold.
+    only_if @ filters: all_of(Filter);
+    /// Adds filters. The content is used only if one of these filters and all earlier ones hold.
+    only_if_any @ filters: any_of(Filter);
 }
 
 impl StepKind {
@@ -301,15 +291,6 @@ impl StepKind {
 
 fn template<T>(field: &str, value: impl IntoChecked<T>) -> Result<T, Invalid> {
     value.into_checked().map_err(|invalid| invalid.named(format!("template.{field}")))
-}
-
-// One of several filters suffices, so the condition is joined to each of them.
-fn restrict(filters: &mut Vec<Filter>, filter: Filter) {
-    let before = std::mem::take(filters).into_iter().reduce(Filter::or);
-    filters.push(match before {
-        Some(before) => before.and(filter),
-        None => filter,
-    });
 }
 
 impl WorkflowStep {

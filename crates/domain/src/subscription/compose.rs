@@ -68,7 +68,7 @@ setters! { WorkflowSetting:
     /// Rejects the workflows.
     disabled @ enabled: flag(false);
     /// Sets the condition, which overrides the setting.
-    only_if @ condition: within(Rule);
+    condition: within(Rule);
 }
 
 impl From<WorkflowChoice> for WorkflowSetting {

@@ -27,7 +27,7 @@ use crate::{Entity, Error, Result, Scope};
 /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
 /// # env.workflows().create(
 /// #     &WorkflowCreate::new("price-drop", "Price drop")?.step(Step::in_app("{{ payload.price }}")?))?;
-/// let cheap = WorkflowSetting::new("price-drop").only_if(var("payload.price").less_than(10))?;
+/// let cheap = WorkflowSetting::new("price-drop").condition(var("payload.price").less_than(10))?;
 /// env.topics().subscribe("product:4711", &Subscribe::new("ada")?.preference(cheap))?;
 ///
 /// for (price, recipients) in [(12, 0), (9, 1)] {

@@ -28,7 +28,7 @@ fn case(fields: Value) -> PreferenceCase {
 }
 
 fn on_if(source: Value) -> PreferenceCase {
-    let preference = Preference::default().only_if(rule(source)).unwrap();
+    let preference = Preference::default().condition(rule(source)).unwrap();
     case(json!({})).subscriber_global(preference).unwrap()
 }
 
@@ -204,7 +204,7 @@ fn what_is_saved_for_other_contexts_does_not_count() {
 #[test]
 fn what_an_engine_refuses_is_refused() {
     let misspelled = || rule(json!({ "var": "paylod.x" }));
-    let on_if = || Preference::default().only_if(misspelled()).unwrap();
+    let on_if = || Preference::default().condition(misspelled()).unwrap();
     let unknown = "condition.var` has no variable `paylod.x`; did you mean `payload`?";
     let case = || case(json!({}));
     let about = |subscriber: Value| case().subscriber(subscriber);
@@ -259,7 +259,7 @@ fn any_preference() -> impl Strategy<Value = Option<Preference>> {
     option::of(preference.prop_map(|(all, email, rule)| {
         let preference = Preference::default().with_all(all).with(Channel::Email, email);
         match rule {
-            Some(rule) => preference.only_if(rule).unwrap(),
+            Some(rule) => preference.condition(rule).unwrap(),
             None => preference,
         }
     }))
