@@ -17,8 +17,7 @@ impl Provider for Carrier {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         if call.is_multiple_of(20) {
-            let error = SendError::retryable("429 too many requests");
-            return Err(error.after(Duration::from_secs(30)));
+            return Err(SendError::retry_after("429 too many requests", Duration::from_secs(30)));
         }
         check(&delivery.address)?;
         let id = format!("{}-{call:05}", delivery.integration.provider_id);

@@ -136,7 +136,7 @@ impl Answer {
     /// Returns `Ok` if the service has accepted the request.
     pub(crate) fn accepted(self) -> Result<Self, SendError> {
         let reason = self.reason();
-        let error = match self.status {
+        Err(match self.status {
             200..300 => return Ok(self),
             // A redirect may lead anywhere, and a request that follows it may be another one.
             300..400 => {
@@ -145,12 +145,11 @@ impl Answer {
             }
             410 if self.of == UrlOf::Recipient => SendError::recipient_gone(reason),
             410 => SendError::misconfigured(reason),
-            408 | 409 | 423 | 425 | 429 | 500..600 => SendError::retryable(reason),
+            408 | 409 | 423 | 425 | 429 | 500..600 => match self.retry_after {
+                Some(span) => SendError::retry_after(reason, span),
+                None => SendError::retryable(reason),
+            },
             _ => SendError::permanent(reason),
-        };
-        Err(match self.retry_after {
-            Some(span) => error.after(span),
-            None => error,
         })
     }
 

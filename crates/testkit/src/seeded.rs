@@ -421,7 +421,7 @@ fn trigger_and_deliver(world: &World) {
     send("first", trigger("inbox", json!(["ada", "bob"])));
     send("second", trigger("both", json!(["ada", "bob"])));
     world.outbox.refuse_next(SendError::permanent("no"));
-    world.outbox.refuse_next(SendError::retryable("not now").after(minute * 10));
+    world.outbox.refuse_next(SendError::retry_after("not now", minute * 10));
     world.engine.delivery().run_due(2).unwrap();
     send("third", trigger("both", json!("ada")));
     world.engine.delivery().run_due(1).unwrap();

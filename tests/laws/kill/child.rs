@@ -118,7 +118,7 @@ impl Provider for Telling {
         Note::handed(delivery).acknowledge();
         let is_digest = delivery.notification.transaction_id.as_str().starts_with("digest");
         if is_digest && delivery.attempt() == 1 {
-            return Err(SendError::retryable("busy").after(Duration::from_millis(500)));
+            return Err(SendError::retry_after("busy", Duration::from_millis(500)));
         }
         match self.0.fetch_add(1, Ordering::Relaxed) {
             number if number % 7 == 3 => Err(SendError::retryable("busy")),

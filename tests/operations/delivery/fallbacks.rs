@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tidings::SendError;
 use tidings::ids::NotificationId;
+use tidings::SendError;
 use tidings::integration::{IntegrationCreate, OnUnknown};
 use tidings::vocabulary::Channel;
 
@@ -16,7 +17,7 @@ fn a_fallback_takes_over_after_two_failures() {
     on_both(|world| {
         let id = mailing(&world, &["first", "second"]);
         world.outbox.refuse_next(retryable("busy"));
-        world.outbox.refuse_next(retryable("busy").after(Duration::from_secs(7_200)));
+        world.outbox.refuse_next(SendError::retry_after("busy", Duration::from_secs(7_200)));
 
         assert_eq!(world.run_due().retried, 1);
         world.pass(Duration::from_secs(60));

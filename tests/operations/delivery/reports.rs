@@ -19,7 +19,7 @@ fn report(world: &World) -> DeliveryReport {
 fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
     on_both(|world| {
         let id = queued_email(&world);
-        let busy = SendError::retryable("busy").after(Duration::from_secs(90));
+        let busy = SendError::retry_after("busy", Duration::from_secs(90));
         let gone = SendError::recipient_gone("bounced");
         world.outbox.refuse_next(busy.clone());
         world.outbox.refuse_next(gone.clone());

@@ -132,7 +132,7 @@ fn a_service_that_asks_to_be_left_alone_is() {
     let check = |after: u64, expected: fn(Duration) -> bool| {
         on_both(|world| {
             let id = queued_email(&world);
-            let later = SendError::retryable("later").after(Duration::from_secs(after));
+            let later = SendError::retry_after("later", Duration::from_secs(after));
             world.outbox.refuse_next(later);
             let failed_at = world.now();
 

@@ -113,7 +113,7 @@ fn a_message_that_is_sent_again_does_not_keep_a_delay_from_its_end() {
                     let step = world.notification(id).jobs[0].step.id;
                     world.env.notifications().resend(id, step).unwrap();
                 }
-                let busy = SendError::retryable("busy").after(Duration::from_secs(1_200));
+                let busy = SendError::retry_after("busy", Duration::from_secs(1_200));
                 world.outbox.refuse_next(busy);
                 world.run_due();
 

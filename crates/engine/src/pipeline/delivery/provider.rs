@@ -255,16 +255,21 @@ impl ProviderReceipt {
 
 impl SendError {
     /// Returns the error of a service that cannot take the message at the moment.
+    pub fn retryable(reason: impl Into<String>) -> Self {
+        SendError::Retryable { after: None, reason: reason.into() }
+    }
+
+    /// Returns the error of a service that asks not to be called for `span`.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tidings::SendError;
     ///
-    /// let error = SendError::retryable("429").after(Duration::from_secs(30));
+    /// let error = SendError::retry_after("429", Duration::from_secs(30));
     /// assert_eq!(error.to_string(), "try again later: 429");
     /// ```
-    pub fn retryable(reason: impl Into<String>) -> Self {
-        SendError::Retryable { after: None, reason: reason.into() }
+    pub fn retry_after(reason: impl Into<String>, span: Duration) -> Self {
+        SendError::Retryable { after: Some(span), reason: reason.into() }
     }
 
     /// Returns the error of a service that never takes the message.
@@ -285,18 +290,6 @@ impl SendError {
     /// Returns the error of a call without an answer, after which the service may have the message.
     pub fn unknown(reason: impl Into<String>) -> Self {
         SendError::Unknown { reason: reason.into() }
-    }
-
-    /// Sets how long the service asks not to be called. Errors that are not retryable stay as they
-    /// are.
-    #[must_use]
-    pub fn after(self, span: Duration) -> Self {
-        match self {
-            SendError::Retryable { reason, .. } => {
-                SendError::Retryable { after: Some(span), reason }
-            }
-            error => error,
-        }
     }
 }
 
