@@ -12,7 +12,7 @@ use testkit::tables::check_indexes;
 use testkit::world::World;
 use tidings::Scope;
 use tidings::ids::{MessageId, SubscriberId};
-use tidings::message::{MarkAs, MessageQuery};
+use tidings::message::{MarkAs, MarkMessages, MessageQuery};
 use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
 use tidings::vocabulary::Channel;
@@ -148,7 +148,7 @@ fn mark_as(env: &Scope, who: &SubscriberId, which: u8, mark: MarkAs) {
     let marked = messages.data.iter().enumerate().filter(|(at, _)| is_set(which, *at));
     let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
     if !ids.is_empty() {
-        env.messages().mark_as(who, &ids, mark).unwrap();
+        env.messages().mark(who, &MarkMessages::new(&ids, mark).unwrap()).unwrap();
     }
 }
 

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use tidings::ids::MessageId;
-use tidings::message::{MarkAs, Message, MessageQuery, Stage};
+use tidings::message::{MarkAs, MarkMessages, Message, MessageQuery, Stage};
 use tidings::page::{Cursor, Direction, ListId, OrderBy, PageQuery};
 use tidings::time::Timestamp;
+use tidings::vocabulary::Channel;
 
 use crate::world::{
     World, changed, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire,
@@ -145,12 +146,32 @@ fn a_mark_that_changes_nothing_writes_nothing() {
     });
 }
 
+/// The inbox has messages of its channel only, and others are marked by the subscriber.
+#[test]
+fn an_inbox_marks_no_message_of_another_channel() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("both", &[in_app(), email()]);
+        world.notify("both", "ada");
+        world.run_due();
+        let ids: Vec<_> = world.messages("ada").iter().map(|message| message.id).collect();
+        assert_eq!(ids.len(), 2);
+        let inbox = world.env.inbox("ada").unwrap();
+
+        let marked = inbox.mark_as(&ids, MarkAs::Read).unwrap();
+
+        assert_eq!(only(marked).channel, Channel::InApp);
+        assert_eq!(mark(&world, "ada", &ids, MarkAs::Read).len(), 2);
+    });
+}
+
 #[test]
 fn marking_nothing_or_for_nobody_is_refused() {
     on_both(|world| {
         let message = delivered(&world, "ada");
         let mark =
-            |who: &str, ids: &[MessageId]| world.env.messages().mark_as(id(who), ids, MarkAs::Read);
+            |who: &str, ids: &[MessageId]| world.env.messages().mark(id(who), &MarkMessages::new(ids, MarkAs::Read).unwrap());
 
         // 8.5
         world.refuses("422 `messageId` must not be empty", || mark("ada", &[]));
@@ -310,7 +331,7 @@ fn delivered(world: &World, subscriber: &str) -> Message {
 }
 
 fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
-    world.env.messages().mark_as(id(subscriber), ids, mark_as).unwrap()
+    world.env.messages().mark(id(subscriber), &MarkMessages::new(ids, mark_as).unwrap()).unwrap()
 }
 
 fn unknown() -> MessageId {

@@ -8,7 +8,7 @@ use tidings::ids::{
     ApiKeyId, DeadLetterId, IntegrationId, MessageId, NotificationId, StepId, SubscriberId,
 };
 use tidings::integration::IntegrationDelete;
-use tidings::message::{MarkAs, MessageQuery};
+use tidings::message::{MarkAs, MarkMessages, MessageQuery};
 use tidings::suppression::SuppressionCreate;
 use tidings::trigger::Trigger;
 use tidings::unsubscribe::UnsubscribeRequest;
@@ -295,9 +295,10 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("layouts.delete", |scope, _, args| {
         shown(scope.layouts().delete(args.pick("frame", "unknown")))
     }),
-    ("messages.mark_as", |scope, known, args| {
+    ("messages.mark", |scope, known, args| {
         let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
-        shown(scope.messages().mark_as(&known.ada, ids, MarkAs::Read))
+        let mark = MarkMessages::new(ids, MarkAs::Read).unwrap();
+        shown(scope.messages().mark(&known.ada, &mark))
     }),
     ("notifications.delete", |scope, known, args| {
         shown(scope.notifications().delete(known.notifications[usize::from(args == Args::Others)]))

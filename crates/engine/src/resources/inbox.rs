@@ -5,14 +5,14 @@ mod few;
 mod many;
 mod snooze;
 
-use domain::convert::IntoChecked;
+use domain::convert::{IntoChecked, each_checked};
 use domain::ids::{MessageId, SubscriberId};
-use domain::message::{InboxCounts, MarkAs, Message, MessageCounters, MessageQuery};
+use domain::message::{Edit, InboxCounts, MarkAs, Message, MessageCounters, MessageQuery};
 use domain::page::{ListKind, Page, Total};
 use domain::vocabulary::Severity;
 use store::layout;
 
-use crate::resources::messages::{self, Asked, Messages};
+use crate::resources::messages::{self, Asked};
 use crate::resources::subscribers;
 use crate::tx::View;
 use crate::{Result, Scope};
@@ -118,16 +118,18 @@ impl Inbox<'_> {
         })
     }
 
-    /// Marks messages of any channel, as [`Messages::mark_as`] does.
+    /// Marks messages. Returns them as [`archive`](Self::archive) does. Ids of messages that are not in
+    /// this inbox are ignored. [`Messages::mark`](crate::Messages::mark) marks those of other channels,
+    /// too.
     ///
     /// # Errors
     ///
-    /// As [`Messages::mark_as`].
+    /// As [`archive`](Self::archive).
     pub fn mark_as(
         &self,
         ids: impl IntoIterator<Item: IntoChecked<MessageId>>,
         mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
-        Messages { scope: self.scope }.mark_as(&self.subscriber, ids, mark_as)
+        self.edit("inbox.mark_as", &each_checked("messageId", ids)?, Edit::Mark(mark_as))
     }
 }

@@ -36,7 +36,6 @@ use crate::{Entity, Error, Result, Scope};
 /// let message = &env.messages().list("ada", &MessageQuery::default())?.data[0];
 /// assert_eq!(message.text(), Some("Hello!"));
 ///
-/// env.messages().mark_as("ada", &[message.id], MarkAs::Seen)?;
 /// // The same as a request.
 /// let mark = MarkMessages::new([message.id], MarkAs::Seen)?;
 /// assert_eq!(env.messages().mark("ada", &mark)?.len(), 1);
@@ -119,8 +118,9 @@ impl Messages<'_> {
         })
     }
 
-    /// Marks messages of a subscriber. Returns the marked messages once each, in the order of the
-    /// request. Ids of other subscribers' messages are ignored.
+    /// Marks messages of a subscriber on any channel. Returns the marked messages once each, in the order
+    /// of the request. Ids of other subscribers' messages are ignored.
+    /// [`Inbox::mark_as`](crate::Inbox::mark_as) marks those in the inbox only.
     ///
     /// # Errors
     ///
@@ -134,21 +134,6 @@ impl Messages<'_> {
         self.marked(&subscriber.into_checked()?, &mark.message_id, mark.mark_as)
     }
 
-    /// Marks messages of a subscriber by their ids. [`mark`](Self::mark) takes them as one request.
-    ///
-    /// # Errors
-    ///
-    /// As [`mark`](Self::mark).
-    pub fn mark_as(
-        &self,
-        subscriber: impl IntoChecked<SubscriberId>,
-        ids: impl IntoIterator<Item: IntoChecked<MessageId>>,
-        mark_as: MarkAs,
-    ) -> Result<Vec<Message>> {
-        let mark = MarkMessages::new(ids, mark_as)?;
-        self.mark(subscriber, &mark)
-    }
-
     fn marked(
         &self,
         subscriber: &SubscriberId,
@@ -156,7 +141,7 @@ impl Messages<'_> {
         mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
         let arguments = (subscriber, ids, mark_as);
-        self.scope.write_of("messages.mark_as", subscriber, arguments, |tx| {
+        self.scope.write_of("messages.mark", subscriber, arguments, |tx| {
             Message::check_marked(ids)?;
             let subscriber = subscribers::get(tx, subscriber)?;
             let found = find_each(tx, &subscriber, ids)?;

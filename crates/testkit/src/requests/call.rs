@@ -2,7 +2,7 @@
 
 use domain::ids::{MessageId, OrganizationId, QuarantineId};
 use domain::integration::IntegrationDelete;
-use domain::message::MarkAs;
+use domain::message::{MarkAs, MarkMessages};
 use tidings::{Engine, Scope, SubscriberPreferences};
 
 use super::{Answer, Arguments, Refusal, said, unknown};
@@ -251,9 +251,10 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("messages", "list") => said(env.messages().list(given.name(0)?, &given.get(1)?)),
         ("messages", "get") => said(env.messages().get(given.name(0)?, given.name(1)?)),
         ("messages", "find") => said(env.messages().find(given.name(0)?, given.name(1)?)),
-        ("messages", "mark_as") => {
+        ("messages", "mark") => {
             let ids: Vec<MessageId> = given.get(1)?;
-            said(env.messages().mark_as(given.name(0)?, &ids, given.get::<MarkAs>(2)?))
+            let mark = MarkMessages::new(ids, given.get::<MarkAs>(2)?).map_err(|error| Refusal::By(error.into()));
+            said(env.messages().mark(given.name(0)?, &mark?))
         }
         _ => unknown(),
     }

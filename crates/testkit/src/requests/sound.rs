@@ -359,7 +359,7 @@ fn activity() -> Vec<Value> {
         json!(["messages.get", "ada", "$message 0"]),
         json!(["messages.find", "ada", "$message 0"]),
         json!(["messages.list", "ada", { "channel": "email", "read": "false" }]),
-        json!(["messages.mark_as", "ada", ["$message 0", "$message 2"], "read"]),
+        json!(["messages.mark", "ada", ["$message 0", "$message 2"], "read"]),
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
         json!(["delivery.stats"]),

@@ -7,7 +7,7 @@ use testkit::sealed::is_wanted;
 use testkit::tables;
 use tidings::Error;
 use tidings::content::ButtonType;
-use tidings::message::MarkAs;
+use tidings::message::{MarkAs, MarkMessages};
 use tidings::store::Table;
 
 use super::{nothing_is_left, put_aside_one};
@@ -167,7 +167,7 @@ fn an_erasure_reaches_answers_with_messages_of_who_was_deleted() {
             once("do").inbox("canary-id").unwrap().complete_action(id, &choice).unwrap();
             let primary = ButtonType::Primary;
             once("undo").inbox("canary-id").unwrap().revert_action(id, primary).unwrap();
-            once("messages").messages().mark_as("canary-id", [id], MarkAs::Seen).unwrap();
+            once("messages").messages().mark("canary-id", &MarkMessages::new([id], MarkAs::Seen).unwrap()).unwrap();
             for notification in world.notifications(json!({})) {
                 world.env.notifications().delete(notification.id).unwrap();
             }
