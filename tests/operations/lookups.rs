@@ -133,7 +133,8 @@ fn an_inbox_is_kept_in_a_let_and_a_mark_is_one_value() {
 
         assert!(marked[0].stage.is_read());
         world.tick();
-        let short = || world.env.messages().mark("ada", &MarkMessages::new([message], MarkAs::Read)?);
+        let short =
+            || world.env.messages().mark("ada", &MarkMessages::new([message], MarkAs::Read)?);
         assert_eq!(world.unchanged(|| short().unwrap()), marked);
     });
 }

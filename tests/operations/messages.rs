@@ -170,8 +170,9 @@ fn an_inbox_marks_no_message_of_another_channel() {
 fn marking_nothing_or_for_nobody_is_refused() {
     on_both(|world| {
         let message = delivered(&world, "ada");
-        let mark =
-            |who: &str, ids: &[MessageId]| world.env.messages().mark(id(who), &MarkMessages::new(ids, MarkAs::Read).unwrap());
+        let mark = |who: &str, ids: &[MessageId]| {
+            world.env.messages().mark(id(who), &MarkMessages::new(ids, MarkAs::Read).unwrap())
+        };
 
         // 8.5
         world.refuses("422 `messageId` must not be empty", || mark("ada", &[]));

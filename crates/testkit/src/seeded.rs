@@ -432,8 +432,16 @@ fn trigger_and_deliver(world: &World) {
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key, "exclude": ["cyd"] });
     send("sixth", trigger("both", json!([topic("prices"), topic("news"), topic("gone"), "bob"])));
     let messages = inbox_of(&world.env).unwrap();
-    world.env.messages().mark(ada(), &MarkMessages::new(&messages[..1], MarkAs::Read).unwrap()).unwrap();
-    world.env.messages().mark(ada(), &MarkMessages::new(&messages[1..2], MarkAs::Seen).unwrap()).unwrap();
+    world
+        .env
+        .messages()
+        .mark(ada(), &MarkMessages::new(&messages[..1], MarkAs::Read).unwrap())
+        .unwrap();
+    world
+        .env
+        .messages()
+        .mark(ada(), &MarkMessages::new(&messages[1..2], MarkAs::Seen).unwrap())
+        .unwrap();
     world.env.inbox(ada()).unwrap().archive(&messages[3..4]).unwrap();
     answer_questions(world);
 }

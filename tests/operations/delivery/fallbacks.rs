@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tidings::SendError;
 use tidings::ids::NotificationId;
-use tidings::SendError;
 use tidings::integration::{IntegrationCreate, OnUnknown};
 use tidings::vocabulary::Channel;
 

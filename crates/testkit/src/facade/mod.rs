@@ -266,7 +266,11 @@ impl Process {
         let known = known.map(|page| page.data).unwrap_or_default();
         let marked = known.iter().enumerate().filter(|(at, _)| which >> (at % 8) & 1 == 1);
         let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
-        text(MarkMessages::new(ids, mark).map_err(tidings::Error::from).and_then(|mark| messages.mark(who.id(), &mark)))
+        text(
+            MarkMessages::new(ids, mark)
+                .map_err(tidings::Error::from)
+                .and_then(|mark| messages.mark(who.id(), &mark)),
+        )
     }
 
     fn prefer<T>(

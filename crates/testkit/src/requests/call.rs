@@ -253,7 +253,8 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("messages", "find") => said(env.messages().find(given.name(0)?, given.name(1)?)),
         ("messages", "mark") => {
             let ids: Vec<MessageId> = given.get(1)?;
-            let mark = MarkMessages::new(ids, given.get::<MarkAs>(2)?).map_err(|error| Refusal::By(error.into()));
+            let mark = MarkMessages::new(ids, given.get::<MarkAs>(2)?)
+                .map_err(|error| Refusal::By(error.into()));
             said(env.messages().mark(given.name(0)?, &mark?))
         }
         _ => unknown(),

@@ -167,7 +167,10 @@ fn an_erasure_reaches_answers_with_messages_of_who_was_deleted() {
             once("do").inbox("canary-id").unwrap().complete_action(id, &choice).unwrap();
             let primary = ButtonType::Primary;
             once("undo").inbox("canary-id").unwrap().revert_action(id, primary).unwrap();
-            once("messages").messages().mark("canary-id", &MarkMessages::new([id], MarkAs::Seen).unwrap()).unwrap();
+            once("messages")
+                .messages()
+                .mark("canary-id", &MarkMessages::new([id], MarkAs::Seen).unwrap())
+                .unwrap();
             for notification in world.notifications(json!({})) {
                 world.env.notifications().delete(notification.id).unwrap();
             }
