@@ -35,11 +35,11 @@ pub struct DeadLetterQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<DeadLetterReason>,
     /// Earliest time of the failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<Timestamp>,
+    #[serde(rename = "after", skip_serializing_if = "Option::is_none")]
+    pub earliest: Option<Timestamp>,
     /// Latest time of the failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Timestamp>,
+    #[serde(rename = "before", skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Timestamp>,
     /// Maximum number of dead letters on the page: 1 to 100, 10 by default.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -50,7 +50,7 @@ pub struct DeadLetterQuery {
 
 shape! { DeadLetterQuery {
     "templates": templates as list, "integrations": integrations as list,
-    "channels": channels as list, "reasons": reasons as list, "after": after, "before": before,
+    "channels": channels as list, "reasons": reasons as list, "after": earliest, "before": latest,
     "limit": limit as written, "cursor": cursor,
 } }
 
@@ -65,9 +65,9 @@ setters! { DeadLetterQuery:
     /// Lists the dead letters with these reasons.
     reasons: each(DeadLetterReason);
     /// Lists the dead letters that have failed at this time or later.
-    after: exact(Timestamp);
+    earliest: exact(Timestamp);
     /// Lists the dead letters that have failed at this time or earlier.
-    before: exact(Timestamp);
+    latest: exact(Timestamp);
     /// Sets the maximum number of dead letters on the page: 1 to 100.
     limit: exact(u32);
     /// Lists the dead letters behind the page with this cursor.
@@ -138,8 +138,8 @@ impl DeadLetterQuery {
     /// Checks the query, and returns the size of a page.
     #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
-        if let (Some(after), Some(before)) = (self.after, self.before)
-            && after > before
+        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
+            && earliest > latest
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
@@ -163,7 +163,7 @@ impl DeadLetterQuery {
     pub fn matches(&self, facts: &LetterFacts) -> bool {
         (self.channels.is_empty() || self.channels.contains(&facts.channel))
             && (self.reasons.is_empty() || self.reasons.contains(&facts.reason))
-            && self.after.is_none_or(|after| facts.died_at >= after)
-            && self.before.is_none_or(|before| facts.died_at <= before)
+            && self.earliest.is_none_or(|earliest| facts.died_at >= earliest)
+            && self.latest.is_none_or(|latest| facts.died_at <= latest)
     }
 }

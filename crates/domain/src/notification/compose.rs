@@ -38,9 +38,9 @@ setters! { NotificationQuery:
     /// Lists the notifications with a job of one of these outcomes.
     outcomes: each(NotificationOutcome);
     /// Lists the notifications triggered at this time or later.
-    after: exact(Timestamp);
+    earliest: exact(Timestamp);
     /// Lists the notifications triggered at this time or earlier.
-    before: exact(Timestamp);
+    latest: exact(Timestamp);
 }
 
 impl NotificationQuery {

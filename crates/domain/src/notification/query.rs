@@ -59,11 +59,11 @@ pub struct NotificationQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<NotificationOutcome>,
     /// Earliest time of the trigger.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<Timestamp>,
+    #[serde(rename = "after", skip_serializing_if = "Option::is_none")]
+    pub earliest: Option<Timestamp>,
     /// Latest time of the trigger.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Timestamp>,
+    #[serde(rename = "before", skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Timestamp>,
 }
 
 shape! { NotificationQuery {
@@ -71,7 +71,7 @@ shape! { NotificationQuery {
     "search": search, "subscriberIds": subscriber_ids as list, "severity": severity as list,
     "page": page as written, "limit": limit as written, "transactionId": transaction_id,
     "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
-    "outcomes": outcomes as list, "after": after, "before": before,
+    "outcomes": outcomes as list, "after": earliest, "before": latest,
 } }
 
 /// Page of the activity list.
@@ -119,8 +119,8 @@ impl NotificationQuery {
     /// Checks the query, and returns the size of a page.
     #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
-        if let (Some(after), Some(before)) = (self.after, self.before)
-            && after > before
+        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
+            && earliest > latest
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
@@ -171,7 +171,7 @@ impl NotificationQuery {
                 .is_none_or(|id| came_through(&|topic| topic.subscription_ids.contains(id)))
             && self.context_keys.matches(&notification.context_keys)
             && (self.outcomes.is_empty() || self.outcomes.iter().any(became))
-            && self.after.is_none_or(|after| created_at >= after)
-            && self.before.is_none_or(|before| created_at <= before)
+            && self.earliest.is_none_or(|earliest| created_at >= earliest)
+            && self.latest.is_none_or(|latest| created_at <= latest)
     }
 }

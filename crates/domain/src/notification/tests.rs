@@ -241,8 +241,8 @@ proptest! {
     ) {
         let notification = Notification { created_at: sample::at(created_at), ..notification() };
         let query = NotificationQuery {
-            after: after.map(sample::at),
-            before: before.map(sample::at),
+            earliest: after.map(sample::at),
+            latest: before.map(sample::at),
             ..NotificationQuery::default()
         };
         let shown = (after.unwrap_or(0)..=before.unwrap_or(9)).contains(&created_at);

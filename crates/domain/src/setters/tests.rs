@@ -657,8 +657,8 @@ fn lists() {
             .transaction_id("t")?
             .topic_key("orders")?
             .subscription_id("s")?
-            .after(sample::at(1_000))
-            .before(sample::at(2_000))
+            .earliest(sample::at(1_000))
+            .latest(sample::at(2_000))
             .context_keys(["tenant:acme"])
     };
     same(

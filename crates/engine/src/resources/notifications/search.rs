@@ -142,7 +142,7 @@ impl Named {
 // Filter of the query, with the ids of its workflows, without its subscribers.
 fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
     let transaction = query.transaction_id.clone();
-    let mut filter = Filter::new(query.after, query.before, transaction);
+    let mut filter = Filter::new(query.earliest, query.latest, transaction);
     if !query.channels.is_empty() {
         filter = filter.any_of(query.channels.iter().map(|kind| Term::channel(*kind)));
     }
