@@ -130,8 +130,8 @@ pub fn activity(env: &Scope) -> Result<()> {
 /// Notifications that matter much, but not those about passwords.
 pub fn urgent() -> NotificationQuery {
     NotificationQuery::default()
-        .severity([Severity::High])
-        .templates(["payment-failed", "new-device-login"]) /*it.limit = Some(12); */
+        .severities([Severity::High])
+        .workflows(["payment-failed", "new-device-login"])
 }
 
 fn notification_row(notification: &Notification) -> [String; 4] {

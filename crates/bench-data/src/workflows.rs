@@ -55,7 +55,7 @@ pub(crate) fn workflow(
     let mut workflow = sound(Workflow::new(id, home, create(rank), new_step, at));
     if let Some(kind) = waiting(rank) {
         // The engine takes no such step yet, and so its domain makes none.
-        let step = Step::new(kind).named("Wait");
+        let step = Step::new(kind).name("Wait");
         let wait = WorkflowStep::new(lots.id(at), lots.id(at), step.definition);
         if let Some(first) = workflow.steps.first_mut() {
             first.parent_id = Some(wait.id);
@@ -85,11 +85,11 @@ fn nth<T: Copy + Default>(things: [T; 10], place: usize) -> T {
 
 fn step(channel: Channel) -> Result<Step, Invalid> {
     Ok(match channel {
-        Channel::InApp => Step::in_app(BODY)?.subject(TITLE)?.url(URL)?.named("Inbox"),
-        Channel::Email => Step::email(TITLE, BODY)?.named("E-mail"),
-        Channel::Push => Step::push(TITLE, BODY)?.named("Push"),
-        Channel::Sms => Step::sms(BODY)?.named("Text message"),
-        Channel::Chat => Step::chat(BODY)?.named("Chat"),
+        Channel::InApp => Step::in_app(BODY)?.subject(TITLE)?.url(URL)?.name("Inbox"),
+        Channel::Email => Step::email(TITLE, BODY)?.name("E-mail"),
+        Channel::Push => Step::push(TITLE, BODY)?.name("Push"),
+        Channel::Sms => Step::sms(BODY)?.name("Text message"),
+        Channel::Chat => Step::chat(BODY)?.name("Chat"),
     })
 }
 

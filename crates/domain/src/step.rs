@@ -123,7 +123,7 @@ shape! { StepDefinition {
 /// use tidings::step::{Step, StepKind, Variant};
 ///
 /// let email = Step::email("Order {{ payload.order }}", "<p>It is on its way.</p>")?
-///     .named("mail")
+///     .name("mail")
 ///     .only_if(Filter::payload("express").equals(true))
 ///     .variant(
 ///         Variant::new(StepKind::email("Bestellung {{ payload.order }}", "<p>Unterwegs.</p>")?)

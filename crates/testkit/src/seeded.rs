@@ -449,7 +449,7 @@ fn trigger_and_deliver(world: &World) {
 // Leaves behind a message whose action is completed, a snoozed one and a deleted one.
 fn answer_questions(world: &World) {
     let inbox = world.env.inbox("bob").unwrap();
-    let questions = MessageQuery::default().templates(["inbox"]);
+    let questions = MessageQuery::default().workflows(["inbox"]);
     let first = inbox.list(&questions).unwrap().data[1].id;
     let told = inbox.list(&MessageQuery::default()).unwrap().data;
     let tomorrow = world.now().after(Duration::from_secs(24 * 60 * 60));

@@ -36,8 +36,8 @@ fn order_shipped() -> Result<WorkflowCreate> {
         .description("When an order has left the shop.")
         .tags(["orders"])
         .severity(Severity::Medium)
-        .step(inbox.named("inbox"))
-        .step(mail.named("mail")))
+        .step(inbox.name("inbox"))
+        .step(mail.name("mail")))
 }
 
 fn offer() -> Result<WorkflowCreate> {
@@ -51,6 +51,6 @@ fn offer() -> Result<WorkflowCreate> {
         .description("When something in the shop costs less.")
         .tags(["offers"])
         .severity(Severity::Low)
-        .step(inbox.named("inbox"))
-        .step(mail.named("mail")))
+        .step(inbox.name("inbox"))
+        .step(mail.name("mail")))
 }

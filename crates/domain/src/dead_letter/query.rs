@@ -23,8 +23,12 @@ use crate::vocabulary::Channel;
 #[non_exhaustive]
 pub struct DeadLetterQuery {
     /// Workflows, by id or identifier. At most 100.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<String>,
+    #[serde(
+        rename = "templates",
+        deserialize_with = "query::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub workflows: Vec<String>,
     /// Integrations of the last attempt, by id or identifier. At most 100.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub integrations: Vec<String>,
@@ -49,14 +53,14 @@ pub struct DeadLetterQuery {
 }
 
 shape! { DeadLetterQuery {
-    "templates": templates as list, "integrations": integrations as list,
+    "templates": workflows as list, "integrations": integrations as list,
     "channels": channels as list, "reasons": reasons as list, "after": earliest, "before": latest,
     "limit": limit as written, "cursor": cursor,
 } }
 
 setters! { DeadLetterQuery:
     /// Lists the dead letters of these workflows, by id or identifier.
-    templates: each(String);
+    workflows: each(String);
     /// Lists the dead letters whose last attempt was made by these integrations, by id or
     /// identifier.
     integrations: each(String);
@@ -143,7 +147,7 @@ impl DeadLetterQuery {
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
-        at_most_items("templates", &self.templates, Self::MAX_VALUES)?;
+        at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("integrations", &self.integrations, Self::MAX_VALUES)?;
         at_most_items("channels", &self.channels, Self::MAX_VALUES)?;
         at_most_items("reasons", &self.reasons, Self::MAX_VALUES)?;

@@ -75,7 +75,7 @@ fn a_query_is_checked() {
     assert_eq!(query().limit(101).check().unwrap_err().field, "limit");
     assert_eq!(query().earliest(at(2)).latest(at(1)).check().unwrap_err().field, "after");
     let many = vec![String::from("x"); DeadLetterQuery::MAX_VALUES + 1];
-    assert_eq!(query().templates(many.clone()).check().unwrap_err().field, "templates");
+    assert_eq!(query().workflows(many.clone()).check().unwrap_err().field, "templates");
     assert_eq!(query().integrations(many).check().unwrap_err().field, "integrations");
 }
 

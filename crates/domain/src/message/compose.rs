@@ -30,11 +30,11 @@ setters! { MessageQuery:
     /// Lists the messages with one of these tags: at most 100.
     tags: each(String);
     /// Lists the messages of these severities.
-    severity: each(Severity);
+    severities: each(Severity);
     /// Lists the messages with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
     /// Lists the messages of these workflows, by id or identifier: at most 100.
-    templates: each(String);
+    workflows: each(String);
 }
 
 page_setters!(MessageQuery);

@@ -320,9 +320,9 @@ impl MessageCounters {
         if *rest == plain {
             return Some(shelves.iter().map(|shelf| self.on(*shelf)).sum());
         }
-        let (tags, severity) = (rest.tags.clone(), rest.severity.clone());
-        let has_no_other = *rest == MessageQuery { tags, severity, ..plain };
-        match (&rest.tags[..], &rest.severity[..]) {
+        let (tags, severities) = (rest.tags.clone(), rest.severities.clone());
+        let has_no_other = *rest == MessageQuery { tags, severities, ..plain };
+        match (&rest.tags[..], &rest.severities[..]) {
             _ if !has_no_other => None,
             ([tag], []) => self.of_tag(tag).on(shelves),
             ([], [severity]) => self.of_severity(*severity).on(shelves),
@@ -337,9 +337,9 @@ impl MessageCounters {
             counts.try_fold(0_usize, |sum, counts| Some(sum.saturating_add(counts.on(shelves)?)))
         };
         let of_tags: Vec<_> = rest.tags.iter().map(|tag| self.of_tag(tag)).collect();
-        let severities = rest.severity.iter().map(|severity| self.of_severity(*severity));
+        let severities = rest.severities.iter().map(|severity| self.of_severity(*severity));
         let of_severities: Vec<_> = severities.collect();
-        let bounds = [(of_tags, rest.tags.is_empty()), (of_severities, rest.severity.is_empty())];
+        let bounds = [(of_tags, rest.tags.is_empty()), (of_severities, rest.severities.is_empty())];
         let bounds = bounds.into_iter().filter(|(_, is_any)| !is_any);
         let all = shelves.iter().map(|shelf| self.on(*shelf)).sum();
         bounds.filter_map(|(counts, _)| sum(counts.into_iter())).fold(all, usize::min)

@@ -49,14 +49,22 @@ pub struct MessageQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Severities: the message has one of them.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
-    pub severity: Vec<Severity>,
+    #[serde(
+        rename = "severity",
+        deserialize_with = "query::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub severities: Vec<Severity>,
     /// Contexts, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
     /// Workflows, by id or identifier. At most 100.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<String>,
+    #[serde(
+        rename = "templates",
+        deserialize_with = "query::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub workflows: Vec<String>,
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
@@ -65,8 +73,8 @@ pub struct MessageQuery {
 shape! { MessageQuery {
     "channel": channel, "transactionId": transaction_id, "read": read as written,
     "seen": seen as written, "archived": archived as written, "snoozed": snoozed as written,
-    "tags": tags as list, "severity": severity as list, "contextKeys": context_keys,
-    "templates": templates as list;
+    "tags": tags as list, "severity": severities as list, "contextKeys": context_keys,
+    "templates": workflows as list;
     page by MessageQuery::ORDERS
 } }
 
@@ -85,8 +93,8 @@ impl MessageQuery {
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         at_most_items("tags", &self.tags, Self::MAX_VALUES)?;
-        at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
-        at_most_items("templates", &self.templates, Self::MAX_VALUES)?;
+        at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
+        at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         self.context_keys.check(Self::MAX_VALUES)
     }
 
@@ -131,14 +139,14 @@ impl MessageQuery {
             && is(self.archived, message.is_archived)
             && is(self.snoozed, message.is_snoozed)
             && (self.tags.is_empty() || self.tags.iter().any(|tag| message.tags.contains(tag)))
-            && (self.severity.is_empty() || self.severity.contains(&message.severity))
+            && (self.severities.is_empty() || self.severities.contains(&message.severity))
             && self.context_keys.matches(message.context_keys)
-            && (self.templates.is_empty() || self.names_workflow_of(message))
+            && (self.workflows.is_empty() || self.names_workflow_of(message))
     }
 
     fn names_workflow_of(&self, message: MessageFacts<'_>) -> bool {
         let identifier = message.template_identifier;
-        self.templates.iter().any(|name| {
+        self.workflows.iter().any(|name| {
             identifier.is_some_and(|identifier| identifier.as_str() == name)
                 || Uuid::try_parse(name).is_ok_and(|id| message.workflow_id == Some(id.into()))
         })

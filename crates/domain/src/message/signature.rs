@@ -80,9 +80,9 @@ impl SignatureFilter {
     /// Returns the filter of the messages that `query` selects.
     pub fn of(query: &MessageQuery) -> Self {
         let tags = query.tags.iter().map(|tag| Value::Tag(tag));
-        let severities = query.severity.iter().map(|severity| Value::Severity(*severity));
-        let identifiers = query.templates.iter().map(|name| Value::Identifier(name));
-        let ids = query.templates.iter().filter_map(|name| Uuid::try_parse(name).ok());
+        let severities = query.severities.iter().map(|severity| Value::Severity(*severity));
+        let identifiers = query.workflows.iter().map(|name| Value::Identifier(name));
+        let ids = query.workflows.iter().filter_map(|name| Uuid::try_parse(name).ok());
         let templates = identifiers.chain(ids.map(|id| Value::Workflow(id.into())));
         let contexts = match &query.context_keys {
             ContextFilter::Any => None,

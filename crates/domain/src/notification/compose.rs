@@ -11,7 +11,7 @@ setters! { NotificationQuery:
     /// Lists the notifications of workflows with one of these step types.
     channels: each(JobType);
     /// Lists the notifications of these workflows, by id or identifier.
-    templates: each(String);
+    workflows: each(String);
     /// Lists the notifications for subscribers whose e-mail address is one of these. Addresses are
     /// compared as a whole, and case counts.
     emails: each(String);
@@ -22,7 +22,7 @@ setters! { NotificationQuery:
     /// Lists the notifications for these subscribers.
     subscriber_ids: each_checked(SubscriberId, "subscriberIds");
     /// Lists the notifications of these severities.
-    severity: each(Severity);
+    severities: each(Severity);
     /// Sets the number of the page, counting from 0.
     page: exact(u32);
     /// Sets the maximum number of notifications on the page: 1 to 50.

@@ -22,8 +22,12 @@ pub struct NotificationQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
     /// Workflows, by id or identifier.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<String>,
+    #[serde(
+        rename = "templates",
+        deserialize_with = "query::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub workflows: Vec<String>,
     /// E-mail addresses: the subscriber has one of them. They are compared as a whole, and case counts.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,
@@ -35,8 +39,12 @@ pub struct NotificationQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub subscriber_ids: Vec<SubscriberId>,
     /// Severities. `none` includes notifications without severity.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
-    pub severity: Vec<Severity>,
+    #[serde(
+        rename = "severity",
+        deserialize_with = "query::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub severities: Vec<Severity>,
     /// Number of the page, counting from 0.
     #[serde(deserialize_with = "query::value")]
     pub page: u32,
@@ -67,8 +75,8 @@ pub struct NotificationQuery {
 }
 
 shape! { NotificationQuery {
-    "channels": channels as list, "templates": templates as list, "emails": emails as list,
-    "search": search, "subscriberIds": subscriber_ids as list, "severity": severity as list,
+    "channels": channels as list, "templates": workflows as list, "emails": emails as list,
+    "search": search, "subscriberIds": subscriber_ids as list, "severity": severities as list,
     "page": page as written, "limit": limit as written, "transactionId": transaction_id,
     "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
     "outcomes": outcomes as list, "after": earliest, "before": latest,
@@ -125,10 +133,10 @@ impl NotificationQuery {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
         at_most_items("channels", &self.channels, Self::MAX_VALUES)?;
-        at_most_items("templates", &self.templates, Self::MAX_VALUES)?;
+        at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("emails", &self.emails, Self::MAX_VALUES)?;
         at_most_items("subscriberIds", &self.subscriber_ids, Self::MAX_VALUES)?;
-        at_most_items("severity", &self.severity, Self::MAX_VALUES)?;
+        at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
         at_most_items("outcomes", &self.outcomes, Self::MAX_VALUES)?;
         self.context_keys.check(Self::MAX_VALUES)?;
         page::limit(self.limit, Self::DEFAULT_LIMIT, Self::MAX_LIMIT)
@@ -159,7 +167,7 @@ impl NotificationQuery {
         let came_through =
             |through: &dyn Fn(&NotificationTopic) -> bool| notification.topics.iter().any(through);
         (self.channels.is_empty() || self.channels.iter().any(does))
-            && (self.severity.is_empty() || self.severity.contains(&severity))
+            && (self.severities.is_empty() || self.severities.contains(&severity))
             && self.transaction_id.as_ref().is_none_or(|id| notification.transaction_id == *id)
             && self
                 .topic_key

@@ -84,7 +84,7 @@ fn rule() -> Value {
 #[test]
 fn workflows() {
     let typed = || {
-        let email = Step::email("Subject", "<p>Body</p>")?.named("mail").only_if(express());
+        let email = Step::email("Subject", "<p>Body</p>")?.name("mail").only_if(express());
         WorkflowCreate::new("order-shipped", "Order shipped")?
             .description("Says so")
             .inactive()
@@ -162,7 +162,7 @@ fn steps() {
             .stop_on_fail()
             .only_if_any([express()])
             .only_if(Filter::payload("urgent").equals(true))
-            .variant(Variant::new(StepKind::in_app("Other")?).named("b").only_if(express()))
+            .variant(Variant::new(StepKind::in_app("Other")?).name("b").only_if(express()))
             .variant(Variant::new(StepKind::in_app("Last")?).inactive().only_if_any([express()]))
             .reply_callback(ReplyCallback::new("https://example.org/replies")))
     };
@@ -647,11 +647,11 @@ fn lists() {
     let typed = || {
         NotificationQuery::default()
             .channels([JobType::Email])
-            .templates(["w"])
+            .workflows(["w"])
             .emails(["a@b.c"])
             .search("x")
             .subscriber_ids(["ada"])?
-            .severity([Severity::High])
+            .severities([Severity::High])
             .page(2)
             .limit(5)
             .transaction_id("t")?

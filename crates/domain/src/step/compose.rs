@@ -152,7 +152,7 @@ setters! { Step:
     /// * A workflow that is declared again matches its steps by their names and types. A step without a
     ///   name that matches none, such as behind an inserted step, is a new one. Waiting jobs of the
     ///   former one are skipped ([`Detail::StepDeleted`](crate::job::Detail::StepDeleted)).
-    named @ definition.name: into(String);
+    name @ definition.name: into(String);
     /// Sets the id in the editor of the workflow.
     uuid @ definition.uuid: into(String);
     /// Deactivates the step: it does not run.
@@ -178,7 +178,7 @@ impl Variant {
 
 setters! { Variant:
     /// Sets the display name.
-    named @ name: into(String);
+    name: into(String);
     /// Deactivates the content: it is not used.
     inactive @ active: flag(false);
     /// Adds a filter. The content is used only if this filter and all earlier ones hold.

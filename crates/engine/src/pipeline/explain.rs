@@ -50,7 +50,7 @@ impl Events<'_> {
     /// use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
     ///
     /// let step = Step::in_app("Tomorrow")?.only_if(Filter::payload("express").equals(true));
-    /// env.workflows().create(&WorkflowCreate::new("shipped", "Shipped")?.step(step.named("bell")))?;
+    /// env.workflows().create(&WorkflowCreate::new("shipped", "Shipped")?.step(step.name("bell")))?;
     ///
     /// let shipped = Trigger::new("shipped", "ada")?;
     /// let explanation = env.events().explain(&shipped, "2026-12-24T18:00:00.000Z".parse()?)?;

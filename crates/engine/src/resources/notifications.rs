@@ -210,7 +210,7 @@ impl Notifications<'_> {
     /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
     /// # env.workflows().create(
     /// #     &WorkflowCreate::new("greeting", "Greeting")?
-    /// #         .step(Step::email("Hello!", "Hello!")?.named("mail")))?;
+    /// #         .step(Step::email("Hello!", "Hello!")?.name("mail")))?;
     /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
     /// let receipt = env.events().trigger(&Trigger::new("greeting", ada)?)?;
     /// engine.delivery().run_due(100)?;

@@ -144,7 +144,7 @@ impl Workflows<'_> {
     ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
-    /// let step = Step::sms("Order {{ payload.order }} is on its way")?.named("text");
+    /// let step = Step::sms("Order {{ payload.order }} is on its way")?.name("text");
     /// env.workflows().create(&WorkflowCreate::new("order-shipped", "Order shipped")?.step(step))?;
     /// env.subscribers().create(&SubscriberCreate::new("ada")?)?;
     ///

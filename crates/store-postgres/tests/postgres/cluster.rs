@@ -79,7 +79,7 @@ fn finish(engine: &Engine) {
 fn check(env: &Scope, acknowledged: &[String], path: &Path) {
     // A process that is killed may have triggered one event more.
     let told = |workflow: &str| {
-        let query = NotificationQuery::default().templates([workflow]);
+        let query = NotificationQuery::default().workflows([workflow]);
         env.notifications().count(&query).unwrap()
     };
     for id in acknowledged {

@@ -21,7 +21,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         let page = env.inbox(who).and_then(|inbox| inbox.list(&query)).expect("they are there");
         page.data.iter().map(|found| json!(found.id)).collect::<Vec<_>>()
     };
-    let questions = MessageQuery::default().templates(["inbox"]);
+    let questions = MessageQuery::default().workflows(["inbox"]);
     let everything = NotificationQuery::default().limit(50);
     let notifications = env.notifications().list(&everything);
     let notifications = notifications.expect("they are there").data;

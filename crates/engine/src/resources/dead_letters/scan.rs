@@ -114,11 +114,11 @@ fn named_workflows(
     view: &dyn View,
     query: &DeadLetterQuery,
 ) -> Result<Option<BTreeSet<WorkflowId>>> {
-    if query.templates.is_empty() {
+    if query.workflows.is_empty() {
         return Ok(None);
     }
     let mut found = BTreeSet::new();
-    for name in &query.templates {
+    for name in &query.workflows {
         // The dead letters of a workflow that was deleted are still found by its id.
         let known = if_readable(workflows::find(view, name))?.flatten().map(|one| one.id);
         found.extend(known.or_else(|| name.parse().ok()));

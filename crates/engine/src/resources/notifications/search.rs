@@ -146,8 +146,8 @@ fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
     if !query.channels.is_empty() {
         filter = filter.any_of(query.channels.iter().map(|kind| Term::channel(*kind)));
     }
-    if !query.severity.is_empty() {
-        filter = filter.any_of(query.severity.iter().map(|severity| Term::severity(*severity)));
+    if !query.severities.is_empty() {
+        filter = filter.any_of(query.severities.iter().map(|severity| Term::severity(*severity)));
     }
     if let Some(key) = &query.topic_key {
         filter = filter.any_of([Term::topic(key)]);
@@ -158,7 +158,7 @@ fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
     if let ContextFilter::Exact(contexts) = &query.context_keys {
         filter = filter.any_of([Term::contexts(contexts)]);
     }
-    if !query.templates.is_empty() {
+    if !query.workflows.is_empty() {
         let named = named_workflows(view, query)?;
         filter = filter.any_of(named.into_iter().map(Term::workflow));
     }
@@ -166,9 +166,9 @@ fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
 }
 
 fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSet<WorkflowId>> {
-    let identified = workflows::ids_of(view, &query.templates)?;
+    let identified = workflows::ids_of(view, &query.workflows)?;
     let mut found = BTreeSet::new();
-    for (name, identified) in query.templates.iter().zip(identified) {
+    for (name, identified) in query.workflows.iter().zip(identified) {
         // The notifications of a workflow that was deleted are still found by its id.
         let id = identified.or_else(|| name.parse().ok()).or_else(|| Workflow::id_in_slug(name));
         found.extend(id);

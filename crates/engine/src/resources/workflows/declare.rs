@@ -50,7 +50,7 @@ impl Workflows<'_> {
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
     /// let greeting = WorkflowCreate::new("greeting", "Greeting")?
-    ///     .step(Step::in_app("Hello!")?.named("inbox"));
+    ///     .step(Step::in_app("Hello!")?.name("inbox"));
     /// let created = env.workflows().upsert(&greeting)?;
     /// assert_eq!(env.workflows().upsert(&greeting)?, created);
     /// # Ok(())
