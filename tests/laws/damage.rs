@@ -157,7 +157,7 @@ fn a_window_with_a_damaged_event_goes_into_quarantine() {
         load(&world.store, &[(Table::DigestEvents, key.to_vec(), ruin(value))]);
         let report = world.engine.delivery().run_due(usize::MAX).unwrap();
         assert_eq!((report.sent, report.quarantined), (sound.sent, 1));
-        let quarantined = world.engine.quarantine().list(10).unwrap();
+        let quarantined = world.engine.quarantine().list(None, 10).unwrap().data;
         assert!(quarantined.iter().any(|entry| entry.table == Table::DigestEvents.name()));
     }
 }

@@ -148,7 +148,7 @@ fn a_crowd_is_told_once_each_after_a_repair() {
 
                 assert_eq!((report.quarantined, report.created), (1, 0));
                 assert_eq!(world.engine.delivery().next_due().unwrap(), None);
-                let entry = only(world.engine.quarantine().list(10).unwrap());
+                let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
                 assert_eq!(entry.table, table.name());
                 assert_eq!(entry.task.as_ref().unwrap()["work"]["type"], "fan_out");
                 let progress = world.env.events().progress("t1");

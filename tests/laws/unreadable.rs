@@ -351,11 +351,11 @@ fn a_deletion_keeps_what_it_cannot_read() {
         let world = copy();
         let (key, value) = entries_of(table).next().unwrap();
         put(&world.store, table, key, Some(b"damaged"));
-        let before = world.engine.quarantine().list(100).unwrap();
+        let before = world.engine.quarantine().list(None, 100).unwrap().data;
 
         requests::call(&world.engine, &world.env, &request).unwrap();
 
-        let mut found = world.engine.quarantine().list(100).unwrap();
+        let mut found = world.engine.quarantine().list(None, 100).unwrap().data;
         found.retain(|entry| !before.contains(entry));
         let [entry] = &found[..] else { panic!("{request}: {found:?}") };
         assert_eq!((entry.table.as_str(), entry.value.as_str()), (table.name(), "damaged"));
@@ -377,7 +377,7 @@ fn an_erasure_keeps_no_damaged_record() {
         for (key, _) in own {
             let world = copy();
             put(&world.store, table, key, Some(b"damaged"));
-            let quarantined = |world: &World| world.engine.quarantine().list(100).unwrap();
+            let quarantined = |world: &World| world.engine.quarantine().list(None, 100).unwrap().data;
             let before = quarantined(&world).len();
             world.env.subscribers().erase("ada").unwrap();
             assert!(quarantined(&world).len() <= before);

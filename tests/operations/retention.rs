@@ -380,7 +380,7 @@ fn an_event_that_goes_on_keeps_its_receipt() {
 
             assert_eq!(rows(&world, Table::Triggers), 1);
             let delivery = world.engine.delivery();
-            let entry = only(world.engine.quarantine().list(10).unwrap());
+            let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
             world.engine.quarantine().requeue(entry.id).unwrap();
             delivery.run_due(usize::MAX).unwrap();
             assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);

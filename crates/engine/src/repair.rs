@@ -64,7 +64,7 @@ impl Engine {
     /// if !engine.check()?.findings.is_empty() {
     ///     let report = engine.repair()?;
     ///     eprintln!("{} records were put aside", report.put_aside);
-    ///     for entry in engine.quarantine().list(100)? {
+    ///     for entry in engine.quarantine().list(None, 100)?.data {
     ///         eprintln!("{} {}: {}", entry.table, entry.key, entry.reason);
     ///         engine.quarantine().discard(entry.id)?;
     ///     }

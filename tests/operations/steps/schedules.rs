@@ -212,7 +212,7 @@ fn a_turn_that_is_put_back_leaves_a_window_alone() {
         put(&world.store, table, &key, Some(&value));
         world.run_due();
         event_at(&world, 10, "news", json!({}));
-        let entry = only(world.engine.quarantine().list(10).unwrap());
+        let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
         if !is_before_end {
             world.pass(Duration::from_secs(60));
         }

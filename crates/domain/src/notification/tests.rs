@@ -123,8 +123,8 @@ fn who_is_told_by_whom_is_not_for_the_notification_to_say() {
 
 #[test]
 fn a_single_id_stands_for_the_list_of_it() {
-    assert_eq!(query(json!({ "templates": "welcome" })).templates, ["welcome"]);
-    assert_eq!(query(json!({ "templates": ["a", "b"] })).templates, ["a", "b"]);
+    assert_eq!(query(json!({ "templates": "welcome" })).workflows, ["welcome"]);
+    assert_eq!(query(json!({ "templates": ["a", "b"] })).workflows, ["a", "b"]);
     assert!(serde_json::from_value::<NotificationQuery>(json!({ "templates": 7 })).is_err());
 }
 

@@ -3,7 +3,7 @@
 use domain::convert::IntoChecked;
 use domain::ids::QuarantineId;
 use domain::job::Detail;
-use domain::quarantine::{Quarantined, RequeueRefusal};
+use domain::quarantine::{QuarantinePage, Quarantined, RequeueRefusal};
 use domain::task::{Task, TaskState};
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -21,7 +21,7 @@ use crate::{Engine, Entity, Error, Result, trace};
 /// # fn main() -> tidings::Result<()> {
 /// let engine = tidings::Engine::in_memory();
 /// // ... the damaged records are written anew
-/// for entry in engine.quarantine().list(100)? {
+/// for entry in engine.quarantine().list(None, 100)?.data {
 ///     if let Err(refused) = engine.quarantine().requeue(entry.id) {
 ///         eprintln!("{} {}: {}, {refused}", entry.table, entry.key, entry.reason);
 ///     }
@@ -39,16 +39,40 @@ impl<'e> Quarantine<'e> {
         Self { engine }
     }
 
-    /// Returns the first `limit` entries. The oldest comes first.
+    /// A page of at most `limit` entries behind the entry `after`, or from the first one on. The oldest
+    /// comes first.
     ///
     /// # Errors
     ///
     /// [`Error::Store`].
-    pub fn list(&self, limit: usize) -> Result<Vec<Quarantined>> {
-        let first = |snapshot: &dyn Snapshot| {
-            Ok(snapshot.readable(&Prefix::of_all().range(), Order::Ascending, limit)?)
-        };
-        trace::operation("quarantine.list", None, || self.engine.read(first))
+    pub fn list(&self, after: Option<QuarantineId>, limit: usize) -> Result<QuarantinePage> {
+        let page = |snapshot: &dyn Snapshot| page(snapshot, after, limit);
+        trace::operation("quarantine.list", None, || self.engine.read(page))
+    }
+
+    /// Returns an entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no entry with this id.
+    pub fn get(&self, id: impl IntoChecked<QuarantineId>) -> Result<Quarantined> {
+        let id = id.into_checked()?;
+        let found = trace::operation("quarantine.get", None, || self.look_up(id))?;
+        found.ok_or_else(|| missing(id))
+    }
+
+    /// Returns an entry. Returns `None` if there is no entry with this id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`], if the entry cannot be read.
+    pub fn find(&self, id: impl IntoChecked<QuarantineId>) -> Result<Option<Quarantined>> {
+        let id = id.into_checked()?;
+        trace::operation("quarantine.find", None, || self.look_up(id))
+    }
+
+    fn look_up(&self, id: QuarantineId) -> Result<Option<Quarantined>> {
+        self.engine.read(|snapshot| Ok(snapshot.find(&layout::quarantined(id))?))
     }
 
     /// Puts the task of an entry back into the delivery queue, such as after the damaged record was
@@ -91,6 +115,27 @@ impl<'e> Quarantine<'e> {
         let now = self.engine.now();
         trace::operation("quarantine.discard", None, || self.engine.write(now, discard))
     }
+}
+
+fn page(
+    snapshot: &dyn Snapshot,
+    after: Option<QuarantineId>,
+    limit: usize,
+) -> Result<QuarantinePage> {
+    let all = Prefix::of_all().range();
+    let range = match after {
+        Some(after) => all.resumed(layout::quarantined(after).as_bytes()),
+        None => all,
+    };
+    // One entry more tells whether there is another page.
+    let asked = limit.saturating_add(1);
+    let (mut found, behind) = snapshot.readable_with_gaps(&range, Order::Ascending, asked)?;
+    let has_more = found.len() == asked;
+    found.truncate(limit);
+    let gaps = found.iter().map(|(gap, _)| gap).sum::<usize>();
+    let data: Vec<Quarantined> = found.into_iter().map(|(_, entry)| entry).collect();
+    let next = data.last().map(|entry| entry.id).or(after).filter(|_| has_more);
+    Ok(QuarantinePage::new(data, next, if has_more { gaps } else { gaps + behind }))
 }
 
 fn missing(id: QuarantineId) -> Error {

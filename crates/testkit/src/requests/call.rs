@@ -35,7 +35,12 @@ fn of_all(engine: &Engine, group: &str, operation: &str, given: &Arguments<'_>) 
         }
         ("delivery", "next_due") => said(engine.delivery().next_due()),
         ("delivery", "stats") => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
-        ("quarantine", "list") => said(engine.quarantine().list(usize::from(given.get::<u8>(0)?))),
+        ("quarantine", "list") => {
+            let after = given.get::<Option<QuarantineId>>(0)?;
+            said(engine.quarantine().list(after, usize::from(given.get::<u8>(1)?)))
+        }
+        ("quarantine", "get") => said(engine.quarantine().get(given.get::<QuarantineId>(0)?)),
+        ("quarantine", "find") => said(engine.quarantine().find(given.get::<QuarantineId>(0)?)),
         ("quarantine", "requeue") => {
             said(engine.quarantine().requeue(given.get::<QuarantineId>(0)?))
         }

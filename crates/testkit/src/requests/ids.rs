@@ -46,7 +46,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         let newest = env.inbox(who).and_then(|inbox| inbox.cursor()).expect("it is there");
         json!(if from_the_start { newest.moved(None, Known::default()) } else { newest })
     };
-    let quarantined = seeded::world().engine.quarantine().list(8).expect("they are there");
+    let quarantined = seeded::world().engine.quarantine().list(None, 8).expect("they are there");
     let named = |kind: &str, ids: Vec<Value>| {
         let named = ids.into_iter().enumerate().map(|(at, id)| (format!("${kind} {at}"), id));
         named.collect::<Vec<_>>()
@@ -58,7 +58,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         named("message", of_inbox("ada", MessageQuery::default())),
         named("archived", of_inbox("ada", MessageQuery::default().archived())),
         named("feed", vec![feed("ada", false), feed("ada", true), feed("bob", true)]),
-        named("quarantined", quarantined.iter().map(|found| json!(found.id)).collect()),
+        named("quarantined", quarantined.data.iter().map(|found| json!(found.id)).collect()),
         named("snoozed", of_inbox("bob", MessageQuery::default().snoozed())),
         named("question", of_inbox("bob", questions)),
         named("notification", notifications.iter().map(|found| json!(found.id)).collect()),

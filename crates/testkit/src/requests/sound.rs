@@ -363,7 +363,10 @@ fn activity() -> Vec<Value> {
         json!(["delivery.run_due", 8]),
         json!(["delivery.next_due"]),
         json!(["delivery.stats"]),
-        json!(["quarantine.list", 8]),
+        json!(["quarantine.list", null, 8]),
+        json!(["quarantine.list", "$quarantined 0", 1]),
+        json!(["quarantine.get", "$quarantined 0"]),
+        json!(["quarantine.find", "$quarantined 1"]),
         json!(["quarantine.requeue", "$quarantined 1"]),
         json!(["quarantine.discard", "$quarantined 0"]),
     ]

@@ -226,7 +226,7 @@ fn an_erasure_leaves_what_has_longer_addresses_and_ids() {
             once.subscribers().create(&parsed(other)).unwrap();
         }
         put_aside_one(&world, "steve", (Table::Workflows, true));
-        let entry = only(world.engine.quarantine().list(10).unwrap());
+        let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
         let before = world.records::<StoredAnswer>();
 
         let erased = world.env.subscribers().erase("eve").unwrap();
