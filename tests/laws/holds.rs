@@ -177,7 +177,7 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
         let digest = json!({ "type": "digest", "metadata": window });
         trigger_bulks(&world, &[digest, in_app()], bulks);
         noted.take();
-        world.env.subscribers().erase("ada").unwrap();
+        assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
         let left = dump(&world.store);
         assert!(left.iter().all(|(table, ..)| table.name() != "digest_events"));
         most_of(&noted)
@@ -214,7 +214,7 @@ fn a_deletion_touches_as_many_rows_of_larger_indexes_around_an_unreadable_depend
         }
         noted.take();
         if erases {
-            world.env.subscribers().erase("ada").unwrap();
+            assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
         } else {
             world.env.subscribers().delete("ada").unwrap();
         }

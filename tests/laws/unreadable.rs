@@ -368,7 +368,7 @@ fn a_deletion_keeps_what_it_cannot_read() {
 #[test]
 fn an_erasure_keeps_no_damaged_record() {
     let whole = copy();
-    whole.env.subscribers().erase("ada").unwrap();
+    assert!(whole.env.subscribers().erase("ada").unwrap().is_finished);
     let kept = dump(&whole.store);
     for table in [Table::Preferences, Table::Messages, Table::DigestEvents] {
         let is_kept = |key: &[u8]| kept.iter().any(|(other, at, _)| *other == table && at == key);
@@ -377,9 +377,10 @@ fn an_erasure_keeps_no_damaged_record() {
         for (key, _) in own {
             let world = copy();
             put(&world.store, table, key, Some(b"damaged"));
-            let quarantined = |world: &World| world.engine.quarantine().list(None, 100).unwrap().data;
+            let quarantined =
+                |world: &World| world.engine.quarantine().list(None, 100).unwrap().data;
             let before = quarantined(&world).len();
-            world.env.subscribers().erase("ada").unwrap();
+            assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
             assert!(quarantined(&world).len() <= before);
             let left = dump(&world.store);
             assert!(!left.iter().any(|(other, at, _)| *other == table && at == key), "{table:?}");
@@ -402,7 +403,7 @@ fn an_erasure_removes_a_task_that_cannot_be_read() {
         put(&world.store, table, &key, Some(b"damaged"));
     }
 
-    world.env.subscribers().erase("ada").unwrap();
+    assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
 
     // The turn of a delay has an id that its notification does not know.
     assert_eq!(tasks(&world).count(), 1);
@@ -418,7 +419,7 @@ fn an_erasure_passes_over_own_receipts_that_cannot_be_read() {
     for (key, _) in entries_of(Table::Triggers) {
         let world = copy();
         put(&world.store, Table::Triggers, key, Some(b"damaged"));
-        world.env.subscribers().erase("ada").unwrap();
+        assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
         assert!(world.env.subscribers().find("ada").unwrap().is_none());
     }
 }

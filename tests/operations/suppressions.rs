@@ -151,7 +151,7 @@ fn the_longer_time_holds_and_what_has_expired_is_gone() {
 fn erased_hash(world: &World, address: &str) -> String {
     world.subscriber(json!({ "subscriberId": "ada", "email": address }));
     suppress(world, Channel::Email, address, None);
-    world.env.subscribers().erase("ada").unwrap();
+    assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
     let listed = world.env.suppressions().list(&SuppressionQuery::default()).unwrap();
     let hash = only(listed.data).address.address().to_owned();
     world.env.suppressions().remove(Channel::Email, &hash).unwrap();

@@ -117,6 +117,7 @@ impl PersonalData {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
+#[must_use = "it may be unfinished"]
 pub struct Erasure {
     /// Removed notifications, with their jobs, payloads and tasks.
     pub notifications: u64,
@@ -136,6 +137,22 @@ pub struct Erasure {
     /// those of others are among them.
     #[serde(default)]
     pub orphans: u64,
+    /// `true` if all was erased. `false` if the host ended the erasure, and another call goes on.
+    #[serde(default = "yes")]
+    pub is_finished: bool,
+}
+
+// Answers are stored of finished erasures only.
+const fn yes() -> bool {
+    true
+}
+
+impl Erasure {
+    /// Returns the result of an erasure that is at its end.
+    #[doc(hidden)]
+    pub const fn finished(self) -> Self {
+        Self { is_finished: true, ..self }
+    }
 }
 
 /// What a record about a person is recognized by.

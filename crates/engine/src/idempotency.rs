@@ -18,8 +18,8 @@ use crate::{Entity, Error, Result, Scope};
 pub(crate) use store::Step;
 
 /// Function that is called between two transactions: it returns the state from which the operation
-/// goes on.
-pub(crate) type Between<'f, S> = &'f mut dyn FnMut(S) -> Result<S>;
+/// goes on, or ends it. The answer of an operation that it has ended is not stored.
+pub(crate) type Between<'f, S, T> = &'f mut dyn FnMut(S) -> Result<Step<S, T>>;
 
 /// A call of an operation, with the key that its caller gave it.
 pub(crate) struct KeyedCall<'s> {
@@ -79,7 +79,7 @@ impl Scope {
         arguments: impl Serialize,
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        let between: Between<'_, ()> = &mut Ok;
+        let between: Between<'_, (), T> = &mut |()| Ok(Step::More(()));
         self.write_steps_at(now, (operation, arguments), ((), between), |tx, ()| {
             body(tx).map(Step::Done)
         })
@@ -94,7 +94,7 @@ impl Scope {
         start: S,
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
-        self.write_in_steps_with(operation, arguments, (start, &mut Ok), body)
+        self.write_in_steps_with(operation, arguments, (start, &mut |next| Ok(Step::More(next))), body)
     }
 
     /// The same with a function that is called between two transactions.
@@ -102,7 +102,7 @@ impl Scope {
         &self,
         operation: &'static str,
         arguments: impl Serialize,
-        start: (S, Between<'_, S>),
+        start: (S, Between<'_, S, T>),
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
         self.operation(operation, || {
@@ -136,13 +136,17 @@ impl Scope {
         &self,
         now: Timestamp,
         (operation, arguments): (&'static str, impl Serialize),
-        (mut state, between): (S, Between<'_, S>),
+        (mut state, between): (S, Between<'_, S, T>),
         mut body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
         let call = self.call(operation, arguments, now)?;
         loop {
-            match self.write_step(call.as_ref(), now, |tx| body(tx, &state))? {
-                Step::More(next) => state = between(next)?,
+            let step = match self.write_step(call.as_ref(), now, |tx| body(tx, &state))? {
+                Step::More(next) => between(next)?,
+                done @ Step::Done(_) => done,
+            };
+            match step {
+                Step::More(next) => state = next,
                 Step::Done(answer) => return Ok(answer),
             }
         }

@@ -23,7 +23,7 @@ const ACTS: [(Act, &str, bool); 7] = [
 ];
 
 fn erase(env: &Scope) {
-    env.subscribers().erase("ada").unwrap();
+    assert!(env.subscribers().erase("ada").unwrap().is_finished);
 }
 
 fn delete(env: &Scope) {

@@ -91,7 +91,7 @@ fn totals_follow_the_changes() {
 
         world.env.subscribers().delete("subscriber-0").unwrap();
         check(&world, [6, 7, 7, 6]);
-        world.env.subscribers().erase("subscriber-1").unwrap();
+        assert!(world.env.subscribers().erase("subscriber-1").unwrap().is_finished);
         world.env.topics().delete("topic-1").unwrap();
         world.env.contexts().delete("tenant:0").unwrap();
         let two = parsed(json!({

@@ -312,7 +312,7 @@ fn an_erasure_reaches_who_was_deleted_before_also_under_a_present_subscriber() {
 #[test]
 fn a_compacted_file_has_nothing_of_an_erased_person() {
     compacted_without_the_person(|world| {
-        world.env.subscribers().erase("canary-id").unwrap();
+        assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
     });
 }
 
@@ -320,7 +320,7 @@ fn a_compacted_file_has_nothing_of_an_erased_person() {
 fn a_compacted_file_has_nothing_of_a_person_who_was_deleted_and_then_erased() {
     compacted_without_the_person(|world| {
         world.env.subscribers().delete("canary-id").unwrap();
-        world.env.subscribers().erase("canary-id").unwrap();
+        assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
     });
 }
 
@@ -386,7 +386,7 @@ fn a_backup_has_nothing_of_an_erased_person_of_an_earlier_part() {
     for canary in CANARIES {
         assert!(has_text(&part, canary), "{canary} was not there");
     }
-    world.env.subscribers().erase("canary-id").unwrap();
+    assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
 
     assert!(world.engine.backup(&path).unwrap().is_finished);
 
@@ -406,6 +406,33 @@ fn bytes_of(folder: &Path) -> Vec<u8> {
 
 fn has_text(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|part| part.eq_ignore_ascii_case(text.as_bytes()))
+}
+
+/// The answer of an erasure that was ended is not stored: an equal call goes on.
+#[test]
+fn an_erasure_that_the_host_ends_goes_on() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        world.bare_subscriber("canary-id");
+        for _ in 0..150 {
+            world.notify("news", "canary-id");
+        }
+        let once = world.env.idempotent("erase").unwrap();
+        let mut tables = Vec::new();
+
+        let ended = once.subscribers().erase_with("canary-id", |at| {
+            tables.push(at.table);
+            ControlFlow::Break(())
+        });
+
+        let ended = ended.unwrap();
+        assert_eq!((ended.notifications, ended.is_finished), (64, false));
+        assert_eq!(tables, ["notifications"]);
+        let rest = once.subscribers().erase("canary-id").unwrap();
+        assert_eq!((rest.notifications, rest.is_finished), (150 - 64, true));
+        assert_eq!(once.subscribers().erase("canary-id").unwrap(), rest);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }
 
 #[test]

@@ -189,7 +189,8 @@ impl Integrations<'_> {
     fn change(&self, name: &str, update: &IntegrationUpdate) -> Result<Integration> {
         let found = self.scope.view(|view| find_named(view, name))?;
         let start = self.vetted(found, update);
-        let again: Between<'_, Vetted> = &mut |other| Ok(self.vetted(other.integration, update));
+        let again: Between<'_, Vetted, Integration> =
+            &mut |other| Ok(Step::More(self.vetted(other.integration, update)));
         let arguments = (name, update);
         self.scope.write_in_steps_with(
             "integrations.update",

@@ -275,7 +275,7 @@ impl Notifications<'_> {
                 Events::of(view, found.as_slice())
             })
         };
-        let (start, mut again) = (look()?, |_: Events| look());
+        let (start, mut again) = (look()?, |_: Events| look().map(Step::More));
         self.scope.write_in_steps_with(
             "notifications.delete",
             id,
@@ -306,7 +306,8 @@ impl Notifications<'_> {
             let old = index.created_before(view, environment, time)?;
             Deletion::of(old).next(view, time)
         })?;
-        let mut next = |at: Deletion| self.scope.view(|view| at.clone().next(view, time));
+        let mut next =
+            |at: Deletion| self.scope.view(|view| at.clone().next(view, time)).map(Step::More);
         let deleted = self.scope.write_in_steps_with(
             "notifications.delete_before",
             json!({ "time": time }),

@@ -15,7 +15,7 @@ use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
 use domain::trigger::{AcceptedTrigger, TriggerRecipients};
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, WriteScope, if_readable, layout};
+use store::{OnProgress, Order, Progress, ReadRecords, Table, WriteScope, if_readable, layout};
 
 use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
@@ -48,6 +48,8 @@ struct Erasing {
     again: u32,
     part: Part,
     erased: Erasure,
+    /// How many rows the transactions have looked at.
+    rows: u64,
 }
 
 /// What was looked at of that which came meanwhile.
@@ -79,6 +81,15 @@ impl Part {
     // The first part that looks at a table.
     const fn of_tables() -> Self {
         Self::Buckets { after: Vec::new(), event: Vec::new() }
+    }
+
+    const fn table(&self) -> Table {
+        match self {
+            Self::Notifications(_) => Table::Notifications,
+            Self::Buckets { .. } => Table::DigestBuckets,
+            Self::Rows(rows, _) => rows.table(),
+            Self::Subscriber(_) => Table::Subscribers,
+        }
     }
 }
 
@@ -120,16 +131,18 @@ pub(super) fn export(scope: &Scope, id: &SubscriberId) -> Result<PersonalData> {
     })
 }
 
-/// Erases everything about a subscriber. Calls `progress` between two transactions.
+/// Erases everything about a subscriber. Calls `progress` between two transactions, and ends if it breaks.
 pub(super) fn erase(
     scope: &Scope,
     id: &SubscriberId,
-    progress: &mut dyn FnMut(Erasure),
+    progress: &mut OnProgress<'_>,
 ) -> Result<Erasure> {
     let start = begun(scope, id)?;
     let mut told = |at: Erasing| {
-        progress(at.erased);
-        Ok(at)
+        Ok(match progress(Progress::of_rows(at.part.table(), at.rows)) {
+            ControlFlow::Continue(()) => Step::More(at),
+            ControlFlow::Break(()) => Step::Done(at.erased),
+        })
     };
     let erased =
         scope.write_in_steps_with("subscribers.erase", id, (start, &mut told), |tx, before| {
@@ -141,7 +154,8 @@ pub(super) fn erase(
                     Step::Done(result) => return Ok(Step::Done(result)),
                 }
             }
-            Ok(Step::More(Erasing { person: work.person, ..erasing }))
+            let rows = before.rows + (AT_A_TIME - work.left) as u64;
+            Ok(Step::More(Erasing { person: work.person, rows, ..erasing }))
         });
     // An erasure that was interrupted here before finds nothing.
     if matches!(erased, Ok(_) | Err(Error::NotFound { .. })) {
@@ -226,7 +240,7 @@ impl Eraser<'_, '_> {
             },
             Part::Subscriber(before) => {
                 match self.last(before, (&mut at.seen, &mut at.again), erased)? {
-                    Step::Done(()) => return Ok(Step::Done(at.erased)),
+                    Step::Done(()) => return Ok(Step::Done(at.erased.finished())),
                     Step::More(part) => part,
                 }
             }

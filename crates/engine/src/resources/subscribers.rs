@@ -13,7 +13,7 @@ use domain::subscriber::{
 };
 use domain::time::Timestamp;
 use store::layout::{CountedList, SearchedField, TextIndex};
-use store::{List, ReadRecords, WriteRecords, layout, text_index};
+use store::{List, Progress, ReadRecords, WriteRecords, layout, text_index};
 use uuid::Uuid;
 
 use crate::backfill;
@@ -211,11 +211,11 @@ impl Subscribers<'_> {
     ///
     /// [`Error::NotFound`], if there is no such subscriber, and nothing was removed.
     pub fn erase(&self, id: impl IntoChecked<SubscriberId>) -> Result<Erasure> {
-        person::erase(self.scope, &id.into_checked()?, &mut |_| {})
+        person::erase(self.scope, &id.into_checked()?, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// [`erase`](Self::erase) that calls `progress` between two transactions, with what was erased so
-    /// far.
+    /// [`erase`](Self::erase) that calls `progress` between two transactions, and ends if it breaks.
+    /// Another call goes on.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Subscribers<'_> {
     pub fn erase_with(
         &self,
         id: impl IntoChecked<SubscriberId>,
-        mut progress: impl FnMut(Erasure),
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Erasure> {
         person::erase(self.scope, &id.into_checked()?, &mut progress)
     }

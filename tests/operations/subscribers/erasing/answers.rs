@@ -1,5 +1,7 @@
 //! Stored answers and entries of the quarantine about a person, and what looks like them.
 
+use std::ops::ControlFlow;
+
 use domain::idempotency::StoredAnswer;
 use domain::quarantine::Quarantined;
 use serde_json::json;
@@ -141,6 +143,7 @@ fn an_erasure_reaches_answers_that_name_an_address_which_is_changed_meanwhile() 
 
         let erased = world.env.subscribers().erase_with("canary-id", |_| {
             world.env.subscribers().update("canary-id", &other).unwrap();
+            ControlFlow::Continue(())
         });
 
         let erased = erased.unwrap();

@@ -50,7 +50,7 @@ fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
             let tasks = || world.records::<Task>().iter().filter(|task| task.is_send()).count();
             assert!(tasks() > 0);
 
-            world.env.subscribers().erase("canary-id").unwrap();
+            assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
 
             assert_eq!(tasks(), 0, "{is_paused}");
             nothing_is_left(&world.store);
@@ -332,7 +332,7 @@ fn a_deletion_removes_the_endpoints_of_an_integration_that_cannot_be_read() {
             }
 
             if erases {
-                world.env.subscribers().erase("canary-id").unwrap();
+                assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
             } else {
                 world.env.subscribers().delete("canary-id").unwrap();
             }
@@ -479,7 +479,7 @@ fn an_erasure_reaches_the_events_of_a_window_whose_opener_is_gone() {
         trigger(3);
         world.env.notifications().delete(first[0]).unwrap();
 
-        world.env.subscribers().erase("canary-id").unwrap();
+        assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
 
         assert_eq!(world.records::<WindowEvent>(), []);
         nothing_is_left(&world.store);
@@ -661,7 +661,7 @@ fn a_dependent_that_cannot_be_read_leaves_no_entry() {
                 tables::put(&world.store, table, &key, Some(b"\xFFgarbage"));
 
                 if erases {
-                    world.env.subscribers().erase("canary-id").unwrap();
+                    assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
                     nothing_is_left(&world.store);
                 } else {
                     world.env.subscribers().delete("canary-id").unwrap();

@@ -1,5 +1,6 @@
 //! What a host does while an erasure runs.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,13 +23,15 @@ fn an_erasure_tells_how_far_it_is_and_misses_nothing() {
         }
         let mut seen: Vec<u64> = Vec::new();
 
-        let erased = world.env.subscribers().erase_with("canary-id", |so_far| {
-            seen.push(so_far.notifications);
+        let erased = world.env.subscribers().erase_with("canary-id", |at| {
+            seen.push(at.rows);
             world.notify("news", "canary-id");
             world.notify("news", "bob");
+            ControlFlow::Continue(())
         });
 
-        assert_eq!(seen[..2], [64, 128]);
+        // A notification counts for eight rows.
+        assert_eq!(seen[..2], [64 * 8, 128 * 8]);
         assert!(seen.is_sorted());
         assert_eq!(erased.unwrap().notifications, 150 + seen.len() as u64);
         assert_eq!(world.notifications(json!({ "subscriberIds": ["bob"] })).len(), seen.len());
@@ -57,6 +60,7 @@ fn an_erasure_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
                 "name": "digest", "to": "canary-id", "payload": { "text": "payload-canary" },
             });
             once.events().trigger(&parsed(own)).unwrap();
+            ControlFlow::Continue(())
         });
 
         assert_eq!(erased.unwrap().notifications, 71 + calls);
@@ -100,6 +104,7 @@ fn answers_meanwhile(change: impl Fn(&World)) {
             let name = format!("name-canary {calls}");
             let profile = json!({ "subscriberId": "canary-id", "firstName": name });
             upsert(format!("a call {calls}"), profile);
+            ControlFlow::Continue(())
         });
 
         assert_eq!(erased.unwrap().answers, calls);
@@ -126,6 +131,7 @@ fn an_erasure_among_endless_events_ends() {
             calls += 1;
             assert!(calls < 100, "it has no end");
             world.notify("news", "canary-id");
+            ControlFlow::Continue(())
         });
 
         assert_eq!(erased.unwrap().notifications, calls);
@@ -186,6 +192,7 @@ fn erased_while(world: &World, meanwhile: impl FnOnce()) -> Erasure {
         if let Some(meanwhile) = meanwhile.take() {
             meanwhile();
         }
+        ControlFlow::Continue(())
     });
     erased.unwrap()
 }

@@ -174,10 +174,11 @@ impl Inbox<'_> {
         let arguments = (&self.subscriber, query, change);
         let run = Run::new(query, change);
         let mut search = |run: Run| {
-            self.scope.view(|view| match subscribers::find(view, &self.subscriber)? {
+            let next = self.scope.view(|view| match subscribers::find(view, &self.subscriber)? {
                 Some(subscriber) => run.clone().searched(view, &subscriber),
                 None => Ok(run.clone()),
-            })
+            });
+            next.map(Step::More)
         };
         self.scope.write_in_steps_with(operation, arguments, (run, &mut search), |tx, run| {
             query.check_unpaged()?;

@@ -42,6 +42,21 @@ pub(super) enum Rows {
 }
 
 impl Rows {
+    /// Returns the table of the rows.
+    pub(super) const fn table(self) -> Table {
+        match self {
+            Self::Tasks => Table::Tasks,
+            Self::Answers => Table::StoredAnswers,
+            Self::FanOuts => Table::FanOuts,
+            Self::Messages => Table::Messages,
+            Self::Triggers => Table::Triggers,
+            Self::Events => Table::DigestEvents,
+            Self::Slots => Table::ThrottleSlots,
+            Self::Quarantine => Table::Quarantine,
+            Self::Suppressions => Table::Suppressions,
+        }
+    }
+
     /// Returns the rows that come next. Returns `None` behind the last ones.
     pub(super) const fn next(self) -> Option<Self> {
         Some(match self {
