@@ -15,7 +15,7 @@ use domain::task::{Task, Work};
 use domain::trigger::{FanOut, TriggerRecipients};
 use domain::vocabulary::Channel;
 use store::{
-    Codec, Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, Step, WriteRecords,
+    Codec, Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, Step, Table, WriteRecords,
     if_readable, layout,
 };
 use uuid::Uuid;
