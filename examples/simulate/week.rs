@@ -118,7 +118,7 @@ fn workflows() -> Result<Vec<WorkflowCreate>> {
             .step(Step::throttle(ThrottleMetadata::new(1, TimeUnit::Hours).threshold(2)))
             .step(Step::sms("{{ payload.sensor }} is too hot")?),
         WorkflowCreate::new("code", "Code")?
-            .critical()
+            .critical(true)
             .step(Step::sms("Your code is {{ payload.code }}")?),
         WorkflowCreate::new("shipped", "Shipped")?
             .step(Step::in_app("Order {{ payload.order }} is on its way")?)

@@ -75,8 +75,7 @@ fn create(rank: usize) -> WorkflowCreate {
     let steps: Vec<_> = nth(CHANNELS, rank).iter().map(|channel| sound(step(*channel))).collect();
     let create = sound(WorkflowCreate::new(format!("{thing}-{event}{more}"), name));
     let tags = [thing, if ones < 5 { "product" } else { "billing" }];
-    let create = create.tags(tags).steps(steps);
-    if ones == 9 { create.critical() } else { create }
+    create.tags(tags).steps(steps).critical(ones == 9)
 }
 
 fn nth<T: Copy + Default>(things: [T; 10], place: usize) -> T {

@@ -199,7 +199,7 @@ impl LayoutUpsert {
     /// use tidings::layout::LayoutUpsert;
     ///
     /// let frame = "<h1>{{ workflow.name }}</h1>{{ content }}<p>The shop</p>";
-    /// let layout = LayoutUpsert::new("frame", "Frame")?.body(frame)?.default(true);
+    /// let layout = LayoutUpsert::new("frame", "Frame")?.body(frame)?.is_default(true);
     /// let error = LayoutUpsert::new("frame", "Frame")?.body("<h1>Hello</h1>").unwrap_err();
     /// assert_eq!(error.to_string(), "`body` must be a template with `{{ content }}`");
     /// # Ok::<(), tidings::error::Invalid>(())
@@ -227,7 +227,7 @@ setters! { LayoutUpsert:
     /// Switches translations on or off.
     translated @ is_translation_enabled: exact(bool);
     /// Makes the layout the default one, or another one than that.
-    default @ is_default: exact(bool);
+    is_default: exact(bool);
 }
 
 setters! { LayoutQuery:

@@ -94,7 +94,12 @@ impl Scope {
         start: S,
         body: impl FnMut(&mut Tx<'_>, &S) -> Result<Step<S, T>>,
     ) -> Result<T> {
-        self.write_in_steps_with(operation, arguments, (start, &mut |next| Ok(Step::More(next))), body)
+        self.write_in_steps_with(
+            operation,
+            arguments,
+            (start, &mut |next| Ok(Step::More(next))),
+            body,
+        )
     }
 
     /// The same with a function that is called between two transactions.

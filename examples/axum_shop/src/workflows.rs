@@ -20,7 +20,7 @@ fn welcome() -> Result<WorkflowCreate> {
         .subject("Welcome to the shop, {{ subscriber.firstName }}!")?;
     Ok(WorkflowCreate::new("welcome", "Your account")?
         .description("What you have to know about your account.")
-        .critical()
+        .critical(true)
         .step(greeting))
 }
 

@@ -66,7 +66,7 @@ fn what_is_never_sent_is_no_sample() {
     for (step, channel) in [
         (Step::sms("Hi"), Channel::Email),
         (Step::in_app("Hi"), Channel::InApp),
-        (Step::sms("Hi").map(Step::inactive), Channel::Sms),
+        (Step::sms("Hi").map(|step| step.active(false)), Channel::Sms),
     ] {
         assert_eq!(sample(step, channel).unwrap_err().to_string(), refusal);
     }

@@ -38,10 +38,9 @@ setters! { IntegrationCreate:
     identifier: checked(IntegrationIdentifier, "identifier");
     /// Sets the credentials.
     credentials: exact(Credentials);
-    /// Activates the integration, even after an operator has deactivated it.
-    active: flag(true);
-    /// Deactivates the integration: it sends nothing.
-    inactive @ active: flag(false);
+    /// Activates or deactivates the integration, also against what an operator has set. An inactive one
+    /// sends nothing.
+    active: exact(bool);
     /// Adds a filter. The integration sends only if this filter and all earlier ones hold.
     only_if @ conditions: all_of(Filter);
     /// Adds filters. The integration sends only if one of these filters and all earlier ones hold.
@@ -101,8 +100,8 @@ impl IntegrationUpdate {
 }
 
 setters! { IntegrationDelete:
-    /// Makes the next integration in rank primary, if this one was.
-    promote: flag(true);
+    /// Sets whether the next integration in rank becomes primary, if this one was.
+    promote: exact(bool);
 }
 
 setters! { Configurations:

@@ -87,9 +87,9 @@ fn workflows() {
         let email = Step::email("Subject", "<p>Body</p>")?.name("mail").only_if(express());
         WorkflowCreate::new("order-shipped", "Order shipped")?
             .description("Says so")
-            .inactive()
-            .critical()
-            .translated()
+            .active(false)
+            .critical(true)
+            .translated(true)
             .severity(Severity::High)
             .tags(["orders"])
             .preference(Preference::default().with(Channel::Email, false))
@@ -111,7 +111,7 @@ fn workflows() {
             "data": { "team": 7 },
         }),
     );
-    let on = WorkflowCreate::new("w", "W").map(|create| create.steps([] as [Step; 0]).active());
+    let on = WorkflowCreate::new("w", "W").map(|create| create.steps([] as [Step; 0]).active(true));
     same(on, json!({ "workflowId": "w", "name": "W", "steps": [], "active": true }));
     let typed = || {
         let kept = Step::sms("Text")?.id(sample::id::<crate::ids::StepId>(7));
@@ -143,9 +143,9 @@ fn workflows() {
     );
     let said = WorkflowUpdate::default().operator_preference(Preference::default()).clear_data();
     same(Ok(said), json!({ "preferences": {}, "data": null }));
-    let query = WorkflowQuery::default().tag("x").inactive().limit(5);
+    let query = WorkflowQuery::default().tag("x").active(false).limit(5);
     same(Ok(query), json!({ "tag": "x", "active": false, "limit": 5 }));
-    same(Ok(WorkflowQuery::default().active()), json!({ "active": true }));
+    same(Ok(WorkflowQuery::default().active(true)), json!({ "active": true }));
 }
 
 #[test]
@@ -158,12 +158,12 @@ fn steps() {
             .button(ButtonType::Secondary, "No")?
             .result_content("Refused")?
             .uuid("editor-1")
-            .inactive()
-            .stop_on_fail()
+            .active(false)
+            .stop_on_fail(true)
             .only_if_any([express()])
             .only_if(Filter::payload("urgent").equals(true))
             .variant(Variant::new(StepKind::in_app("Other")?).name("b").only_if(express()))
-            .variant(Variant::new(StepKind::in_app("Last")?).inactive().only_if_any([express()]))
+            .variant(Variant::new(StepKind::in_app("Last")?).active(false).only_if_any([express()]))
             .reply_callback(ReplyCallback::new("https://example.org/replies")))
     };
     let mut both = is("express");
@@ -362,7 +362,7 @@ fn integrations() {
             .name("Mail")
             .identifier("mail")?
             .credentials(Credentials::default().api_key("key").secure(true))
-            .inactive()
+            .active(false)
             .only_if(express())
             .configurations(
                 Configurations::default()
@@ -380,7 +380,7 @@ fn integrations() {
     create["providerId"] = "sendgrid".into();
     create["channel"] = "email".into();
     same(typed(), create);
-    let on = IntegrationCreate::new("ses", Channel::Email).map(IntegrationCreate::active);
+    let on = IntegrationCreate::new("ses", Channel::Email).map(|create| create.active(true));
     same(on, json!({ "providerId": "ses", "channel": "email", "active": true }));
     let update = || {
         Ok(IntegrationUpdate::default()
@@ -398,7 +398,7 @@ fn integrations() {
     same(update(), fields);
     let cleared = IntegrationUpdate::default().clear_configurations();
     same(Ok(cleared), json!({ "configurations": null }));
-    same(Ok(IntegrationDelete::default().promote()), json!({ "promote": true }));
+    same(Ok(IntegrationDelete::default().promote(true)), json!({ "promote": true }));
     let tls = Credentials::default().tls_options(json!({ "servername": "x" }));
     same(tls, json!({ "tlsOptions": { "servername": "x" } }));
 }
@@ -419,7 +419,7 @@ fn topics_and_subscriptions() {
             .preference(
                 WorkflowSetting::new("hi").condition(var("payload.total").greater_than(100))?,
             )
-            .preference(WorkflowSetting::matching(tagged).disabled())
+            .preference(WorkflowSetting::matching(tagged).enabled(false))
             .context("tenant", "acme")
     };
     same(

@@ -155,10 +155,10 @@ setters! { Step:
     name @ definition.name: into(String);
     /// Sets the id in the editor of the workflow.
     uuid @ definition.uuid: into(String);
-    /// Deactivates the step: it does not run.
-    inactive @ definition.active: flag(false);
-    /// Cancels the steps after this one if it fails.
-    stop_on_fail @ definition.should_stop_on_fail: flag(true);
+    /// Activates or deactivates the step. An inactive one does not run.
+    active @ definition.active: exact(bool);
+    /// Sets whether the steps after this one are canceled if it fails.
+    stop_on_fail @ definition.should_stop_on_fail: exact(bool);
     /// Adds a filter. The step runs only if this filter and all earlier ones hold.
     only_if @ definition.filters: all_of(Filter);
     /// Adds filters. The step runs only if one of these filters and all earlier ones hold.
@@ -179,8 +179,8 @@ impl Variant {
 setters! { Variant:
     /// Sets the display name.
     name: into(String);
-    /// Deactivates the content: it is not used.
-    inactive @ active: flag(false);
+    /// Activates or deactivates the content. An inactive one is not used.
+    active: exact(bool);
     /// Adds a filter. The content is used only if this filter and all earlier ones hold.
     only_if @ filters: all_of(Filter);
     /// Adds filters. The content is used only if one of these filters and all earlier ones hold.

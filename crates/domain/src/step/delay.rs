@@ -288,8 +288,8 @@ setters! { TimedDelay:
     amount: exact(u32);
     /// Sets the unit.
     unit: exact(TimeUnit);
-    /// Moves an end outside the subscriber's schedule to its next opening.
-    extend_to_schedule: flag(true);
+    /// Sets whether an end outside the subscriber's schedule moves to its next opening.
+    extend_to_schedule: exact(bool);
 }
 
 impl From<TimedDelay> for DelayMetadata {

@@ -316,8 +316,8 @@ setters! { Window:
     backoff_unit: exact(TimeUnit);
     /// Sets whether later events should update the sent message, which is stored and has no effect.
     update_mode: exact(bool);
-    /// Moves an end outside the subscriber's schedule to its next opening.
-    extend_to_schedule: flag(true);
+    /// Sets whether an end outside the subscriber's schedule moves to its next opening.
+    extend_to_schedule: exact(bool);
 }
 
 setters! { TimedWindow:
@@ -329,8 +329,8 @@ setters! { TimedWindow:
     digest_key: into(String);
     /// Sets the calendar times at which the window ends.
     timed: exact(TimedConfig);
-    /// Moves an end outside the subscriber's schedule to its next opening.
-    extend_to_schedule: flag(true);
+    /// Sets whether an end outside the subscriber's schedule moves to its next opening.
+    extend_to_schedule: exact(bool);
 }
 
 impl From<Window> for DigestMetadata {

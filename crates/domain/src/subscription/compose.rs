@@ -65,8 +65,8 @@ impl WorkflowSetting {
 }
 
 setters! { WorkflowSetting:
-    /// Rejects the workflows.
-    disabled @ enabled: flag(false);
+    /// Admits or rejects the workflows.
+    enabled: exact(bool);
     /// Sets the condition, which overrides the setting.
     condition: within(Rule);
 }

@@ -41,14 +41,13 @@ impl WorkflowCreate {
 setters! { WorkflowCreate:
     /// Sets the description: at most 256 characters.
     description: into(String);
-    /// Activates the workflow, even after an operator has deactivated it.
-    active: flag(true);
-    /// Deactivates the workflow: triggers have no effect, and their receipts say `trigger_not_active`.
-    inactive @ active: flag(false);
-    /// Makes the workflow critical: subscribers cannot opt out of it.
-    critical: flag(true);
-    /// Switches translations on.
-    translated @ is_translation_enabled: flag(true);
+    /// Sets whether the workflow can be triggered, also against what an operator has set. Triggers of an
+    /// inactive one have no effect, and their receipts say `trigger_not_active`.
+    active: exact(bool);
+    /// Sets whether the workflow is critical: subscribers cannot opt out of it.
+    critical: exact(bool);
+    /// Switches translations on or off.
+    translated @ is_translation_enabled: exact(bool);
     /// Sets the language for subscribers whose own one has no texts.
     default_locale: checked(Locale, "defaultLocale");
     /// Sets the effect of placeholders without a value.
@@ -115,10 +114,8 @@ setters! { WorkflowUpdate:
 setters! { WorkflowQuery:
     /// Lists the workflows with this tag.
     tag: into(String);
-    /// Lists the workflows that can be triggered.
-    active: flag(true);
-    /// Lists the workflows that cannot be triggered.
-    inactive @ active: flag(false);
+    /// Lists the workflows that can be triggered, or those that cannot.
+    active: exact(bool);
 }
 
 page_setters!(WorkflowQuery);

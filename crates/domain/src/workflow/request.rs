@@ -26,7 +26,7 @@ use crate::vocabulary::Severity;
 ///
 /// let create = WorkflowCreate::new("order-shipped", "Order shipped")?
 ///     .tags(["orders"])
-///     .critical()
+///     .critical(true)
 ///     .preference(Preference::default().with(Channel::Sms, false))
 ///     .step(Step::in_app("Order {{ payload.order }} is on its way")?)
 ///     .step(Step::email("Order {{ payload.order }}", "<p>It is on its way.</p>")?);

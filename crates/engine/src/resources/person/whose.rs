@@ -80,7 +80,14 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     }
     let part = Part::Notifications(person.notifications.len());
     let seen = Seen { later, ..Seen::default() };
-    Ok(Erasing { person: Arc::new(person), seen, again: 0, part, erased: Erasure::default(), rows: 0 })
+    Ok(Erasing {
+        person: Arc::new(person),
+        seen,
+        again: 0,
+        part,
+        erased: Erasure::default(),
+        rows: 0,
+    })
 }
 
 /// Returns those of the next `limit` notifications behind a key that are the person's, and the key of the
