@@ -1,6 +1,5 @@
 //! Deleting something with all that depends on it, however much that is.
 
-use std::slice;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -206,21 +205,21 @@ fn a_synchronization_goes_on_with_a_deletion_that_was_interrupted() {
     in_memory(|world| {
         let workflows = world.env.workflows();
         let hi = parsed::<WorkflowCreate>(delayed("hi"));
-        workflows.sync(slice::from_ref(&hi)).unwrap();
+        workflows.sync(&WorkflowSync::new([hi.clone()])).unwrap();
         let names = opted_out(&world, "hi");
         let nothing = WorkflowSync::new([]).delete_undeclared();
-        world.interrupted(2, || workflows.sync_with(&nothing)).unwrap_err();
+        world.interrupted(2, || workflows.sync(&nothing)).unwrap_err();
         check_closed(&world, &names);
         for keeping in [WorkflowSync::new([]), WorkflowSync::new([]).deactivate_undeclared()] {
-            assert_eq!(workflows.sync_with(&keeping).unwrap().undeclared.len(), 1);
+            assert_eq!(workflows.sync(&keeping).unwrap().undeclared.len(), 1);
             assert!(listed(&world.env, "hi").unwrap().active);
         }
-        assert_eq!(workflows.sync(slice::from_ref(&hi)).unwrap_err().status(), 409);
+        assert_eq!(workflows.sync(&WorkflowSync::new([hi.clone()])).unwrap_err().status(), 409);
 
-        assert_eq!(workflows.sync_with(&nothing).unwrap().undeclared.len(), 1);
+        assert_eq!(workflows.sync(&nothing).unwrap().undeclared.len(), 1);
 
         assert_eq!(listed(&world.env, "hi"), None);
-        assert_eq!(workflows.sync(&[hi]).unwrap().created.len(), 1);
+        assert_eq!(workflows.sync(&WorkflowSync::new([hi])).unwrap().created.len(), 1);
     });
 }
 

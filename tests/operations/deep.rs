@@ -25,7 +25,7 @@ use tidings::template::{Format, Template, Variables};
 use tidings::translation::{MasterJson, Resource, TranslationImport, TranslationUpsert};
 use tidings::trigger::{Broadcast, Trigger};
 use tidings::vocabulary::Channel;
-use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
+use tidings::workflow::{WorkflowCreate, WorkflowSync, WorkflowUpdate};
 use tidings::{Engine, error::Invalid};
 
 type Compose = fn(Expression, Value) -> Expression;
@@ -188,7 +188,7 @@ const CASES: &[Case] = &[
             let refused = scope.workflows().create(&workflow).unwrap_err();
             assert_eq!(refused.to_string(), refusal);
             assert!(scope.workflows().upsert(&workflow).is_err());
-            assert!(scope.workflows().sync(std::slice::from_ref(&workflow)).is_err());
+            assert!(scope.workflows().sync(&WorkflowSync::new([workflow.clone()])).is_err());
         }
         let update = WorkflowUpdate::default().steps(workflow.steps.clone());
         looked_at(&update);

@@ -3,6 +3,7 @@
 use std::panic::resume_unwind;
 
 use tidings::integration::IntegrationCreate;
+use tidings::workflow::WorkflowSync;
 use tidings::{Engine, Result, Scope};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -26,7 +27,7 @@ impl Shop {
     ) -> Result<Self> {
         let env = engine.organization("shop")?.production()?;
         env.integrations().upsert(mail)?;
-        env.workflows().sync(&workflows::all()?)?;
+        env.workflows().sync(&WorkflowSync::new(workflows::all()?))?;
         Ok(Self { env, stopping })
     }
 

@@ -13,6 +13,7 @@ use tidings::suppression::SuppressionCreate;
 use tidings::trigger::Trigger;
 use tidings::unsubscribe::UnsubscribeRequest;
 use tidings::vocabulary::Channel;
+use tidings::workflow::WorkflowSync;
 use tidings::{Result, Scope};
 
 use super::once;
@@ -420,7 +421,7 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     }),
     ("workflows.sync", |scope, _, args| {
         let workflows = [parsed(workflow_of(args.pick("hi", "new"), &[in_app()]))];
-        shown(scope.workflows().sync(&workflows))
+        shown(scope.workflows().sync(&WorkflowSync::new(workflows)))
     }),
     ("workflows.pause", |scope, _, args| shown(scope.workflows().pause(args.pick("hi", "mail")))),
     ("workflows.resume", |scope, _, args| shown(scope.workflows().resume(args.pick("idle", "hi")))),

@@ -9,6 +9,7 @@ use store::Table;
 use testkit::interposed::Call;
 use testkit::tables::check_indexes;
 use tidings::trigger::Broadcast;
+use tidings::workflow::WorkflowSync;
 use tidings::{Delivery, DeliveryReport, SystemClock};
 
 use super::{HOUR, ada, check_still, held, log, statuses};
@@ -82,7 +83,7 @@ fn a_pause_is_visible_and_stays_until_the_workflow_is_resumed() {
         assert_eq!(world.unchanged(|| workflows.pause(before.id).unwrap()), paused);
         assert_eq!(workflows.upsert(&parsed(create.clone())).unwrap().paused_at, Some(at));
         let changed = with(create, json!({ "name": "Changed" }));
-        workflows.sync(&[parsed(changed)]).unwrap();
+        workflows.sync(&WorkflowSync::new([parsed(changed)])).unwrap();
         let update = parsed(json!({ "tags": ["new"], "active": true }));
         assert_eq!(workflows.update("both", &update).unwrap().paused_at, Some(at));
 

@@ -50,7 +50,7 @@ fn what_is_on_its_way_when_the_host_starts_again_is_sent() {
             &|world| drop(upsert(world, "mail", &steps)),
             &|world| {
                 let workflows = [declared("mail", &steps)];
-                drop(world.env.workflows().sync(&workflows).unwrap());
+                drop(world.env.workflows().sync(&WorkflowSync::new(workflows.clone())).unwrap());
             },
             &|world| {
                 let update = parsed(json!({ "steps": steps }));
@@ -76,7 +76,7 @@ fn what_an_operator_has_switched_off_stays_off() {
         let kept = world.unchanged(|| upsert(&world, "w", &[sms()]));
         assert!(!kept.active);
         let report =
-            world.unchanged(|| world.env.workflows().sync(&[declared("w", &[sms()])]).unwrap());
+            world.unchanged(|| world.env.workflows().sync(&WorkflowSync::new([declared("w", &[sms()])])).unwrap());
         assert_eq!(names(&report.unchanged, Clone::clone), ["w"]);
         let on = world.env.workflows().upsert(&parsed(workflow_of("w", &[sms()]))).unwrap();
         assert!(on.active);
@@ -100,14 +100,14 @@ fn a_set_is_reported_by_what_became_of_each() {
         let (a, b) = (declared("a", &[in_app()]), declared("b", &[in_app()]));
         // Not declared in code: it is none of the set's business.
         world.in_app_workflow("of-an-operator");
-        let report = world.env.workflows().sync(&[a.clone(), b]).unwrap();
+        let report = world.env.workflows().sync(&WorkflowSync::new([a.clone(), b])).unwrap();
         assert_eq!(wire(report), lists(&["a", "b"], &[], &[], &[]));
 
         let workflows = [declared("c", &[sms()]), a, declared("b", &[sms()])];
-        let report = world.env.workflows().sync(&workflows).unwrap();
+        let report = world.env.workflows().sync(&WorkflowSync::new(workflows.clone())).unwrap();
         assert_eq!(wire(report), lists(&["c"], &["b"], &["a"], &[]));
 
-        let report = world.unchanged(|| world.env.workflows().sync(&workflows[..1]).unwrap());
+        let report = world.unchanged(|| world.env.workflows().sync(&WorkflowSync::new(workflows[..1].to_vec())).unwrap());
         assert_eq!(wire(report), lists(&[], &[], &["c"], &["a", "b"]));
     });
 }
@@ -124,7 +124,7 @@ fn what_is_no_longer_declared_is_kept_unless_the_request_says_otherwise() {
         world.in_app_workflow("of-an-operator");
         world.bare_subscriber("ada");
         let all = ["a", "b", "c"].map(|name| declared(name, &[in_app()]));
-        world.env.workflows().sync(&all).unwrap();
+        world.env.workflows().sync(&WorkflowSync::new(all)).unwrap();
         let words = json!({ "preferences": [
             { "workflowId": "b", "channels": { "email": false } },
         ] });
@@ -132,19 +132,19 @@ fn what_is_no_longer_declared_is_kept_unless_the_request_says_otherwise() {
 
         let set = || WorkflowSync::new([declared("a", &[in_app()])]);
         let at = world.tick();
-        let report = world.env.workflows().sync_with(&set().deactivate_undeclared()).unwrap();
+        let report = world.env.workflows().sync(&set().deactivate_undeclared()).unwrap();
         assert_eq!(wire(report), lists(&[], &[], &["a"], &["b", "c"]));
         let off = world.env.workflows().get("b").unwrap();
         assert_eq!((off.active, off.updated_at), (false, at));
         assert!(world.env.workflows().get("of-an-operator").unwrap().active);
 
-        let report = world.env.workflows().sync_with(&set().delete_undeclared()).unwrap();
+        let report = world.env.workflows().sync(&set().delete_undeclared()).unwrap();
         assert_eq!(wire(report), lists(&[], &[], &["a"], &["b", "c"]));
         for gone in ["b", "c"] {
             assert_eq!(world.env.workflows().find(gone).unwrap(), None);
         }
         assert!(world.env.workflows().find("of-an-operator").unwrap().is_some());
-        let report = world.env.workflows().sync_with(&set().delete_undeclared()).unwrap();
+        let report = world.env.workflows().sync(&set().delete_undeclared()).unwrap();
         assert_eq!(wire(report), lists(&[], &[], &["a"], &[]));
     });
 }
@@ -163,11 +163,11 @@ fn a_set_is_refused_as_a_whole() {
         world.refuses(
             "422 `workflows[1].steps[1].filters[0].children[0].value` must be two values, as in \
              `1,5`",
-            || world.env.workflows().sync(&workflows),
+            || world.env.workflows().sync(&WorkflowSync::new(workflows.clone())),
         );
         let twice = [declared("a", &[]), declared("a", &[])];
         let refusal = "422 `workflows[1].workflowId` must not be given twice";
-        world.refuses(refusal, || world.env.workflows().sync(&twice));
+        world.refuses(refusal, || world.env.workflows().sync(&WorkflowSync::new(twice.clone())));
     });
 }
 
@@ -223,7 +223,7 @@ fn a_synchronization_passes_over_workflows_that_cannot_be_read() {
             put(&world.store, Table::Workflows, key, Some(b"damaged"));
             let sync = configure(WorkflowSync::new([declared("new", &[in_app()])]));
 
-            let answer = world.env.workflows().sync_with(&sync);
+            let answer = world.env.workflows().sync(&sync);
 
             // What is deleted has to be known.
             if which == 2 {

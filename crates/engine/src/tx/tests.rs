@@ -5,7 +5,7 @@ use domain::step::Step;
 use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
 use domain::subscription::Subscribe;
 use domain::trigger::Trigger;
-use domain::workflow::{Workflow, WorkflowCreate};
+use domain::workflow::{Workflow, WorkflowCreate, WorkflowSync};
 use serde_json::json;
 use store::memory::MemoryStore;
 use store::{
@@ -171,10 +171,10 @@ fn workflows_that_are_synchronized_are_kept_decoded() {
     let env = scope(MemoryStore::default());
     let create = |name: &str| WorkflowCreate::new("greeting", name).unwrap();
     let other = WorkflowCreate::new("parting", "Parting").unwrap();
-    env.workflows().sync(&[create("Greeting"), other]).unwrap();
+    env.workflows().sync(&WorkflowSync::new([create("Greeting"), other])).unwrap();
     let kept = || format!("{:?}", env.engine.parts.prepared);
     assert_eq!(kept(), "Decoded { records: 2, .. }");
-    let report = env.workflows().sync(&[create("Hello")]).unwrap();
+    let report = env.workflows().sync(&WorkflowSync::new([create("Hello")])).unwrap();
     assert_eq!((report.changed.len(), report.undeclared.len()), (1, 1));
     assert_eq!(kept(), "Decoded { records: 1, .. }");
     assert_eq!(env.workflows().get("greeting").unwrap().name, "Hello");

@@ -96,7 +96,7 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
             said(env.workflows().update(&given.get::<String>(0)?, &given.get(1)?))
         }
         ("workflows", "upsert") => said(env.workflows().upsert(&given.get(0)?)),
-        ("workflows", "sync") => said(env.workflows().sync_with(&given.get(0)?)),
+        ("workflows", "sync") => said(env.workflows().sync(&given.get(0)?)),
         ("workflows", "pause") => said(env.workflows().pause(&given.get::<String>(0)?)),
         ("workflows", "resume") => said(env.workflows().resume(&given.get::<String>(0)?)),
         ("workflows", "delete") => said(env.workflows().delete(&given.get::<String>(0)?)),

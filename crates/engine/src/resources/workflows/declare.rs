@@ -67,20 +67,24 @@ impl Workflows<'_> {
 
     /// Creates or changes each of the workflows as [`upsert`](Self::upsert) does, all of them in
     /// one transaction. Reports which of them are new, changed and unchanged, and which workflows
-    /// were declared before and are not in the list. Steps are matched by their names: waiting jobs of a
+    /// were declared before and are not in the set. Steps are matched by their names: waiting jobs of a
     /// step that is matched by none are skipped.
+    ///
+    /// The set decides about workflows that are not declared any more. Workflows that were never declared
+    /// in code stay, and so do those that cannot be read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use tidings::workflow::WorkflowCreate;
+    /// use tidings::workflow::{WorkflowCreate, WorkflowSync};
     ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
     /// let shipped = WorkflowCreate::new("shipped", "Shipped")?;
-    /// let workflows = [shipped, WorkflowCreate::new("delivered", "Delivered")?];
+    /// let delivered = WorkflowCreate::new("delivered", "Delivered")?;
+    /// let workflows = WorkflowSync::new([shipped.clone(), delivered]);
     /// assert_eq!(env.workflows().sync(&workflows)?.created.len(), 2);
     ///
-    /// let report = env.workflows().sync(&workflows[..1])?;
+    /// let report = env.workflows().sync(&WorkflowSync::new([shipped]).deactivate_undeclared())?;
     /// assert_eq!(report.unchanged[0].as_str(), "shipped");
     /// assert_eq!(report.undeclared[0].as_str(), "delivered");
     /// # Ok(())
@@ -89,23 +93,12 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// As [`upsert`](Self::upsert), with the place of the workflow in the list;
-    /// [`Error::Invalid`](crate::Error::Invalid), if the list has more than 1,000 workflows, or one
-    /// of them twice.
-    pub fn sync(&self, workflows: &[WorkflowCreate]) -> Result<WorkflowSyncReport> {
-        self.sync_with(&WorkflowSync::new(workflows.iter().cloned()))
-    }
-
-    /// Creates or changes workflows as [`sync`](Self::sync) does. The request decides about
-    /// workflows that are not declared any more. Workflows that were never declared in code stay, and so
-    /// do those that cannot be read.
-    ///
-    /// # Errors
-    ///
-    /// As [`sync`](Self::sync), and [`Error::Store`](crate::Error::Store), if undeclared workflows are to be
-    /// deleted and a workflow cannot be read. A deletion that fails leaves the declared workflows as they are
-    /// declared, and goes on when the call is made again.
-    pub fn sync_with(&self, sync: &WorkflowSync) -> Result<WorkflowSyncReport> {
+    /// As [`upsert`](Self::upsert), with the place of the workflow in the set;
+    /// [`Error::Invalid`](crate::Error::Invalid), if the set has more than 1,000 workflows, or one of them
+    /// twice; [`Error::Store`](crate::Error::Store), if undeclared workflows are to be deleted and a workflow
+    /// cannot be read. A deletion that fails leaves the declared workflows as they are declared, and goes on
+    /// when the call is made again.
+    pub fn sync(&self, sync: &WorkflowSync) -> Result<WorkflowSyncReport> {
         let start: Option<Rest> = None;
         self.scope.write_in_steps("workflows.sync", sync, start, |tx, rest| {
             let rest = match rest {
