@@ -75,8 +75,9 @@ fn what_an_operator_has_switched_off_stays_off() {
 
         let kept = world.unchanged(|| upsert(&world, "w", &[sms()]));
         assert!(!kept.active);
-        let report =
-            world.unchanged(|| world.env.workflows().sync(&WorkflowSync::new([declared("w", &[sms()])])).unwrap());
+        let report = world.unchanged(|| {
+            world.env.workflows().sync(&WorkflowSync::new([declared("w", &[sms()])])).unwrap()
+        });
         assert_eq!(names(&report.unchanged, Clone::clone), ["w"]);
         let on = world.env.workflows().upsert(&parsed(workflow_of("w", &[sms()]))).unwrap();
         assert!(on.active);
@@ -107,7 +108,9 @@ fn a_set_is_reported_by_what_became_of_each() {
         let report = world.env.workflows().sync(&WorkflowSync::new(workflows.clone())).unwrap();
         assert_eq!(wire(report), lists(&["c"], &["b"], &["a"], &[]));
 
-        let report = world.unchanged(|| world.env.workflows().sync(&WorkflowSync::new(workflows[..1].to_vec())).unwrap());
+        let report = world.unchanged(|| {
+            world.env.workflows().sync(&WorkflowSync::new(workflows[..1].to_vec())).unwrap()
+        });
         assert_eq!(wire(report), lists(&[], &[], &["c"], &["a", "b"]));
     });
 }

@@ -36,8 +36,10 @@ fn of_all(engine: &Engine, group: &str, operation: &str, given: &Arguments<'_>) 
         ("delivery", "next_due") => said(engine.delivery().next_due()),
         ("delivery", "stats") => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
         ("quarantine", "list") => {
-            let after = given.get::<Option<QuarantineId>>(0)?;
-            said(engine.quarantine().list(after, usize::from(given.get::<u8>(1)?)))
+            let (limit, after) = (usize::from(given.get::<u8>(0)?), given.get(1)?);
+            let page = engine.quarantine().list(after, limit);
+            // The answers in files of earlier formats are without the rest of the page.
+            if after.is_some() { said(page) } else { said(page.map(|page| page.data)) }
         }
         ("quarantine", "get") => said(engine.quarantine().get(given.get::<QuarantineId>(0)?)),
         ("quarantine", "find") => said(engine.quarantine().find(given.get::<QuarantineId>(0)?)),
