@@ -324,7 +324,8 @@ static BASE: LazyLock<(MemoryStore, IntegrationId)> = LazyLock::new(|| {
     for _ in 0..62 {
         world.notify(Flow::Inbox.name(), "nobody");
     }
-    world.env.subscribers().erase("nobody").expect("it is there");
+    let erased = world.env.subscribers().erase("nobody").expect("it is there");
+    assert!(erased.is_finished);
     (store, account)
 });
 
