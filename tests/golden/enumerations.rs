@@ -13,7 +13,7 @@ use domain::notification::NotificationOutcome;
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use domain::step::{
-    DelayMetadata, DigestMetadata, MonthlyType, OnPast, Ordinal, OrdinalValue, WindowType,
+    DelayMetadata, DigestMetadata, MonthlyType, OnPast, NthDay, OrdinalValue, WindowType,
 };
 use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
@@ -158,7 +158,7 @@ fn of_jobs() {
 
 #[test]
 fn of_times() {
-    check(Ordinal::ALL, "1 2 3 4 5 last");
+    check(NthDay::ALL, "1 2 3 4 5 last");
     check(
         OrdinalValue::ALL,
         "day weekday weekend sunday monday tuesday wednesday thursday friday saturday",

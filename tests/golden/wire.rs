@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use domain::api_key::{ApiKeyCreate, CreatedApiKey, EnvironmentKey};
+use domain::api_key::{ApiKeyCreate, CreatedApiKey, ApiKey};
 use domain::connection::{
     ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
@@ -179,7 +179,7 @@ fn of_environments() -> Vec<Golden> {
     vec![
         response::<ApiKeyCreate>("api_key_create", &document::API_KEY_CREATE),
         response::<CreatedApiKey>("created_api_key", &document::CREATED_API_KEY),
-        response::<EnvironmentKey>("environment_key", &document::ENVIRONMENT_KEY),
+        response::<ApiKey>("environment_key", &document::ENVIRONMENT_KEY),
         response::<Environment>("environment", &document::ENVIRONMENT),
         response::<EnvironmentCreate>("environment_create", &document::ENVIRONMENT_CREATE),
         response::<EnvironmentUpdate>("environment_update", &document::ENVIRONMENT_UPDATE),

@@ -157,7 +157,7 @@ fn recipient(
 
 // The law is about what happens.
 fn plain(mut step: ExplainedStep) -> ExplainedStep {
-    step.findings.clear();
+    step.evidence.clear();
     step.assumed.clear();
     step
 }

@@ -38,7 +38,7 @@ use tidings::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use tidings::receipt::ReceiptKind;
 use tidings::schedule::{ClockTime, Outside};
 use tidings::secret::Secret;
-use tidings::step::{EmailBody, MonthlyType, OnPast, Ordinal, OrdinalValue, WindowType};
+use tidings::step::{EmailBody, MonthlyType, OnPast, NthDay, OrdinalValue, WindowType};
 use tidings::subscription::{SubscribeItem, SubscriptionErrorCode, UnsubscribeItem};
 use tidings::suppression::SuppressionReason;
 use tidings::template::{MissingVariables, Template};
@@ -111,7 +111,7 @@ texts! {
     TopicId, TopicKey, TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
     OnUnknown, Detail, DigestType, ExecutionSource, ExecutionStatus, SendStatus, FeedCursor, MarkAs,
     NotificationOutcome, Cursor, Direction, OrderBy, Criticality, Layer, OverrideSource,
-    PreferenceLevel, ReceiptKind, ClockTime, Outside, Secret, MonthlyType, OnPast, Ordinal,
+    PreferenceLevel, ReceiptKind, ClockTime, Outside, Secret, MonthlyType, OnPast, NthDay,
     OrdinalValue, WindowType, SubscriptionErrorCode, SuppressionReason, MissingVariables, Template,
     Timestamp, ResourceType, ProgressStatus, TopicRecipientType, TriggerStatus, TokenProblem,
     Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday, TriggerType,

@@ -1,6 +1,6 @@
 //! A case of preferences decides as an engine does, whatever was saved for which contexts.
 
-use domain::explain::{ExplainedStep, FindingKind, SendTime};
+use domain::explain::{ExplainedStep, EvidenceKind, SendTime};
 use domain::vocabulary::JobType;
 use proptest::option;
 use proptest::prelude::*;
@@ -169,17 +169,17 @@ impl Facts {
     }
 }
 
-/// The decision of a step, by its findings.
+/// The decision of a step, by its evidence.
 fn decision(step: &ExplainedStep) -> Decision {
     assert_ne!(step.kind, JobType::Trigger);
     let mut decision = None;
-    for finding in &step.findings {
+    for finding in &step.evidence {
         match &finding.kind {
-            FindingKind::Preference { enabled, decided_by, .. } => {
+            EvidenceKind::Preference { enabled, decided_by, .. } => {
                 let decided = if *enabled { Decision::Send } else { Decision::Disabled };
                 decision = decision.or(Some(decided(*decided_by)));
             }
-            FindingKind::Schedule { timing: SendTime::AtOpening { at, .. }, .. } => {
+            EvidenceKind::Schedule { timing: SendTime::AtOpening { at, .. }, .. } => {
                 return Decision::OutsideSchedule { next_opening: Some(*at) };
             }
             _ => {}

@@ -217,7 +217,7 @@ fn a_row_that_cannot_be_read_is_mended() {
 #[test]
 fn an_environment_keeps_its_records_and_keys() {
     let world = copy();
-    let created = world.env.keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
+    let created = world.env.api_keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
     let header = format!("ApiKey {}", created.key.expose());
     let id = world.env.environment_id();
     let (_, key, _) = of_entries(Table::Environments)

@@ -239,7 +239,7 @@ fn nothing_that_is_printed_holds_a_secret() {
     // The key that opens the environment, in right and wrong headers.
     let environment = world.organization.environments().development().unwrap();
     let key = environment.api_keys[0].key.expose().to_owned();
-    let created = world.env.keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
+    let created = world.env.api_keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
     for header in [format!("ApiKey {key}!"), format!("Bearer {key}"), key.clone()] {
         shown.add(world.engine.authenticate(&header));
     }

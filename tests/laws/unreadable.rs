@@ -482,15 +482,15 @@ fn followed(world: &World, mut cursor: FeedCursor) -> (usize, usize) {
 #[test]
 fn a_key_of_a_damaged_environment_is_revoked() {
     let world = copy();
-    let created = world.env.keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
+    let created = world.env.api_keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
     let header = format!("ApiKey {}", created.key.expose());
     let (key, _) = entries_of(Table::Environments).next().unwrap();
     put(&world.store, Table::Environments, key, Some(b"damaged"));
 
-    world.env.keys().revoke(created.record.id).unwrap();
+    world.env.api_keys().revoke(created.record.id).unwrap();
 
     assert!(world.another_engine().authenticate(&header).is_err());
-    let left = world.env.keys().list().unwrap();
+    let left = world.env.api_keys().list().unwrap();
     assert!(left.iter().all(|one| one.id != created.record.id));
 }
 

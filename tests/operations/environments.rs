@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
-use tidings::api_key::{ApiKeyCreate, CreatedApiKey, EnvironmentKey};
+use tidings::api_key::{ApiKeyCreate, CreatedApiKey, ApiKey};
 use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
 use tidings::ids::EnvironmentId;
 use tidings::retention::Retention;
@@ -294,7 +294,7 @@ fn equal_entropy_makes_no_equal_keys() {
         |world| {
             let created = ["one", "two"].map(|name| key(&world, name));
             let elsewhere = world.elsewhere();
-            let theirs = elsewhere.keys().create(&parsed(json!({ "name": "one" }))).unwrap();
+            let theirs = elsewhere.api_keys().create(&parsed(json!({ "name": "one" }))).unwrap();
             let opens = |key: &Secret| {
                 let opened = world.engine.authenticate(&format!("ApiKey {}", key.expose()));
                 opened.map(|scope| scope.environment_id())
@@ -303,10 +303,10 @@ fn equal_entropy_makes_no_equal_keys() {
                 assert_eq!(opens(&one.key).unwrap(), world.env.environment_id());
             }
             assert_eq!(opens(&theirs.key).unwrap(), elsewhere.environment_id());
-            let of_environment = |env: &Scope| env.keys().list().unwrap()[0].hash.clone();
+            let of_environment = |env: &Scope| env.api_keys().list().unwrap()[0].hash.clone();
             assert_ne!(of_environment(&world.env), of_environment(&elsewhere));
 
-            world.env.keys().revoke(created[0].record.id).unwrap();
+            world.env.api_keys().revoke(created[0].record.id).unwrap();
             assert!(opens(&created[0].key).is_err());
             assert_eq!(opens(&created[1].key).unwrap(), world.env.environment_id());
         },
@@ -324,7 +324,7 @@ fn a_key_is_created_listed_and_revoked() {
         assert!(created.key.expose().ends_with(&record.last_characters));
         assert_eq!((record.name.as_str(), record.last_characters.len()), ("Orders", 4));
 
-        let listed = world.env.keys().list().unwrap();
+        let listed = world.env.api_keys().list().unwrap();
         assert_eq!(names(&listed, |one| one.name.clone()), ["Default", "Orders"]);
         assert_eq!(listed[1], *record);
         assert_eq!(Some(&listed[0].hash), first.hash.as_ref());
@@ -344,19 +344,19 @@ fn a_key_is_created_listed_and_revoked() {
         };
         assert_eq!(opens(&created.key).unwrap(), world.env.environment_id());
         let open = world.engine.authenticate(&format!("ApiKey {}", created.key.expose())).unwrap();
-        assert_eq!(open.keys().revoke(record.id).unwrap(), *record);
+        assert_eq!(open.api_keys().revoke(record.id).unwrap(), *record);
         world.refuses("401 the API key is not known", || opens(&created.key));
         // A scope that was opened stays open, and the other key opens as before.
-        assert_eq!(open.keys().list().unwrap().len(), 1);
+        assert_eq!(open.api_keys().list().unwrap().len(), 1);
         assert_eq!(opens(&first.key).unwrap(), world.env.environment_id());
 
         // The key that the environment was created with.
-        world.env.keys().revoke(listed[0].id).unwrap();
+        world.env.api_keys().revoke(listed[0].id).unwrap();
         world.refuses("401 the API key is not known", || opens(&first.key));
         let development = world.organization.environments().development().unwrap();
-        assert_eq!((development.api_keys, world.env.keys().list().unwrap()), (vec![], vec![]));
+        assert_eq!((development.api_keys, world.env.api_keys().list().unwrap()), (vec![], vec![]));
         let gone = format!("404 API key `{}` is not there", record.id);
-        world.refuses(&gone, || world.env.keys().revoke(record.id));
+        world.refuses(&gone, || world.env.api_keys().revoke(record.id));
         // The name is free again.
         assert_ne!(key(&world, "Orders").key, created.key);
     });
@@ -369,19 +369,19 @@ fn a_key_that_cannot_be_created_is_refused() {
         let create = |name: &str| ApiKeyCreate::new(name).unwrap();
         for taken in ["Orders", "Default"] {
             let refusal = format!("409 API key `{taken}` is there already");
-            world.refuses(&refusal, || world.env.keys().create(&create(taken)));
+            world.refuses(&refusal, || world.env.api_keys().create(&create(taken)));
         }
         let production = world.production();
-        let stranger = production.keys().list().unwrap()[0].id;
+        let stranger = production.api_keys().list().unwrap()[0].id;
         let gone = format!("404 API key `{stranger}` is not there");
-        world.refuses(&gone, || world.env.keys().revoke(stranger));
+        world.refuses(&gone, || world.env.api_keys().revoke(stranger));
         // Another environment has names of its own.
-        production.keys().create(&create("Orders")).unwrap();
-        for number in 2..EnvironmentKey::MAX {
+        production.api_keys().create(&create("Orders")).unwrap();
+        for number in 2..ApiKey::MAX {
             key(&world, &format!("key {number}"));
         }
         let refusal = "422 `apiKeys` must have at most 100 items";
-        world.refuses(refusal, || world.env.keys().create(&create("one more")));
+        world.refuses(refusal, || world.env.api_keys().create(&create("one more")));
     });
     assert_eq!(unreadable::<ApiKeyCreate>(json!({ "name": " " })), "`name` must not be empty");
 }
@@ -447,7 +447,7 @@ fn a_deleted_environment_is_closed_and_its_name_is_free() {
         world.refuses(&gone, || scope.notifications().rebuild_index());
         world.refuses(&gone, || scope.subscribers().erase("ada"));
         assert_eq!(scope.subscribers().find("ada").unwrap(), None);
-        assert_eq!(scope.keys().list().unwrap(), []);
+        assert_eq!(scope.api_keys().list().unwrap(), []);
         // 14.6
         let again = create(&world, fields);
         assert_ne!(again.id, qa.id);
@@ -489,7 +489,7 @@ fn an_environment_that_is_being_deleted_is_listed_and_closed() {
 
         let gone = format!("404 environment `{}` is not there", qa.id);
         world.refuses(&gone, || world.engine.environment(qa.id));
-        world.refuses(&gone, || scope.keys().create(&ApiKeyCreate::new("Orders").unwrap()));
+        world.refuses(&gone, || scope.api_keys().create(&ApiKeyCreate::new("Orders").unwrap()));
         let update = parsed(json!({ "defaultLocale": "de" }));
         world.refuses(&gone, || world.organization.environments().update(qa.id, &update));
         let child = parsed(json!({ "name": "Child", "color": "fff", "parentId": qa.id }));
@@ -528,7 +528,7 @@ fn retention_leaves_an_environment_alone_that_is_being_deleted() {
 }
 
 fn key(world: &World, name: &str) -> CreatedApiKey {
-    world.env.keys().create(&ApiKeyCreate::new(name).unwrap()).unwrap()
+    world.env.api_keys().create(&ApiKeyCreate::new(name).unwrap()).unwrap()
 }
 
 fn create(world: &World, fields: Value) -> Environment {

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use serde_json::{Value, json};
 use tidings::explain::{
-    Assumption, DelayTime, DigestResult, EventOutcome, ExplainedStep, Explanation, FindingKind,
+    Assumption, DelayTime, DigestResult, EventOutcome, ExplainedStep, Explanation, EvidenceKind,
     Rejected, SendTime,
 };
 use tidings::filter::FilterSource;
@@ -30,8 +30,8 @@ fn step(explanation: &Explanation, number: usize) -> ExplainedStep {
     only(explanation.recipients.clone()).steps[number].clone()
 }
 
-fn kinds(step: &ExplainedStep) -> Vec<FindingKind> {
-    step.findings.iter().map(|finding| finding.kind.clone()).collect()
+fn kinds(step: &ExplainedStep) -> Vec<EvidenceKind> {
+    step.evidence.iter().map(|finding| finding.kind.clone()).collect()
 }
 
 fn after(hours: u64) -> Timestamp {
@@ -186,7 +186,7 @@ fn a_skipped_step_names_its_reason() {
 
         let text = bob.step("text").unwrap();
         assert_eq!(text.reason, Some(Detail::FilteredByStepConditions));
-        let [FindingKind::Filters { holds: false, checks }] = &kinds(text)[..] else {
+        let [EvidenceKind::Filters { holds: false, checks }] = &kinds(text)[..] else {
             panic!("{text:?}")
         };
         let check = only(checks.clone());
@@ -195,7 +195,7 @@ fn a_skipped_step_names_its_reason() {
 
         let mail = bob.step("mail").unwrap();
         assert_eq!(mail.reason, Some(Detail::FilteredBySubscriberGlobalPreference));
-        let FindingKind::Preference { enabled: false, decided_by, layers, .. } = &kinds(mail)[1]
+        let EvidenceKind::Preference { enabled: false, decided_by, layers, .. } = &kinds(mail)[1]
         else {
             panic!("{mail:?}")
         };
@@ -222,7 +222,7 @@ fn the_condition_of_a_preference_is_a_part_of_the_explanation() {
             let explanation = explain(&world, event);
 
             let found = kinds(&step(&explanation, 0));
-            let FindingKind::Preference { layers, .. } = &found[0] else { panic!("{found:?}") };
+            let EvidenceKind::Preference { layers, .. } = &found[0] else { panic!("{found:?}") };
             let condition = layers[0].condition.clone().unwrap();
             assert_eq!((condition.holds, condition.rule), (holds, large.clone()));
             assert_eq!(wire(condition.actual), json!({ "payload.amount": amount }));
@@ -269,7 +269,7 @@ fn integrations_say_why_they_do_not_send() {
         world.active_integration("sms", "twilio");
         let rejected = |event: Value| {
             let found = kinds(&step(&explain(&world, event), 0));
-            let Some(FindingKind::Integrations { candidates, .. }) = found.last() else {
+            let Some(EvidenceKind::Integrations { candidates, .. }) = found.last() else {
                 panic!("{found:?}")
             };
             let mut said: Vec<_> = candidates
@@ -313,7 +313,7 @@ fn the_choice_of_a_variant_says_why() {
             let event = json!({ "name": "plans", "to": "ada", "payload": { "plan": plan } });
             let explanation = explain(&world, event);
             let variants = kinds(&step(&explanation, 0)).into_iter().find_map(|kind| match kind {
-                FindingKind::Variants { variants, .. } => Some(variants),
+                EvidenceKind::Variants { variants, .. } => Some(variants),
                 _ => None,
             });
             let variants = variants.unwrap();
@@ -386,7 +386,7 @@ fn an_integration_without_an_address_says_so() {
         let chat = step(&explanation, 0);
         assert_eq!(chat.reason, Some(Detail::MissingChatWebhook));
         let found = kinds(&chat);
-        let Some(FindingKind::Integrations { candidates, .. }) = found.last() else {
+        let Some(EvidenceKind::Integrations { candidates, .. }) = found.last() else {
             panic!("{chat:?}")
         };
         let other = candidates.iter().find_map(|one| one.rejected.as_ref()).unwrap();
@@ -407,7 +407,7 @@ fn time_is_that_of_the_event() {
         let opening = after(20);
         let late = mail(after(0));
         let closed = kinds(&late).into_iter().find_map(|kind| match kind {
-            FindingKind::Schedule { timing: SendTime::AtOpening { at, .. }, .. } => Some(at),
+            EvidenceKind::Schedule { timing: SendTime::AtOpening { at, .. }, .. } => Some(at),
             _ => None,
         });
         assert_eq!((closed, late.updated_at), (Some(opening), Some(opening)));
@@ -415,7 +415,7 @@ fn time_is_that_of_the_event() {
         for at in [opening.before(Duration::from_secs(7 * 86_400)), after(20 + 7 * 24)] {
             let open = mail(at);
             assert_eq!((open.status, open.updated_at), (JobStatus::Completed, Some(at)));
-            let timing = FindingKind::Schedule {
+            let timing = EvidenceKind::Schedule {
                 channel: tidings::vocabulary::Channel::Email,
                 timing: SendTime::Now,
             };
@@ -435,7 +435,7 @@ fn windows_and_places_are_those_of_the_store() {
         let event = json!({ "name": "replies", "to": "ada" });
         let found = |number| {
             let explanation = explain(&world, event.clone());
-            wire(&step(&explanation, number).findings)
+            wire(&step(&explanation, number).evidence)
         };
         let throttled = |passes: bool, used: u32, until: Timestamp| {
             json!([{
@@ -481,7 +481,7 @@ fn events_that_wait_take_no_part() {
         let explanation = explain(&world, event);
         let throttle = step(&explanation, 1);
         let found = kinds(&throttle);
-        let [FindingKind::Throttle { passes: true, used: 0, .. }] = found[..] else {
+        let [EvidenceKind::Throttle { passes: true, used: 0, .. }] = found[..] else {
             panic!("{found:?}")
         };
         assert_eq!(wire(throttle.assumed), json!(["no_other_events"]));
@@ -513,7 +513,7 @@ fn a_window_that_opens_is_assumed_to_get_no_other_events() {
         let explanation = explain(&world, event);
         assert!(explanation.recipients[0].is_new);
         let opened = step(&explanation, 0);
-        let opens = FindingKind::Digest { result: DigestResult::opens(after(2)) };
+        let opens = EvidenceKind::Digest { result: DigestResult::opens(after(2)) };
         assert_eq!(
             (kinds(&opened), opened.assumed),
             (vec![opens], vec![Assumption::NoLaterEvents])
@@ -537,7 +537,7 @@ fn an_explanation_says_where_it_ends() {
         let delay = step(&explanation, 1);
         let JobStatus::Delayed { until } = delay.status else { panic!("{delay:?}") };
         let found = kinds(&delay);
-        let [FindingKind::Delay { end: DelayTime::Lasts { until: end, .. } }] = found[..] else {
+        let [EvidenceKind::Delay { end: DelayTime::Lasts { until: end, .. } }] = found[..] else {
             panic!("{found:?}")
         };
         assert_eq!((until, wire(until)), (end, json!("2028-03-20T12:00:00.000Z")));
@@ -574,7 +574,7 @@ fn topics_are_explained_up_to_a_hundred_subscribers() {
         let explanation = world.unchanged(|| explain(&world, event));
         assert_eq!(explanation.recipients.len(), 1);
         assert!(explanation.recipients[0].is_new);
-        assert_eq!(step(&explanation, 0).findings.len(), 1);
+        assert_eq!(step(&explanation, 0).evidence.len(), 1);
         let crowd = explanation.crowd.unwrap();
         assert_eq!((crowd.subscribers, crowd.is_complete), (150, true));
         let text = explanation.to_string();

@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct EnvironmentKey {
+pub struct ApiKey {
     /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: ApiKeyId,
@@ -64,7 +64,7 @@ pub struct CreatedApiKey {
     pub key: Secret,
     /// Record of the key.
     #[serde(flatten)]
-    pub record: EnvironmentKey,
+    pub record: ApiKey,
 }
 
 /// Name of an API key: 1 to 128 characters, without white space around it.
@@ -82,7 +82,7 @@ pub enum ApiKeyRefusal {
     TooMany,
 }
 
-impl EnvironmentKey {
+impl ApiKey {
     /// Maximum number of keys of an environment.
     pub const MAX: usize = 100;
 
@@ -117,7 +117,7 @@ impl EnvironmentKey {
 impl CreatedApiKey {
     /// Returns the answer to a request.
     #[doc(hidden)]
-    pub fn new(key: Secret, record: EnvironmentKey) -> Self {
+    pub fn new(key: Secret, record: ApiKey) -> Self {
         Self { key, record }
     }
 }
@@ -130,11 +130,11 @@ impl ApiKeyCreate {
 
     /// Refuses a name of `siblings`, and one key more than an environment may have.
     #[doc(hidden)]
-    pub fn check(&self, siblings: &[EnvironmentKey]) -> Result<(), ApiKeyRefusal> {
+    pub fn check(&self, siblings: &[ApiKey]) -> Result<(), ApiKeyRefusal> {
         if siblings.iter().any(|sibling| sibling.name == self.name) {
             return Err(ApiKeyRefusal::NameTaken);
         }
-        if siblings.len() >= EnvironmentKey::MAX {
+        if siblings.len() >= ApiKey::MAX {
             return Err(ApiKeyRefusal::TooMany);
         }
         Ok(())
@@ -182,11 +182,11 @@ mod tests {
 
     use super::*;
 
-    fn record(name: &str, key: &str) -> EnvironmentKey {
+    fn record(name: &str, key: &str) -> ApiKey {
         let environment_id = Uuid::from_u128(1).into();
         let home = Home { organization_id: "acme".parse().unwrap(), environment_id };
         let named = (ApiKeyName::new(name).unwrap(), &key.into(), "hash".into());
-        EnvironmentKey::new(Uuid::from_u128(2).into(), &home, named, Timestamp::from_millis(0))
+        ApiKey::new(Uuid::from_u128(2).into(), &home, named, Timestamp::from_millis(0))
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
     fn a_new_key_has_a_free_name_and_a_place() {
         let create = ApiKeyCreate::new("Orders").unwrap();
         let named = |number: usize| record(&format!("key {number}"), "key");
-        let many: Vec<_> = (0..EnvironmentKey::MAX).map(named).collect();
+        let many: Vec<_> = (0..ApiKey::MAX).map(named).collect();
         let full = [many.as_slice(), &[record("Orders", "key")]].concat();
         for (siblings, expected) in [
             (&[][..], Ok(())),

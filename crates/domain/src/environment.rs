@@ -35,7 +35,7 @@ pub struct Environment {
     /// Key that the environment was created with, until it is revoked. Empty for a caller without
     /// access to it.
     #[serde(default)]
-    pub api_keys: Vec<ApiKey>,
+    pub api_keys: Vec<InitialKey>,
     /// Environment that this one derives from.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<EnvironmentId>,
@@ -140,10 +140,10 @@ wire_enum! {
     Prod = "prod",
 }
 
-/// API key of an environment.
+/// API key that an environment is created with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ApiKey {
+pub struct InitialKey {
     /// Key.
     pub key: Secret,
     /// User that the key was made for.
@@ -171,7 +171,7 @@ impl Environment {
         home: &Home,
         create: EnvironmentCreate,
         identifier: String,
-        api_key: ApiKey,
+        api_key: InitialKey,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -319,7 +319,7 @@ setters! { EnvironmentCreate:
     parent_id: into(EnvironmentId);
 }
 
-impl ApiKey {
+impl InitialKey {
     /// Returns a key of the host application, with its hash.
     #[doc(hidden)]
     pub fn new(key: Secret, user_id: UserId, hash: String) -> Self {
@@ -447,7 +447,7 @@ mod tests {
         let id = |n| EnvironmentId::from(Uuid::from_u128(n));
         let qa = EnvironmentCreate::new("QA", "#fff").unwrap();
         let home = Home { organization_id: "acme".parse().unwrap(), environment_id: id(1) };
-        let key = ApiKey::new("key".into(), UserId::host(), "hash".into());
+        let key = InitialKey::new("key".into(), UserId::host(), "hash".into());
         let now = Timestamp::from_millis(0);
         let there = [Environment::new(&home, qa.clone(), "qa".into(), key, now)];
         let staging = EnvironmentCreate::new("Staging", "#fff").unwrap();

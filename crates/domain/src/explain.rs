@@ -1,6 +1,6 @@
 //! Explanations: what becomes of an event, for each recipient and each step, and why.
 
-mod finding;
+mod evidence;
 mod tree;
 
 use serde::Serialize;
@@ -14,9 +14,9 @@ use crate::trigger::TriggerStatus;
 use crate::vocabulary::{Channel, JobType, wire_enum};
 
 #[doc(hidden)]
-pub use finding::Findings;
-pub use finding::{
-    Candidate, ConditionCheck, DelayTime, DigestResult, Finding, FindingKind, LayerSetting,
+pub use evidence::Findings;
+pub use evidence::{
+    Candidate, ConditionCheck, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting,
     Rejected, SendTime, VariantChoice,
 };
 
@@ -125,7 +125,8 @@ pub struct ExplainedStep {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
     /// What the decisions were made from, in their order.
-    pub findings: Vec<Finding>,
+    #[serde(rename = "findings")]
+    pub evidence: Vec<Evidence>,
     /// Log of the job.
     pub log: Vec<ExplainedEntry>,
     /// Message of the job.
@@ -274,11 +275,11 @@ impl ExplainedStep {
     pub fn new(
         job: &Job,
         at: Timestamp,
-        findings: Vec<Finding>,
+        evidence: Vec<Evidence>,
         message: Option<&Message>,
     ) -> Self {
         let assumed = Assumption::ALL.iter().copied();
-        let assumed = assumed.filter(|one| one.is_made(job, at, &findings)).collect();
+        let assumed = assumed.filter(|one| one.is_made(job, at, &evidence)).collect();
         Self {
             kind: job.kind,
             name: job.step.name.clone(),
@@ -287,14 +288,14 @@ impl ExplainedStep {
             updated_at: job.updated_at,
             log: job.execution_details.iter().map(ExplainedEntry::from).collect(),
             message: message.map(ExplainedMessage::from),
-            findings,
+            evidence,
             assumed,
         }
     }
 }
 
 impl Assumption {
-    fn is_made(self, job: &Job, at: Timestamp, findings: &[Finding]) -> bool {
+    fn is_made(self, job: &Job, at: Timestamp, evidence: &[Evidence]) -> bool {
         let mut log = job.execution_details.iter();
         let mut logged = |detail| log.any(|entry| entry.detail == detail);
         match self {
@@ -309,7 +310,7 @@ impl Assumption {
                 );
                 is_first && entry.created_at.is_some_and(|reached_at| reached_at > at)
             }),
-            Assumption::Unread => findings.iter().any(|finding| finding.kind.asks_for_reader()),
+            Assumption::Unread => evidence.iter().any(|one| one.kind.asks_for_reader()),
         }
     }
 }

@@ -31,12 +31,12 @@
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |
 //! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`DeadLetterQuery::MAX_VALUES`], [`ContextFilter::MAX_VALUES`] |
 //! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`MAX_ENTRIES`](MessageQuery::MAX_ENTRIES) without reading them, [`DeadLetterQuery::MAX_SCANNED`] |
-//! | API keys of an environment | [`EnvironmentKey::MAX`] |
+//! | API keys of an environment | [`ApiKey::MAX`] |
 //! | `tidings-providers` | `Smtp::MAX_HEADER_NAME`, `Smtp::MAX_URL`, `WebPush::MAX_TOPIC`, `WebPush::MAX_MESSAGE`, `WebhookKeys::MAX_KEY` |
 
 #[cfg(doc)]
 use crate::{
-    api_key::{ApiKeyName, EnvironmentKey},
+    api_key::{ApiKeyName, ApiKey},
     condition::Rule,
     connection::{ConnectionAuth, Workspace},
     contact::Email,

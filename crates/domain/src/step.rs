@@ -50,7 +50,7 @@ pub use span::NoEnd;
 #[doc(hidden)]
 pub use throttle::{Admission, Slot};
 pub use throttle::{ThrottleMetadata, WindowType};
-pub use timed::{MonthlyType, Ordinal, OrdinalValue, TimedConfig};
+pub use timed::{MonthlyType, NthDay, OrdinalValue, TimedConfig};
 
 /// Step of a saved workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,7 +41,7 @@ mod worker;
 use std::sync::Arc;
 
 use ::activity::ActivityIndex;
-use ::domain::api_key::EnvironmentKey;
+use ::domain::api_key::ApiKey;
 use ::domain::convert::IntoChecked;
 use ::domain::environment::{Environment, Home};
 use ::domain::ids::{EnvironmentId, OrganizationId};
@@ -183,7 +183,7 @@ impl Engine {
         let hash = resources::environments::hash(key);
         let find = |snapshot: &dyn Snapshot| {
             let key = ::store::layout::api_key(&hash);
-            let is_it = |one: &EnvironmentKey| one.hash == hash;
+            let is_it = |one: &ApiKey| one.hash == hash;
             let key = resources::environments::indexed(snapshot, &key, is_it)?;
             key.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
         };

@@ -157,7 +157,7 @@ impl Scope {
     }
 
     /// API keys of the environment.
-    pub fn keys(&self) -> ApiKeys<'_> {
+    pub fn api_keys(&self) -> ApiKeys<'_> {
         ApiKeys { scope: self }
     }
 

@@ -24,7 +24,7 @@ mod tables;
 mod targets;
 mod text_index;
 
-use domain::api_key::EnvironmentKey;
+use domain::api_key::ApiKey;
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
@@ -100,7 +100,7 @@ layout! {
         /// Environments by their ids alone.
         ENVIRONMENT_IDS = EnvironmentIds [EnvironmentId];
     }
-    EnvironmentKey {
+    ApiKey {
         /// API keys of environments.
         ENVIRONMENT_KEYS = EnvironmentKeys [EnvironmentId, ApiKeyId];
         /// API keys by their hashes.

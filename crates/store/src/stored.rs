@@ -3,7 +3,7 @@
 //! The compiler makes generic code anew in each crate that uses it, and that of serde is large. So each
 //! type has functions of its own, which are compiled here, once for all crates.
 
-use domain::api_key::EnvironmentKey;
+use domain::api_key::ApiKey;
 use domain::connection::ChannelConnection;
 use domain::context::Context;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
@@ -97,7 +97,7 @@ stored! {
     DeletedMessage,
     DigestBucket,
     Environment,
-    EnvironmentKey,
+    ApiKey,
     FanOut,
     FanOutState,
     Integration,

@@ -12,7 +12,7 @@ use domain::notification::NotificationQuery;
 use domain::quarantine::{Quarantined, Unreadable};
 use domain::task::Task;
 use domain::trigger::{
-    AcceptedTrigger, CanceledTrigger, Cancellation, Crowd, FanOut, FanOutState, Progress, Trigger,
+    AcceptedTrigger, CanceledTrigger, Cancellation, Crowd, FanOut, FanOutState, EventProgress, Trigger,
 };
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
@@ -537,7 +537,7 @@ fn reach_many(world: &World) {
         actor_id: None,
     };
     let accepted = AcceptedTrigger::bare(environment_id, now, id.clone());
-    let state = FanOutState::new(environment_id, Progress::of(&accepted.receipt, now));
+    let state = FanOutState::new(environment_id, EventProgress::of(&accepted.receipt, now));
     let canceled = CanceledTrigger::new(environment_id, now, Cancellation::new(id));
     store::write(&world.opened(), |transaction| {
         transaction.insert(&fan_out)?;

@@ -170,11 +170,11 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     }),
     ("keys.create", |scope, _, args| {
         let create = json!({ "name": args.pick("Orders", "Reports") });
-        shown(scope.keys().create(&parsed(create)))
+        shown(scope.api_keys().create(&parsed(create)))
     }),
     ("keys.revoke", |scope, known, args| {
         let [these, others] = known.keys;
-        shown(scope.keys().revoke(if args == Args::These { these } else { others }))
+        shown(scope.api_keys().revoke(if args == Args::These { these } else { others }))
     }),
     ("events.trigger", |scope, _, args| {
         let trigger = event(args.pick("ada", "new"));
@@ -529,7 +529,7 @@ pub(super) fn known(world: &World) -> Known {
         refused,
         keys: ["one", "two"].map(|name| {
             let create = parsed(json!({ "name": name }));
-            world.env.keys().create(&create).unwrap().record.id
+            world.env.api_keys().create(&create).unwrap().record.id
         }),
         tokens: ["hi", "mail"].map(|workflow| token(world, workflow)),
     }

@@ -89,7 +89,7 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
     (
         "tests/operations/environments.rs",
         "a_key_that_cannot_be_created_is_refused",
-        &["EnvironmentKey::MAX"],
+        &["ApiKey::MAX"],
     ),
 ];
 

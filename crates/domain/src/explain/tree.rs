@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::Value;
 
 use super::finding::{
-    Candidate, DelayTime, DigestResult, Finding, FindingKind, LayerSetting, Rejected, SendTime,
+    Candidate, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting, Rejected, SendTime,
     VariantChoice,
 };
 use super::{
@@ -100,7 +100,7 @@ fn step(number: usize, step: &ExplainedStep) -> Branch {
     let name = step.name.as_deref().map(|name| format!(" \"{}\"", excerpt(name)));
     let name = name.unwrap_or_default();
     let line = format!("{number} {}{name}: {}", step.kind, status(step));
-    let mut under = findings(&step.findings);
+    let mut under = findings(&step.evidence);
     under.extend(step.log.iter().filter_map(|entry| logged(entry.detail, entry.raw.as_deref())));
     under.extend(step.message.as_ref().map(message));
     under.extend(step.assumed.iter().map(|one| Branch::leaf(assumption(*one))));
@@ -128,7 +128,7 @@ fn status(step: &ExplainedStep) -> String {
 }
 
 // A finding names its time if that is not the time of the one before.
-fn findings(findings: &[Finding]) -> Vec<Branch> {
+fn findings(findings: &[Evidence]) -> Vec<Branch> {
     let mut before = None;
     let branches = findings.iter().map(|found| {
         let mut branch = finding(&found.kind);
@@ -140,36 +140,36 @@ fn findings(findings: &[Finding]) -> Vec<Branch> {
     branches.collect()
 }
 
-fn finding(kind: &FindingKind) -> Branch {
+fn finding(kind: &EvidenceKind) -> Branch {
     match kind {
-        FindingKind::RunIf { holds, rule, actual } => condition(*holds, rule, actual),
-        FindingKind::Filters { holds, checks } => {
+        EvidenceKind::RunIf { holds, rule, actual } => condition(*holds, rule, actual),
+        EvidenceKind::Filters { holds, checks } => {
             let line = if *holds { "filters hold" } else { "filters do not hold" };
             Branch { line: line.into(), under: checks.iter().map(check).collect() }
         }
-        FindingKind::Preference { channel, enabled, decided_by, layers } => {
+        EvidenceKind::Preference { channel, enabled, decided_by, layers } => {
             let line =
                 format!("preference: {channel} is {}, {}", switch(*enabled), by(*decided_by));
             let set = layers.iter().filter(|layer| layer.enabled.is_some());
             Branch { line, under: set.map(|one| layer(one, *decided_by)).collect() }
         }
-        FindingKind::Schedule { timing, .. } => Branch::leaf(schedule(*timing)),
-        FindingKind::Delay { end } => Branch::leaf(delay(*end)),
-        FindingKind::Digest { result } => Branch::leaf(digest(*result)),
-        FindingKind::Throttle { passes, limit, used, until } => {
+        EvidenceKind::Schedule { timing, .. } => Branch::leaf(schedule(*timing)),
+        EvidenceKind::Delay { end } => Branch::leaf(delay(*end)),
+        EvidenceKind::Digest { result } => Branch::leaf(digest(*result)),
+        EvidenceKind::Throttle { passes, limit, used, until } => {
             let until = throttle(*passes, *until);
             Branch::leaf(format!("throttle: {used} of {limit} places are taken, {until}"))
         }
-        FindingKind::Variants { variants } => {
+        EvidenceKind::Variants { variants } => {
             let chosen = variants.iter().find(|variant| variant.chosen);
             let line = chosen.map_or("none, so the content of the step", |chosen| &chosen.name);
             let under = variants.iter().map(variant).collect();
             Branch { line: format!("variant: {line}"), under }
         }
-        FindingKind::Paused { integration, since } => {
+        EvidenceKind::Paused { integration, since } => {
             Branch::leaf(format!("integration {integration}: paused since {since}"))
         }
-        FindingKind::Integrations { candidates, .. } => {
+        EvidenceKind::Integrations { candidates, .. } => {
             let chosen = candidates.iter().find(|one| one.rejected.is_none());
             let line = chosen.map_or("none".into(), |chosen| chosen.identifier.to_string());
             let line = format!("integration: {line}");

@@ -8,7 +8,7 @@ use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::connection::Workspace;
 use crate::contact::Email;
 use crate::endpoint::Endpoint;
-use crate::explain::{Candidate, FindingKind, Rejected};
+use crate::explain::{Candidate, EvidenceKind, Rejected};
 use crate::ids::IntegrationId;
 use crate::integration::{self, Integration, Routed};
 use crate::job::{Detail, SendTarget};
@@ -178,7 +178,7 @@ impl<'a> RunStep<'a> {
             && let Some(since) = integration.paused_at
         {
             let integration_id = integration.identifier.clone();
-            self.note(|| FindingKind::Paused { integration: integration_id, since });
+            self.note(|| EvidenceKind::Paused { integration: integration_id, since });
             return Ok(Attempt::Hold(Hold::Integration(integration.id)));
         }
         let rendered = match content {
@@ -278,7 +278,7 @@ impl RunStep<'_> {
         channel: Channel,
         named: Option<&str>,
         (chosen, waiting): (&[IntegrationId], &[IntegrationId]),
-    ) -> FindingKind {
+    ) -> EvidenceKind {
         let of_channel = self.facts.integrations.iter().filter(|one| one.channel == channel);
         let candidates = of_channel.map(|one| {
             let objection = integration::objection(one, channel, named, &self.filter_facts());
@@ -295,7 +295,7 @@ impl RunStep<'_> {
                 rejected,
             }
         });
-        FindingKind::Integrations { channel, candidates: candidates.collect() }
+        EvidenceKind::Integrations { channel, candidates: candidates.collect() }
     }
 
     // The reason for which an integration without an objection was not chosen.

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 
 use super::{EXPIRED, Facts, Refusal, Run, RunJob, again, cancel, fail, skip};
 use crate::contact::TimeZone;
-use crate::explain::{FindingKind, LayerSetting};
+use crate::explain::{EvidenceKind, LayerSetting};
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
@@ -75,7 +75,7 @@ impl<'a> RunStep<'a> {
     }
 
     /// Takes note of what a decision is made from, if somebody asks.
-    pub(super) fn note(&self, finding: impl FnOnce() -> FindingKind) {
+    pub(super) fn note(&self, finding: impl FnOnce() -> EvidenceKind) {
         if let Some(findings) = self.facts.findings {
             let of = (self.subscriber.subscriber_id.clone(), self.step.id);
             findings.note(of, self.facts.now, finding());
@@ -104,7 +104,7 @@ impl<'a> RunStep<'a> {
         let timing = |schedule: &Schedule| schedule.timing(channel, critical, now, zone);
         let timing = self.facts.schedule.map_or(Timing::Now, timing);
         if self.facts.schedule.is_some() {
-            self.note(|| FindingKind::Schedule { channel, timing: timing.into() });
+            self.note(|| EvidenceKind::Schedule { channel, timing: timing.into() });
         }
         timing
     }
@@ -114,7 +114,7 @@ impl<'a> RunStep<'a> {
         let definition = &self.step.definition;
         let runs = definition.runs_with(|| self.known().data());
         if let Some(rule) = &definition.run_if {
-            self.note(|| FindingKind::rule(rule, &self.known().data(), runs));
+            self.note(|| EvidenceKind::rule(rule, &self.known().data(), runs));
         }
         if !runs {
             return Err(skip(Detail::FilteredByStepConditions).because("runIf".into()));
@@ -124,7 +124,7 @@ impl<'a> RunStep<'a> {
             return Ok(());
         }
         let report = filter::evaluate(filters, &self.filter_facts());
-        self.note(|| FindingKind::Filters { holds: report.holds, checks: report.checks.clone() });
+        self.note(|| EvidenceKind::Filters { holds: report.holds, checks: report.checks.clone() });
         if report.holds {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl<'a> RunStep<'a> {
         let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
         let layers = Layers { data: known, ..layers };
         let verdict = resolve(layers, channel);
-        self.note(|| FindingKind::Preference {
+        self.note(|| EvidenceKind::Preference {
             channel,
             enabled: verdict.is_enabled(),
             decided_by: verdict.decided_by(),
@@ -183,7 +183,7 @@ impl<'a> RunStep<'a> {
         let variables = self.workflow.variables(known, texts);
         if !self.step.definition.variants.is_empty() {
             let variants = || self.step.variant_choices(&self.filter_facts());
-            self.note(|| FindingKind::Variants { variants: variants() });
+            self.note(|| EvidenceKind::Variants { variants: variants() });
         }
         let rendered = self.step.render(|| self.filter_facts(), &variables);
         let rendered = rendered.ok_or(fail(Detail::ContentNotGenerated))?;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
-use crate::explain::FindingKind;
+use crate::explain::EvidenceKind;
 use crate::job::{Detail, JobStatus};
 use crate::schedule::Timing;
 use crate::step::{DelayEnd, DelayMetadata, StepKind, StepOutput, StepResults};
@@ -228,7 +228,7 @@ fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refu
 fn delay(step: &RunStep<'_>, job: usize, metadata: &DelayMetadata) -> Result<Action, Refusal> {
     let end = metadata.end(step.facts.now, &step.run.payload, step.zone());
     if let Ok(end) = end {
-        step.note(|| FindingKind::delay(end));
+        step.note(|| EvidenceKind::delay(end));
     }
     match end {
         Ok(DelayEnd::Now) => Ok(Action::Pass(job, Detail::DelayFinished)),
@@ -269,7 +269,7 @@ fn resume(
     let opening = facts.schedule.and_then(|one| one.extended(facts.now, step.zone()));
     match opening {
         Some(until) if until > facts.now && job.extensions < MAX_EXTENSIONS => {
-            step.note(|| FindingKind::extended(until));
+            step.note(|| EvidenceKind::extended(until));
             Action::Extend { job: number, until }
         }
         Some(until) if until > facts.now => Action::Pass(number, Detail::MaxExtensionsReached),

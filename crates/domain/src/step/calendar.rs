@@ -3,7 +3,7 @@
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use croner::parser::{CronParser, Seconds, Year};
 
-use super::{Ordinal, OrdinalValue, StepDefinition};
+use super::{NthDay, OrdinalValue, StepDefinition};
 use crate::contact::TimeZone;
 use crate::error::{Invalid, Reason};
 use crate::time::Timestamp;
@@ -22,7 +22,7 @@ pub(super) enum Calendar {
     /// A time of these days of every so many months.
     Each { every: u32, days: Vec<u32>, at: NaiveTime },
     /// A time of one day of every so many months.
-    On { every: u32, ordinal: Ordinal, kind: OrdinalValue, at: NaiveTime },
+    On { every: u32, ordinal: NthDay, kind: OrdinalValue, at: NaiveTime },
     /// Times of a cron expression.
     Cron(Cron),
 }
@@ -125,7 +125,7 @@ fn month(day: NaiveDate) -> i32 {
 }
 
 // Returns `true` for the day of its month that has this number among the days of its kind.
-fn is_nth(day: NaiveDate, ordinal: Ordinal, kind: OrdinalValue) -> bool {
+fn is_nth(day: NaiveDate, ordinal: NthDay, kind: OrdinalValue) -> bool {
     if !is_kind(day.weekday(), kind) {
         return false;
     }
@@ -133,12 +133,12 @@ fn is_nth(day: NaiveDate, ordinal: Ordinal, kind: OrdinalValue) -> bool {
     let of_kind = |other: &NaiveDate| is_kind(other.weekday(), kind);
     let before = || day.iter_days().rev().skip(1).take_while(in_month).filter(of_kind).count();
     match ordinal {
-        Ordinal::First => before() == 0,
-        Ordinal::Second => before() == 1,
-        Ordinal::Third => before() == 2,
-        Ordinal::Fourth => before() == 3,
-        Ordinal::Fifth => before() == 4,
-        Ordinal::Last => !day.iter_days().skip(1).take_while(in_month).any(|other| of_kind(&other)),
+        NthDay::First => before() == 0,
+        NthDay::Second => before() == 1,
+        NthDay::Third => before() == 2,
+        NthDay::Fourth => before() == 3,
+        NthDay::Fifth => before() == 4,
+        NthDay::Last => !day.iter_days().skip(1).take_while(in_month).any(|other| of_kind(&other)),
     }
 }
 

@@ -36,7 +36,7 @@ fn times() -> impl Strategy<Value = Timestamp> {
 
 fn timed() -> impl Strategy<Value = TimedConfig> {
     let clock = proptest::option::of((0..24, 0..60).prop_map(|(h, m)| format!("{h:02}:{m:02}")));
-    let on = proptest::option::of((select(Ordinal::ALL), select(OrdinalValue::ALL)));
+    let on = proptest::option::of((select(NthDay::ALL), select(OrdinalValue::ALL)));
     let week_days = proptest::collection::vec(select(Weekday::ALL), 0..4);
     let month_days = proptest::collection::vec((1_u32..32).prop_map(|day| day.to_string()), 0..4);
     let cron = select(&["0 9 * * *", "*/7 * * * *", "30 2 * * SUN", "0 0 29 2 *", "15 1-3 L * *"]);

@@ -34,7 +34,7 @@ pub struct TimedConfig {
     pub month_days: Vec<String>,
     /// Number of the day among the days of its kind in a month.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordinal: Option<Ordinal>,
+    pub ordinal: Option<NthDay>,
     /// Kind of the day that `ordinal` counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinal_value: Option<OrdinalValue>,
@@ -53,7 +53,7 @@ shape! { TimedConfig {
 
 wire_enum! {
     /// Number of a day among the days of its kind in a month.
-    Ordinal, "ordinal":
+    NthDay, "ordinal":
     First = "1",
     Second = "2",
     Third = "3",
@@ -92,7 +92,7 @@ setters! { TimedConfig:
     /// Sets the days of the month.
     month_days: each(String);
     /// Sets the number of the day among the days of its kind.
-    ordinal: exact(Ordinal);
+    ordinal: exact(NthDay);
     /// Sets the kind of day.
     ordinal_value: exact(OrdinalValue);
     /// Sets the way to select the days of a month.
@@ -190,7 +190,7 @@ impl TimedConfig {
         self.monthly_type.map_or(has_ordinal, |kind| kind == MonthlyType::On)
     }
 
-    fn day(&self) -> Result<Option<(Ordinal, OrdinalValue)>, Invalid> {
+    fn day(&self) -> Result<Option<(NthDay, OrdinalValue)>, Invalid> {
         let missing = |field: &str| Invalid::new(field, Reason::Missing);
         if !self.is_on() {
             return Ok(None);

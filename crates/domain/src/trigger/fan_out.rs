@@ -15,7 +15,7 @@ use crate::vocabulary::wire_enum;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Progress {
+pub struct EventProgress {
     /// Id of the event.
     pub transaction_id: TransactionId,
     /// Status.
@@ -92,7 +92,7 @@ pub struct FanOutState {
     pub chunk: usize,
     /// Progress of the event.
     #[serde(flatten)]
-    pub progress: Progress,
+    pub progress: EventProgress,
 }
 
 /// Subscribers that a chunk has visited.
@@ -129,7 +129,7 @@ fn next_chunk(size: usize, held: Duration) -> usize {
     next.clamp(SMALLEST_CHUNK, LARGEST_CHUNK)
 }
 
-impl Progress {
+impl EventProgress {
     /// Returns the progress of an event that was accepted at `at` with this receipt.
     #[doc(hidden)]
     pub fn of(receipt: &TriggerReceipt, at: Timestamp) -> Self {
@@ -148,7 +148,7 @@ impl Progress {
     }
 }
 
-impl Progress {
+impl EventProgress {
     /// Returns the progress of an event that was canceled at this time, or was not.
     #[doc(hidden)]
     #[must_use]
@@ -161,14 +161,14 @@ impl Progress {
 
 impl FanOutState {
     /// Returns the state of an event that was accepted with this progress.
-    pub fn new(environment_id: EnvironmentId, progress: Progress) -> Self {
+    pub fn new(environment_id: EnvironmentId, progress: EventProgress) -> Self {
         Self { environment_id, behind: None, chunk: FIRST_CHUNK, progress }
     }
 
     /// Returns the state behind a chunk that has held the writer for `held`.
     #[must_use]
     pub fn behind(&self, visited: Visited, held: Duration, now: Timestamp) -> Self {
-        let progress = Progress {
+        let progress = EventProgress {
             status: if visited.all { ProgressStatus::Completed } else { ProgressStatus::Running },
             created: self.progress.created + visited.created,
             filtered: self.progress.filtered + visited.filtered,
@@ -182,8 +182,8 @@ impl FanOutState {
     /// Returns the state in place of one that is lost: the event reaches nobody else, because those who were
     /// told are not known. `receipt` counts the first of them.
     pub fn lost(fan_out: &FanOut, receipt: Option<&TriggerReceipt>, now: Timestamp) -> Self {
-        let told = receipt.map(|receipt| Progress::of(receipt, now));
-        let progress = told.unwrap_or_else(|| Progress {
+        let told = receipt.map(|receipt| EventProgress::of(receipt, now));
+        let progress = told.unwrap_or_else(|| EventProgress {
             transaction_id: fan_out.transaction_id.clone(),
             status: ProgressStatus::Canceled,
             created: 0,

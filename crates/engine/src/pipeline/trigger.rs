@@ -10,7 +10,7 @@ use domain::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, Transaction
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
-    AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, Progress, Trigger,
+    AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, EventProgress, Trigger,
     TriggerReceipt,
 };
 use store::layout::CountedList;
@@ -177,11 +177,11 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if no event has this transaction id.
-    pub fn progress(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Progress> {
+    pub fn progress(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<EventProgress> {
         self.progress_of(&transaction_id.into_checked()?)
     }
 
-    fn progress_of(&self, id: &TransactionId) -> Result<Progress> {
+    fn progress_of(&self, id: &TransactionId) -> Result<EventProgress> {
         self.scope.read("events.progress", |view| {
             let state = view.find(&layout::fan_out_state(view.environment_id(), id))?;
             let progress = if let Some(FanOutState { progress, .. }) = state {
@@ -189,7 +189,7 @@ impl Events<'_> {
             } else {
                 let accepted = find_accepted(view, id)?;
                 let accepted = accepted.ok_or_else(|| Error::not_found(Entity::Event, id))?;
-                Progress::of(&accepted.receipt, accepted.created_at)
+                EventProgress::of(&accepted.receipt, accepted.created_at)
             };
             let canceled = view.find(&layout::canceled_trigger(view.environment_id(), id))?;
             Ok(progress.canceled(canceled.map(|canceled| canceled.canceled_at)))
@@ -355,7 +355,7 @@ fn begin_fan_out(
     (planned, crowd): (&PlannedTrigger, &Crowd),
     (receipt, actor_id): (&TriggerReceipt, Option<InternalSubscriberId>),
 ) -> Result<()> {
-    let progress = Progress::of(receipt, tx.now());
+    let progress = EventProgress::of(receipt, tx.now());
     let fan_out = FanOut {
         environment_id: tx.environment_id(),
         transaction_id: receipt.transaction_id.clone(),

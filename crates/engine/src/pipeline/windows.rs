@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use domain::digest::{BucketId, DigestBucket, DigestWindow, ThrottleSlot, WindowEvent};
-use domain::explain::{DigestResult, FindingKind};
+use domain::explain::{DigestResult, EvidenceKind};
 use domain::ids::DigestWindowId;
 use domain::job::{Detail, JobDigest, JobStatus};
 use domain::plan::{self, Gather, Limit, Refusal, RefusalKind};
@@ -147,7 +147,7 @@ impl Course<'_, '_> {
         let now = self.tx.now();
         let admission = limit.metadata.admit(&taken, now, &payload, limit.zone);
         if let Ok(admission) = &admission {
-            self.note(job, || FindingKind::throttle(&limit.metadata, taken.len(), *admission))?;
+            self.note(job, || EvidenceKind::throttle(&limit.metadata, taken.len(), *admission))?;
         }
         match admission {
             Ok(Admission::Admitted(slot)) => {
@@ -179,12 +179,12 @@ impl Course<'_, '_> {
                     DigestResult::joins(until, events.saturating_sub(1))
                 }
             };
-            FindingKind::Digest { result }
+            EvidenceKind::Digest { result }
         })
     }
 
     // Takes note of what a decision was made from, if this is a rehearsal.
-    fn note(&self, job: usize, kind: impl FnOnce() -> FindingKind) -> Result<()> {
+    fn note(&self, job: usize, kind: impl FnOnce() -> EvidenceKind) -> Result<()> {
         let Some(findings) = &self.tx.engine().parts.findings else { return Ok(()) };
         let key = layout::subscriber_id(self.tx.environment_id(), self.notification.subscriber_id);
         let subscriber = self.tx.find::<Subscriber>(&key)?;

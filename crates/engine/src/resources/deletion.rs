@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use domain::api_key::EnvironmentKey;
+use domain::api_key::ApiKey;
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
@@ -184,7 +184,7 @@ fn close_one(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
         }
     }
     let keys = layout::environment_keys(id).range();
-    for key in draft.writer.readable::<EnvironmentKey>(&keys, Order::Ascending, usize::MAX)? {
+    for key in draft.writer.readable::<ApiKey>(&keys, Order::Ascending, usize::MAX)? {
         draft.writer.remove(&key)?;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Operations on the API keys of an environment.
 
-use domain::api_key::{ApiKeyCreate, ApiKeyName, ApiKeyRefusal, CreatedApiKey, EnvironmentKey};
+use domain::api_key::{ApiKeyCreate, ApiKeyName, ApiKeyRefusal, CreatedApiKey, ApiKey};
 use domain::convert::IntoChecked;
-use domain::environment::{ApiKey, Environment, Home};
+use domain::environment::{Environment, Home, InitialKey};
 use domain::ids::{ApiKeyId, UserId};
 use domain::secret::Secret;
 use store::{Order, ReadRecords, WriteRecords, layout};
@@ -29,13 +29,13 @@ const TRIES: usize = 1_000;
 ///
 /// # let engine = tidings::Engine::in_memory();
 /// # let env = engine.organization("acme")?.development()?;
-/// let created = env.keys().create(&ApiKeyCreate::new("Orders")?)?;
+/// let created = env.api_keys().create(&ApiKeyCreate::new("Orders")?)?;
 /// let header = format!("ApiKey {}", created.key.expose()); // shown by this answer only
 /// assert_eq!(engine.authenticate(&header)?.environment_id(), env.environment_id());
 ///
-/// let names: Vec<_> = env.keys().list()?.iter().map(|key| key.name.to_string()).collect();
+/// let names: Vec<_> = env.api_keys().list()?.iter().map(|key| key.name.to_string()).collect();
 /// assert_eq!(names, ["Default", "Orders"]);
-/// env.keys().revoke(created.record.id)?;
+/// env.api_keys().revoke(created.record.id)?;
 /// assert!(engine.authenticate(&header).is_err());
 /// # Ok(())
 /// # }
@@ -52,26 +52,26 @@ impl ApiKeys<'_> {
     /// # Errors
     ///
     /// [`Error::Conflict`], if the name is taken; [`Error::Invalid`], if the environment has
-    /// [`EnvironmentKey::MAX`] keys.
+    /// [`ApiKey::MAX`] keys.
     pub fn create(&self, create: &ApiKeyCreate) -> Result<CreatedApiKey> {
         self.scope.write("keys.create", create, |tx| {
             let siblings = tx.all(&layout::environment_keys(tx.environment_id()))?;
             create.check(&siblings).map_err(|refusal| match refusal {
                 ApiKeyRefusal::NameTaken => Error::conflict(Entity::ApiKey, &create.name),
                 ApiKeyRefusal::TooMany => {
-                    Error::invalid("apiKeys", Reason::TooMany { max: EnvironmentKey::MAX })
+                    Error::invalid("apiKeys", Reason::TooMany { max: ApiKey::MAX })
                 }
             })?;
             let (id, (key, hash)) = (tx.id(), unused(&tx.draft, &create.name)?);
             let named = (create.name.clone(), &key, hash);
-            let record = EnvironmentKey::new(id, tx.home(), named, tx.now());
+            let record = ApiKey::new(id, tx.home(), named, tx.now());
             tx.insert(&record)?;
             Ok(CreatedApiKey::new(key, record))
         })
     }
 
     /// The keys that are not revoked, oldest first.
-    pub fn list(&self) -> Result<Vec<EnvironmentKey>> {
+    pub fn list(&self) -> Result<Vec<ApiKey>> {
         self.scope.read("keys.list", |view| {
             let all = layout::environment_keys(view.environment_id()).range();
             Ok(view.readable(&all, Order::Ascending, usize::MAX)?)
@@ -83,7 +83,7 @@ impl ApiKeys<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if the environment has no such key.
-    pub fn revoke(&self, id: impl IntoChecked<ApiKeyId>) -> Result<EnvironmentKey> {
+    pub fn revoke(&self, id: impl IntoChecked<ApiKeyId>) -> Result<ApiKey> {
         let id = id.into_checked()?;
         self.scope.write("keys.revoke", id, |tx| {
             let found = tx.find(&layout::environment_key(tx.environment_id(), id))?;
@@ -96,7 +96,7 @@ impl ApiKeys<'_> {
 }
 
 // The environment has the key that it was created with, in plain text.
-fn forget(tx: &mut Tx<'_>, key: &EnvironmentKey) -> Result<()> {
+fn forget(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
     let home = tx.home();
     let place = layout::environment(&home.organization_id, home.environment_id);
     // A record that cannot be read shows no key, and does not keep one from being revoked.
@@ -106,9 +106,9 @@ fn forget(tx: &mut Tx<'_>, key: &EnvironmentKey) -> Result<()> {
 }
 
 /// Makes the key of a new environment.
-pub(crate) fn first(draft: &Draft<'_>) -> Result<ApiKey> {
+pub(crate) fn first(draft: &Draft<'_>) -> Result<InitialKey> {
     let (key, hash) = unused(draft, &ApiKeyName::first())?;
-    Ok(ApiKey::new(key, UserId::host(), hash))
+    Ok(InitialKey::new(key, UserId::host(), hash))
 }
 
 // Makes a key that opens no environment yet, and its hash. Equal randomness makes equal keys.
@@ -130,7 +130,7 @@ pub(crate) fn insert_first(draft: &mut Draft<'_>, environment: &Environment) -> 
     for api_key in &environment.api_keys {
         let Some(hash) = api_key.hash.clone() else { continue };
         let named = (ApiKeyName::first(), &api_key.key, hash);
-        let record = EnvironmentKey::new(draft.made.id(), &home, named, draft.now);
+        let record = ApiKey::new(draft.made.id(), &home, named, draft.now);
         draft.writer.insert(&record)?;
     }
     Ok(())

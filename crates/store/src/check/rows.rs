@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use domain::api_key::EnvironmentKey;
+use domain::api_key::ApiKey;
 use domain::connection::ChannelConnection;
 use domain::context::Context;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
@@ -45,7 +45,7 @@ struct Kind {
 
 const KINDS: [Kind; 29] = [
     Kind::of::<Environment>(),
-    Kind::of::<EnvironmentKey>(),
+    Kind::of::<ApiKey>(),
     Kind::of::<LinkKey>(),
     Kind::of::<Subscriber>(),
     Kind::of::<Workflow>(),

@@ -2,7 +2,7 @@
 
 use std::ops;
 
-use domain::api_key::EnvironmentKey;
+use domain::api_key::ApiKey;
 use domain::connection::ChannelConnection;
 use domain::context::Context;
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
@@ -61,7 +61,7 @@ impl Record for Environment {
     }
 }
 
-impl Record for EnvironmentKey {
+impl Record for ApiKey {
     const TABLE: Table = Table::EnvironmentKeys;
 
     fn key(&self) -> Key<Self> {

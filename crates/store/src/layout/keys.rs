@@ -2,7 +2,7 @@
 
 use std::ops;
 
-use domain::api_key::EnvironmentKey;
+use domain::api_key::ApiKey;
 use domain::connection::ChannelConnection;
 use domain::contact::Locale;
 use domain::context::{Context, ContextKey, ContextSet};
@@ -77,12 +77,12 @@ keys! {
     /// An environment, by its id alone.
     environment_id: Key<Environment> = ENVIRONMENT_IDS(id: EnvironmentId) end;
     /// The API keys of an environment, oldest first.
-    environment_keys: Prefix<EnvironmentKey> = ENVIRONMENT_KEYS(environment: EnvironmentId) open;
+    environment_keys: Prefix<ApiKey> = ENVIRONMENT_KEYS(environment: EnvironmentId) open;
     /// An API key.
-    environment_key: Key<EnvironmentKey>
+    environment_key: Key<ApiKey>
         = ENVIRONMENT_KEYS(environment: EnvironmentId, id: ApiKeyId) end;
     /// An API key by its hash.
-    api_key: Key<EnvironmentKey> = API_KEYS(hash: &str) end;
+    api_key: Key<ApiKey> = API_KEYS(hash: &str) end;
     /// The key that signs the unsubscribe links of an environment.
     link_key: Key<LinkKey> = LINK_KEYS(environment: EnvironmentId) end;
 

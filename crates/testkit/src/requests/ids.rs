@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use domain::environment::ApiKey;
+use domain::environment::InitialKey;
 use domain::job::{Job, JobStatus};
 use domain::message::{Known, MessageQuery};
 use domain::notification::{Notification, NotificationQuery};
@@ -37,9 +37,9 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let sent: Vec<_> = notifications.iter().flat_map(jobs).collect();
     let environments = env.environments().list().expect("they are there");
     let of_environments = environments.iter().flat_map(|environment| &environment.api_keys);
-    let keys = env.keys().list().expect("they are there");
+    let keys = env.api_keys().list().expect("they are there");
     let letters = env.dead_letters().list(&crate::parsed(json!({}))).expect("they are there").data;
-    let header = |api_key: &ApiKey| json!(format!("ApiKey {}", api_key.key.expose()));
+    let header = |api_key: &InitialKey| json!(format!("ApiKey {}", api_key.key.expose()));
     let headers = of_environments.map(header).collect();
     let layouts = env.layouts().list(&crate::parsed(json!({}))).expect("they are there").data;
     let feed = |who: &str, from_the_start: bool| {

@@ -21,19 +21,19 @@ use crate::vocabulary::Channel;
 /// What a decision about a step was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct Evidence {
     /// Time of the decision.
     pub at: Timestamp,
     /// Decision.
     #[serde(flatten)]
-    pub kind: FindingKind,
+    pub kind: EvidenceKind,
 }
 
 /// Decision about a step, with what it was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum FindingKind {
+pub enum EvidenceKind {
     /// The condition of the step in JSON Logic was evaluated.
     RunIf {
         /// `true` if the condition holds.
@@ -261,25 +261,25 @@ pub enum Rejected {
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Findings {
-    of_steps: Mutex<HashMap<(SubscriberId, StepId), Vec<Finding>>>,
+    of_steps: Mutex<HashMap<(SubscriberId, StepId), Vec<Evidence>>>,
     /// Size of the content so far, in bytes.
     content: AtomicUsize,
 }
 
 impl Findings {
-    /// Adds a finding about a step, for a subscriber. Leaves out what was found before. A subscriber
+    /// Adds evidence about a step, for a subscriber. Leaves out what was found before. A subscriber
     /// that the event creates has no id of the engine yet.
-    pub fn note(&self, of: (SubscriberId, StepId), at: Timestamp, kind: FindingKind) {
+    pub fn note(&self, of: (SubscriberId, StepId), at: Timestamp, kind: EvidenceKind) {
         let mut all = self.of_steps.lock().unwrap_or_else(PoisonError::into_inner);
         let of_step = all.entry(of).or_default();
         // A turn and the attempts behind it make some decisions again.
         if of_step.iter().all(|found| found.kind != kind) {
-            of_step.push(Finding { at, kind });
+            of_step.push(Evidence { at, kind });
         }
     }
 
-    /// Returns the findings about a step, for a subscriber, and forgets them.
-    pub fn take(&self, of: (SubscriberId, StepId)) -> Vec<Finding> {
+    /// Returns the evidence about a step, for a subscriber, and forgets it.
+    pub fn take(&self, of: (SubscriberId, StepId)) -> Vec<Evidence> {
         let mut all = self.of_steps.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&of).unwrap_or_default()
     }
@@ -290,11 +290,11 @@ impl Findings {
     }
 }
 
-impl FindingKind {
-    /// Returns the finding of a condition over `data`, with the values of its variables.
+impl EvidenceKind {
+    /// Returns the evidence of a condition over `data`, with the values of its variables.
     pub(crate) fn rule(rule: &Rule, data: &Value, holds: bool) -> Self {
         let ConditionCheck { holds, rule, actual } = ConditionCheck::new(rule, data, holds);
-        FindingKind::RunIf { holds, rule, actual }
+        EvidenceKind::RunIf { holds, rule, actual }
     }
 
     /// Returns `true` if the decision depends on whether the subscriber has seen a message.
@@ -303,34 +303,34 @@ impl FindingKind {
         let asks =
             |check: &FilterCheck| check.on == FilterSource::Steps && is_of_reader(&check.field);
         match self {
-            FindingKind::RunIf { actual, .. } => {
+            EvidenceKind::RunIf { actual, .. } => {
                 actual.keys().any(|path| path.starts_with("steps.") && is_of_reader(path))
             }
-            FindingKind::Filters { checks, .. } => checks.iter().any(asks),
-            FindingKind::Variants { variants } => {
+            EvidenceKind::Filters { checks, .. } => checks.iter().any(asks),
+            EvidenceKind::Variants { variants } => {
                 variants.iter().any(|variant| variant.checks.iter().any(asks))
             }
-            FindingKind::Preference { .. }
-            | FindingKind::Schedule { .. }
-            | FindingKind::Delay { .. }
-            | FindingKind::Digest { .. }
-            | FindingKind::Throttle { .. }
-            | FindingKind::Paused { .. }
-            | FindingKind::Integrations { .. } => false,
+            EvidenceKind::Preference { .. }
+            | EvidenceKind::Schedule { .. }
+            | EvidenceKind::Delay { .. }
+            | EvidenceKind::Digest { .. }
+            | EvidenceKind::Throttle { .. }
+            | EvidenceKind::Paused { .. }
+            | EvidenceKind::Integrations { .. } => false,
         }
     }
 
-    /// Returns the finding of a delay.
+    /// Returns the evidence of a delay.
     pub(crate) fn delay(end: DelayEnd) -> Self {
         let end = match end {
             DelayEnd::Now => DelayTime::Over,
             DelayEnd::At(until) => DelayTime::Lasts { until },
             DelayEnd::Skip => DelayTime::Passed,
         };
-        FindingKind::Delay { end }
+        EvidenceKind::Delay { end }
     }
 
-    /// Returns the finding of a throttle with `used` places taken.
+    /// Returns the evidence of a throttle with `used` places taken.
     #[doc(hidden)]
     pub fn throttle(metadata: &ThrottleMetadata, used: usize, admission: Admission) -> Self {
         let (passes, until) = match admission {
@@ -338,12 +338,12 @@ impl FindingKind {
             Admission::Refused { until } => (false, until),
         };
         let used = u32::try_from(used).unwrap_or(u32::MAX);
-        FindingKind::Throttle { passes, limit: metadata.limit(), used, until }
+        EvidenceKind::Throttle { passes, limit: metadata.limit(), used, until }
     }
 
-    /// Returns the finding of a delay or a digest that waits for an opening of the schedule.
+    /// Returns the evidence of a delay or a digest that waits for an opening of the schedule.
     pub(crate) const fn extended(until: Timestamp) -> Self {
-        FindingKind::Delay { end: DelayTime::Extended { until } }
+        EvidenceKind::Delay { end: DelayTime::Extended { until } }
     }
 }
 
