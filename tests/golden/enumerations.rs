@@ -13,7 +13,7 @@ use domain::notification::NotificationOutcome;
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use domain::step::{
-    DelayMetadata, DigestMetadata, MonthlyType, OnPast, NthDay, OrdinalValue, WindowType,
+    DelayMetadata, DigestMetadata, MonthlyType, NthDay, OnPast, OrdinalValue, WindowType,
 };
 use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;

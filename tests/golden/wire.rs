@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use domain::api_key::{ApiKeyCreate, CreatedApiKey, ApiKey};
+use domain::api_key::{ApiKey, ApiKeyCreate, CreatedApiKey};
 use domain::connection::{
     ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };

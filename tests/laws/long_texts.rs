@@ -38,7 +38,7 @@ use tidings::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use tidings::receipt::ReceiptKind;
 use tidings::schedule::{ClockTime, Outside};
 use tidings::secret::Secret;
-use tidings::step::{EmailBody, MonthlyType, OnPast, NthDay, OrdinalValue, WindowType};
+use tidings::step::{EmailBody, MonthlyType, NthDay, OnPast, OrdinalValue, WindowType};
 use tidings::subscription::{SubscribeItem, SubscriptionErrorCode, UnsubscribeItem};
 use tidings::suppression::SuppressionReason;
 use tidings::template::{MissingVariables, Template};

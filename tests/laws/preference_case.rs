@@ -1,6 +1,6 @@
 //! A case of preferences decides as an engine does, whatever was saved for which contexts.
 
-use domain::explain::{ExplainedStep, EvidenceKind, SendTime};
+use domain::explain::{EvidenceKind, ExplainedStep, SendTime};
 use domain::vocabulary::JobType;
 use proptest::option;
 use proptest::prelude::*;

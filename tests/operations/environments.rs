@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
-use tidings::api_key::{ApiKeyCreate, CreatedApiKey, ApiKey};
+use tidings::api_key::{ApiKey, ApiKeyCreate, CreatedApiKey};
 use tidings::environment::{Environment, EnvironmentCreate, EnvironmentType};
 use tidings::ids::EnvironmentId;
 use tidings::retention::Retention;

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use serde_json::{Value, json};
 use tidings::explain::{
-    Assumption, DelayTime, DigestResult, EventOutcome, ExplainedStep, Explanation, EvidenceKind,
+    Assumption, DelayTime, DigestResult, EventOutcome, EvidenceKind, ExplainedStep, Explanation,
     Rejected, SendTime,
 };
 use tidings::filter::FilterSource;

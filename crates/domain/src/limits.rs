@@ -36,7 +36,7 @@
 
 #[cfg(doc)]
 use crate::{
-    api_key::{ApiKeyName, ApiKey},
+    api_key::{ApiKey, ApiKeyName},
     condition::Rule,
     connection::{ConnectionAuth, Workspace},
     contact::Email,

@@ -24,7 +24,7 @@ use crate::workflow::Workflow;
 pub use audience::Audience;
 pub use broadcast::Broadcast;
 pub use cancel::{CanceledTrigger, Cancellation};
-pub use fan_out::{Crowd, FanOut, FanOutState, EventProgress, ProgressStatus, Visited};
+pub use fan_out::{Crowd, EventProgress, FanOut, FanOutState, ProgressStatus, Visited};
 #[doc(hidden)]
 pub use receipt::{AcceptedTrigger, TriggerRecipients};
 pub use receipt::{CreatedNotification, TopicCounts, TriggerReceipt, TriggerStatus};

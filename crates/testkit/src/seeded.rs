@@ -12,7 +12,8 @@ use domain::notification::NotificationQuery;
 use domain::quarantine::{Quarantined, Unreadable};
 use domain::task::Task;
 use domain::trigger::{
-    AcceptedTrigger, CanceledTrigger, Cancellation, Crowd, FanOut, FanOutState, EventProgress, Trigger,
+    AcceptedTrigger, CanceledTrigger, Cancellation, Crowd, EventProgress, FanOut, FanOutState,
+    Trigger,
 };
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};

@@ -10,8 +10,8 @@ use domain::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, Transaction
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
-    AcceptedTrigger, Broadcast, CreatedNotification, Crowd, FanOut, FanOutState, EventProgress, Trigger,
-    TriggerReceipt,
+    AcceptedTrigger, Broadcast, CreatedNotification, Crowd, EventProgress, FanOut, FanOutState,
+    Trigger, TriggerReceipt,
 };
 use store::layout::CountedList;
 use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout};
@@ -177,7 +177,10 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if no event has this transaction id.
-    pub fn progress(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<EventProgress> {
+    pub fn progress(
+        &self,
+        transaction_id: impl IntoChecked<TransactionId>,
+    ) -> Result<EventProgress> {
         self.progress_of(&transaction_id.into_checked()?)
     }
 

@@ -160,12 +160,14 @@ impl<'e> Environments<'e> {
 
     /// The environment `Development`. Every organization has it: it is created when it is first
     /// asked for.
+    #[doc(hidden)]
     pub fn development(&self) -> Result<Environment> {
         self.operation("environments.development", || self.provided(Provided::Development))
     }
 
     /// The environment `Production`. Every organization has it: it is created when it is first
     /// asked for.
+    #[doc(hidden)]
     pub fn production(&self) -> Result<Environment> {
         self.operation("environments.production", || self.provided(Provided::Production))
     }

@@ -1,6 +1,6 @@
 //! Operations on the API keys of an environment.
 
-use domain::api_key::{ApiKeyCreate, ApiKeyName, ApiKeyRefusal, CreatedApiKey, ApiKey};
+use domain::api_key::{ApiKey, ApiKeyCreate, ApiKeyName, ApiKeyRefusal, CreatedApiKey};
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home, InitialKey};
 use domain::ids::{ApiKeyId, UserId};
