@@ -131,6 +131,7 @@ impl CircuitPolicy {
 
 impl Circuit {
     /// Returns the time until which no call is made. Returns `None` if one may be made at `now`.
+    #[doc(hidden)]
     pub fn waits_until(self, policy: &CircuitPolicy, now: Timestamp) -> Option<Timestamp> {
         match self {
             Circuit::Closed { .. } => None,
@@ -143,6 +144,7 @@ impl Circuit {
     }
 
     /// Returns the circuit during a call that begins at `now`.
+    #[doc(hidden)]
     #[must_use]
     pub fn calling(self, policy: &CircuitPolicy, now: Timestamp) -> Self {
         match self {
@@ -154,6 +156,7 @@ impl Circuit {
     }
 
     /// Returns the circuit after a call that has ended at `now`.
+    #[doc(hidden)]
     #[must_use]
     pub fn after(self, policy: &CircuitPolicy, verdict: Verdict, now: Timestamp) -> Self {
         match (self, verdict) {

@@ -389,6 +389,7 @@ impl Task {
 
 impl TaskId {
     /// Returns the id of the task that ends the snooze of a message: that of the message.
+    #[doc(hidden)]
     pub fn of_wake(message: MessageId) -> Self {
         Uuid::from(message).into()
     }
@@ -416,6 +417,7 @@ impl TaskClass {
     pub const ALL: [TaskClass; 3] = [TaskClass::Urgent, TaskClass::Normal, TaskClass::Background];
 
     /// Returns the number of the class in keys.
+    #[doc(hidden)]
     pub const fn number(self) -> u8 {
         self as u8
     }

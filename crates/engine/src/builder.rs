@@ -274,6 +274,7 @@ impl Builder {
     /// Sets the number of notifications in a segment of the activity index, 16 to 61,440. The
     /// default is 61,440. The number applies to environments without segments. Small segments are
     /// for tests.
+    #[doc(hidden)]
     #[must_use]
     pub fn activity_segments(self, notifications: u32) -> Self {
         Self { activity: ActivityIndex::with_segments_of(notifications), ..self }

@@ -142,6 +142,7 @@ impl Job {
 
 impl SendsOutcome {
     /// Returns the outcome of a job with these sends.
+    #[doc(hidden)]
     pub fn of(sends: &[JobSend]) -> Self {
         let has = |status| sends.iter().any(|send| send.status == status);
         let failed = sends.iter().filter(|send| send.status == SendStatus::Failed).count();

@@ -92,6 +92,7 @@ impl From<Layer> for OverrideSource {
 
 impl PreferenceOverride {
     /// Returns the layer of `layers` that decided, for each channel.
+    #[doc(hidden)]
     pub fn all(layers: Layers<'_>) -> Vec<Self> {
         let decided = |channel: &Channel| {
             let layer = resolve(layers, *channel).decided_by();
