@@ -5,13 +5,15 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 pub use activity::{Disagreement, IndexCheck, Term};
 use domain::ids::EnvironmentId;
+use serde::{Serialize, Serializer};
 pub use store::check::{Problem, TableFinding};
 use store::{OnProgress, OnRows, Snapshot, Table};
 
 use crate::{Engine, Progress, Result, trace};
 
 /// The result of comparing the indexes of a store with its records.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 #[must_use = "it has the contradictions, and says whether everything was compared"]
 pub struct StoreCheck {
@@ -20,14 +22,16 @@ pub struct StoreCheck {
     /// The number of index entries, without the activity indexes.
     pub entries: u64,
     /// The contradictions: at most a thousand in the tables, and at most a thousand in each
-    /// activity index. Empty if the store is sound.
+    /// activity index. Empty if the store is sound. JSON has their texts.
+    #[serde(serialize_with = "as_texts")]
     pub findings: Vec<Finding>,
     /// `true` if everything was compared; `false` if `progress` has ended the check.
     pub is_finished: bool,
 }
 
 /// Result of making the indexes of the activity list of an environment anew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 #[must_use = "it says whether the rebuild is finished"]
 pub struct IndexRebuild {
@@ -35,6 +39,10 @@ pub struct IndexRebuild {
     pub rows: u64,
     /// `true` if the new indexes are in use; `false` if `progress` has ended the rebuild.
     pub is_finished: bool,
+}
+
+fn as_texts<S: Serializer>(findings: &[Finding], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(findings.iter().map(ToString::to_string))
 }
 
 /// A contradiction in a store.

@@ -298,7 +298,8 @@ impl Unauthorized {
     }
 }
 
-fn as_text<S: Serializer>(error: &store::Error, to: S) -> Result<S::Ok, S::Error> {
+/// Serializes a value as its text.
+pub(crate) fn as_text<S: Serializer>(error: &impl fmt::Display, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(error)
 }
 

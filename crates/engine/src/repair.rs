@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
+use serde::Serialize;
 use store::check::{Fix, Pass, PassStep, Waiting, stalled};
 use store::layout::CountedList;
 use store::{OnProgress, Step, Table, WriteScope, counters, list_counts, text_index};
@@ -18,7 +19,8 @@ use crate::tx::Draft;
 use crate::{Engine, Entity, Error, Progress, Result, trace};
 
 /// Result of a repair.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 #[must_use = "it says whether the repair is finished"]
 pub struct RepairReport {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::range::EVERYTHING;
@@ -22,7 +23,8 @@ const BYTES: usize = 1 << 20;
 const ENTRIES: usize = 4_096;
 
 /// Result of a copy.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 #[must_use = "it says whether the copy is finished"]
 pub struct Copied {
@@ -38,7 +40,8 @@ pub struct Copied {
 }
 
 /// A table of a copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CopiedTable {
     /// The name of the table.

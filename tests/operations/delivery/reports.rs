@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::job::{Detail, RetryPolicy};
 use tidings::vocabulary::JobType;
-use tidings::{DeliveryReport, FailureReason, Outbox, SendError};
+use tidings::{DeliveryReport, FailureReason, IntegrationTest, Outbox, SendError};
 
 use super::retries::due_at;
 use super::{ada, crowd, queued_email};
-use crate::world::{World, email, in_app, on_both, on_both_with, only, sms};
+use crate::world::{World, email, in_app, on_both, on_both_with, only, sms, wire};
 
 fn report(world: &World) -> DeliveryReport {
     world.engine.delivery().run_due(usize::MAX).unwrap()
@@ -45,6 +45,36 @@ fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
         assert_eq!(only(&failed.failures).retry_at, None);
 
         assert_eq!(report(&world).failures, []);
+    });
+}
+
+/// A page of operators shows reports as JSON.
+#[test]
+fn reports_are_written_as_json() {
+    on_both(|world| {
+        let id = queued_email(&world);
+        world.outbox.refuse_next(SendError::retry_after("busy", Duration::from_secs(90)));
+        let report = report(&world);
+        let job = only(world.notification(id).jobs).id;
+        let failure = json!({
+            "environmentId": world.env.environment_id(), "notificationId": id, "jobId": job,
+            "kind": "email", "providerId": "sendgrid", "reason": "try again later: busy",
+            "retryAt": report.failures[0].retry_at,
+        });
+        let shown = wire(&report);
+        assert_eq!((&shown["retried"], &shown["failures"]), (&json!(1), &json!([failure])));
+
+        let stats = wire(world.engine.delivery().stats().unwrap());
+        assert_eq!((&stats["isComplete"], &stats["upkeepError"]), (&json!(true), &json!(null)));
+        assert_eq!(stats["lanes"][0]["class"], json!("normal"));
+        assert_eq!(stats["lanes"][0]["depth"]["waiting"], json!(1));
+        let check = wire(world.engine.check().unwrap());
+        assert_eq!((&check["findings"], &check["isFinished"]), (&json!([]), &json!(true)));
+        assert_eq!(wire(world.engine.repair().unwrap())["putAside"], json!(0));
+        let refused = IntegrationTest::Failed(SendError::misconfigured("no key"));
+        let expected = json!({ "result": "failed", "error": "not set up: no key" });
+        assert_eq!(wire(&refused), expected);
+        assert_eq!(wire(&IntegrationTest::Passed), json!({ "result": "passed" }));
     });
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde_json::Value;
 
-use super::finding::{
+use super::evidence::{
     Candidate, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting, Rejected, SendTime,
     VariantChoice,
 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::DigestWindowId;
 use crate::json::Object;
 use crate::plan::DigestedEvents;
-use crate::step::{DigestMetadata, MonthlyType, Ordinal, OrdinalValue, TimedConfig, Window};
+use crate::step::{DigestMetadata, MonthlyType, NthDay, OrdinalValue, TimedConfig, Window};
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
 /// Events that a digest has collected, and its settings.
@@ -147,7 +147,7 @@ pub struct JobTimed {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub month_days: Vec<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ordinal: Option<Ordinal>,
+    pub ordinal: Option<NthDay>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinal_value: Option<OrdinalValue>,
     #[serde(skip_serializing_if = "Option::is_none")]

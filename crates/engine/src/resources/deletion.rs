@@ -7,6 +7,7 @@ use domain::api_key::ApiKey;
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
+use serde::Serialize;
 use store::removal::{self, RemovalPlace};
 use store::{
     OnProgress, OnRows, Order, ReadRecords, Snapshot, Table, WriteRecords, WriteScope, if_readable,
@@ -25,7 +26,8 @@ const AT_A_TIME: usize = 1_024;
 const PASSES: u32 = 8;
 
 /// Result of a deletion of environments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 #[must_use = "it says whether the deletion is finished"]
 pub struct Deletion {

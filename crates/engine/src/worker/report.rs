@@ -1,9 +1,12 @@
 //! The report of a worker.
 
+use serde::Serialize;
+
 use crate::DeliveryReport;
 
 /// What a worker has done since its start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct WorkerReport {
     /// Results of the tasks.

@@ -20,9 +20,11 @@ use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
 use domain::task::{Failure, Outcome, Tries};
 use domain::vocabulary::Channel;
+use serde::Serialize;
 use thiserror::Error;
 
 use super::inbound::Inbound;
+use crate::error::as_text;
 
 /// A sender of messages, such as an SMTP client or an HTTP client of a service.
 pub trait Provider: fmt::Debug + Send + Sync + 'static {
@@ -114,13 +116,14 @@ macro_rules! provider_behind {
 provider_behind!(Arc, Box);
 
 /// Result of the test of an integration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "result", content = "error", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum IntegrationTest {
     /// The service can be reached, and accepts the credentials.
     Passed,
     /// The service cannot be reached, or refuses the credentials.
-    Failed(SendError),
+    Failed(#[serde(serialize_with = "as_text")] SendError),
     /// The provider cannot try an integration without sending a message.
     NotSupported,
     /// No provider is registered for the integration.

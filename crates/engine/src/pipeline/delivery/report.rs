@@ -8,13 +8,16 @@ use domain::notification::Notification;
 use domain::time::Timestamp;
 use domain::vocabulary::JobType;
 use parking_lot::Mutex;
+use serde::Serialize;
 use thiserror::Error;
 
 use super::SendError;
 use crate::Result;
+use crate::error::as_text;
 
 /// Results of the due jobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DeliveryReport {
     /// Number of messages that a provider has accepted.
@@ -51,7 +54,8 @@ pub struct DeliveryReport {
 ///
 /// Prints as `email job 0198… of notification 0198…: no provider is registered`, with the provider
 /// and the time of the next attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DeliveryFailure {
     /// The environment of the notification.
@@ -65,7 +69,8 @@ pub struct DeliveryFailure {
     pub kind: JobType,
     /// The provider of the integration. `None` if this run ended before a provider was asked.
     pub provider_id: Option<String>,
-    /// Reason for which the message was not sent.
+    /// Reason for which the message was not sent. JSON has its text.
+    #[serde(serialize_with = "as_text")]
     pub reason: FailureReason,
     /// Time of the next attempt. `None` if the job has failed for good.
     pub retry_at: Option<Timestamp>,

@@ -7,6 +7,7 @@ use domain::ids::{EnvironmentId, IntegrationId, WorkflowId};
 use domain::quarantine::Quarantined;
 use domain::task::{Lane, TaskClass, TaskState};
 use domain::time::Timestamp;
+use serde::Serialize;
 use store::{Lead, Order, Prefix, ReadRecords, Snapshot, layout};
 
 use super::{DeliveryQueue, claim};
@@ -19,7 +20,8 @@ const TASKS: usize = 10_000;
 const LANES: usize = 1_000;
 
 /// Statistics of the delivery queue, as of one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueueStats {
     /// Depth of each lane, in the order in which the lanes are served.
@@ -38,7 +40,8 @@ pub struct QueueStats {
 }
 
 /// Depth of a lane: the tasks of one class, environment and workflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LaneStats {
     /// Class of the tasks.
@@ -52,7 +55,8 @@ pub struct LaneStats {
 }
 
 /// Messages of an integration. The calls are those of this engine since it was built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct IntegrationStats {
     /// Number of messages that its provider has accepted.
@@ -64,7 +68,8 @@ pub struct IntegrationStats {
 }
 
 /// Number of tasks in a part of the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueueDepth {
     /// Number of tasks that wait for an attempt, now or later.
