@@ -32,7 +32,7 @@ fn no_commit_names_who_is_erased_or_was_in_an_environment_that_is_deleted() {
         assert!(is_left(server, &place));
 
         if erases {
-            world.env.subscribers().erase("canary-1").unwrap();
+            assert!(world.env.subscribers().erase("canary-1").unwrap().is_finished);
         } else {
             let acme = world.engine.organization("acme").unwrap();
             assert!(acme.delete_environment(world.env.environment_id()).unwrap().is_finished);
