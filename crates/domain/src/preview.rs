@@ -4,7 +4,7 @@ use std::slice;
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, ContextPayload, ContextValue};
+use crate::context::{Context, ContextPayload};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
@@ -12,7 +12,7 @@ use crate::ids::{SubscriberId, TransactionId};
 use crate::json::{Object, shape};
 use crate::known::{Known, Shared, about};
 use crate::layout::{Framed, LayoutChoice};
-use crate::setters::setters;
+use crate::setters::{context_setter, setters};
 use crate::step::{self, DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::translation::Texts;
@@ -52,6 +52,8 @@ shape! { Preview {
     "step": step, "subscriberId": subscriber_id, "payload": payload, "context": context,
 } }
 
+context_setter!(Preview);
+
 impl Preview {
     /// Returns a preview of `step` for a subscriber, with an empty payload.
     pub fn new(
@@ -61,16 +63,6 @@ impl Preview {
         let subscriber_id =
             subscriber.into_checked().map_err(|invalid| invalid.named("subscriberId"))?;
         Ok(Self { step: step.into(), subscriber_id, payload: Object::default(), context: None })
-    }
-
-    /// Adds a context: a type, with an id or a [`RichContext`](crate::context::RichContext).
-    pub fn context(
-        mut self,
-        kind: impl Into<String>,
-        value: impl Into<ContextValue>,
-    ) -> Result<Self, Invalid> {
-        self.context = Some(self.context.unwrap_or_default().with(kind, value)?);
-        Ok(self)
     }
 
     /// Renders the step as a delivery does. Conditions choose the variant. Conditions and

@@ -30,8 +30,7 @@ use crate::preference::{
 use crate::sample;
 use crate::schedule::{DaySchedule, Schedule};
 use crate::step::{
-    DelayMetadata, ReplyCallback, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow,
-    Variant, Window,
+    DelayMetadata, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow, Variant, Window,
 };
 use crate::subscriber::{
     ChannelCredentials, ChannelSettings, Profile, SubscriberCreate, SubscriberQuery,
@@ -163,8 +162,9 @@ fn steps() {
             .only_if_any([express()])
             .only_if(Filter::payload("urgent").equals(true))
             .variant(Variant::new(StepKind::in_app("Other")?).name("b").only_if(express()))
-            .variant(Variant::new(StepKind::in_app("Last")?).active(false).only_if_any([express()]))
-            .reply_callback(ReplyCallback::new("https://example.org/replies")))
+            .variant(
+                Variant::new(StepKind::in_app("Last")?).active(false).only_if_any([express()]),
+            ))
     };
     let mut both = is("express");
     both["children"]
@@ -190,7 +190,6 @@ fn steps() {
                 { "type": "in_app", "template": { "body": "Last" }, "active": false,
                   "filters": [is("express")] },
             ],
-            "replyCallback": { "active": true, "url": "https://example.org/replies" },
         }),
     );
     let blocks = || {
@@ -203,6 +202,13 @@ fn steps() {
         { "type": "button", "content": "Track", "url": "{{ payload.url }}" },
     ]);
     same(blocks(), json!({ "type": "email", "template": { "subject": "New", "body": body } }));
+    let template = |layout: Value| json!({ "subject": "S", "body": "B", "layoutId": layout });
+    let framed = || Step::email("S", "B")?.layout("plain");
+    same(framed(), json!({ "type": "email", "template": template(json!("plain")) }));
+    let bare = framed().and_then(Step::without_layout);
+    same(bare, json!({ "type": "email", "template": template(Value::Null) }));
+    let refused = Step::sms("Text").and_then(Step::without_layout).unwrap_err();
+    assert_eq!(refused.field, "layoutId");
     same(Step::chat("Text"), json!({ "type": "chat", "template": { "body": "Text" } }));
     let push = json!({ "type": "push", "template": { "title": "Title", "body": "Body" } });
     same(Step::push("Title", "Body"), push);

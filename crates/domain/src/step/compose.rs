@@ -3,8 +3,8 @@
 use super::run_if;
 use super::{
     ButtonTemplate, CustomMetadata, DelayMetadata, DigestMetadata, EmailBody, EmailTemplate,
-    InAppTemplate, PushTemplate, ReplyCallback, Step, StepDefinition, StepKind, TextTemplate,
-    ThrottleMetadata, Variant, WorkflowStep,
+    InAppTemplate, PushTemplate, Step, StepDefinition, StepKind, TextTemplate, ThrottleMetadata,
+    Variant, WorkflowStep,
 };
 use crate::condition::Rule;
 use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, TextAlign};
@@ -165,8 +165,6 @@ setters! { Step:
     only_if_any @ definition.filters: any_of(Filter);
     /// Adds an alternative content.
     variant @ definition.variants: push(Variant);
-    /// Sets the address for replies, which has no effect.
-    reply_callback @ definition.reply_callback: into(ReplyCallback);
 }
 
 impl Variant {
@@ -311,13 +309,6 @@ impl From<&WorkflowStep> for Step {
 impl From<StepKind> for Step {
     fn from(kind: StepKind) -> Self {
         Self::new(kind)
-    }
-}
-
-impl ReplyCallback {
-    /// Returns a callback that passes replies on to `url`.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self { active: Some(true), url: Some(url.into()) }
     }
 }
 
