@@ -25,6 +25,24 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+// Each function is passed on, because the trait has defaults.
+macro_rules! clock_behind {
+    ($($pointer:ident),+) => {$(
+        #[deny(clippy::missing_trait_methods)]
+        impl<C: Clock + ?Sized> Clock for $pointer<C> {
+            fn now(&self) -> Timestamp {
+                (**self).now()
+            }
+
+            fn as_manual(&self) -> Option<&ManualClock> {
+                (**self).as_manual()
+            }
+        }
+    )+};
+}
+
+clock_behind!(Arc, Box);
+
 /// The clock of a store that several processes share, or the operating system's.
 #[derive(Debug)]
 pub(crate) struct StoreClock(pub(crate) Arc<dyn Store>);

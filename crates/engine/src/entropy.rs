@@ -3,6 +3,7 @@
 use std::array;
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::sync::Arc;
 
 use domain::ids::v7;
 use domain::time::Timestamp;
@@ -21,6 +22,24 @@ pub trait Entropy: fmt::Debug + Send + Sync + 'static {
         true
     }
 }
+
+// Each function is passed on, because the trait has defaults.
+macro_rules! entropy_behind {
+    ($($pointer:ident),+) => {$(
+        #[deny(clippy::missing_trait_methods)]
+        impl<E: Entropy + ?Sized> Entropy for $pointer<E> {
+            fn fill(&self, bytes: &mut [u8]) {
+                (**self).fill(bytes);
+            }
+
+            fn may_repeat(&self) -> bool {
+                (**self).may_repeat()
+            }
+        }
+    )+};
+}
+
+entropy_behind!(Arc, Box);
 
 /// The operating system's randomness.
 #[derive(Clone, Copy, Debug, Default)]

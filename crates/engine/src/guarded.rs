@@ -46,6 +46,7 @@ impl Guarded {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Store for Guarded {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
         self.engine.store().read(body)

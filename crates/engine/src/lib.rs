@@ -99,6 +99,18 @@ pub use resources::workflows::Workflows;
 pub use scope::{Organization, Scope};
 pub use worker::{Worker, WorkerBuilder, WorkerError, WorkerReport};
 
+// What a host moves into threads and tasks, and shares between them.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    const fn is_sent<T: Send>() {}
+    is_shared::<Engine>();
+    is_shared::<Organization>();
+    is_shared::<Scope>();
+    is_shared::<Error>();
+    is_sent::<Worker>();
+    is_sent::<InboxChanged>();
+};
+
 /// A notification engine. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
 pub struct Engine {

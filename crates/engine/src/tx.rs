@@ -150,7 +150,8 @@ impl View for Tx<'_> {
 // A view reads what the view inside does, with the codec of that.
 macro_rules! snapshot_through {
     ($($view:ty: $($inner:ident).+,)+) => {
-        $(impl Snapshot for $view {
+        $(#[deny(clippy::missing_trait_methods)]
+        impl Snapshot for $view {
             fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
                 self.$($inner).+.get(table, key, visit)
             }
@@ -196,6 +197,7 @@ snapshot_through! {
     Tx<'_>: draft.writer,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Transaction for Recording<'_> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.writer.put(table, key, value)
@@ -210,6 +212,7 @@ impl Transaction for Recording<'_> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Transaction for Tx<'_> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.draft.writer.put(table, key, value)

@@ -164,40 +164,48 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-// So that a host can keep hold of a store that it gives to an engine.
-impl<S: Store + ?Sized> Store for Arc<S> {
-    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.as_ref().read(body)
-    }
+// So that a host can keep hold of a store that it gives to an engine, or choose one at run time. Each
+// function is passed on, because the trait has defaults.
+macro_rules! store_behind {
+    ($($pointer:ident),+) => {$(
+        #[deny(clippy::missing_trait_methods)]
+        impl<S: Store + ?Sized> Store for $pointer<S> {
+            fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
+                (**self).read(body)
+            }
 
-    fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.as_ref().read_pure(body)
-    }
+            fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
+                (**self).read_pure(body)
+            }
 
-    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        self.as_ref().write(body)
-    }
+            fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
+                (**self).write(body)
+            }
 
-    fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        self.as_ref().write_within(scope, body)
-    }
+            fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
+                (**self).write_within(scope, body)
+            }
 
-    fn runs_side_by_side(&self) -> bool {
-        self.as_ref().runs_side_by_side()
-    }
+            fn runs_side_by_side(&self) -> bool {
+                (**self).runs_side_by_side()
+            }
 
-    fn now(&self) -> Option<SystemTime> {
-        self.as_ref().now()
-    }
+            fn now(&self) -> Option<SystemTime> {
+                (**self).now()
+            }
 
-    fn listen(&self, listener: Listener) {
-        self.as_ref().listen(listener);
-    }
+            fn listen(&self, listener: Listener) {
+                (**self).listen(listener);
+            }
 
-    fn forget_history(&self, scope: WriteScope) -> Result<()> {
-        self.as_ref().forget_history(scope)
-    }
+            fn forget_history(&self, scope: WriteScope) -> Result<()> {
+                (**self).forget_history(scope)
+            }
+        }
+    )+};
 }
+
+store_behind!(Arc, Box);
 
 /// A transaction of a host that takes the changes of a store, such as that of a database which has
 /// rows of the host as well. The host commits it, or rolls it back.

@@ -96,6 +96,7 @@ impl<T> fmt::Debug for Scoped<'_, T> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<T: Snapshot> Snapshot for Scoped<'_, T> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.check(self.scope.may_read(table, key))?;
@@ -133,6 +134,7 @@ impl<T: Snapshot> Snapshot for Scoped<'_, T> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<T: Transaction> Transaction for Scoped<'_, T> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.check(self.scope.may_change(table, key))?;
