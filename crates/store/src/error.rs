@@ -139,8 +139,12 @@ pub enum Error {
     },
 
     /// The key of that id is another one than that which values are sealed with, or the mark of the
-    /// key is damaged, and there is no record that the key opens.
-    #[error("key {key} is not the one that the store is sealed with")]
+    /// key is damaged, and there is no record that the key opens. If you are sure of the key, open the store once
+    /// with [`Keyring::trusted`](crate::sealing::Keyring::trusted).
+    #[error(
+        "key {key} is not the one that the store is sealed with, or the mark of the key is damaged: give the \
+         right key, or see `Keyring::trusted`"
+    )]
     WrongKey {
         /// The id of the key.
         key: KeyId,

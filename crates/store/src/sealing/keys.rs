@@ -31,6 +31,7 @@ pub struct SealingKey([u8; SealingKey::LENGTH]);
 pub struct Keyring {
     current: KeyId,
     is_for_sealed_only: bool,
+    trusted: Vec<KeyId>,
     ciphers: Vec<(KeyId, Cipher)>,
 }
 
@@ -81,7 +82,12 @@ impl Keyring {
     /// Returns the key `id`, which seals.
     pub fn new(id: impl Into<KeyId>, key: SealingKey) -> Self {
         let current = id.into();
-        Self { current, is_for_sealed_only: false, ciphers: vec![(current, key.cipher())] }
+        Self {
+            current,
+            is_for_sealed_only: false,
+            trusted: Vec::new(),
+            ciphers: vec![(current, key.cipher())],
+        }
     }
 
     /// Adds a key that opens only.
@@ -115,6 +121,30 @@ impl Keyring {
         self
     }
 
+    /// Takes the key `id` of this keyring as that of the store, also if its mark does not open. A mark that is
+    /// damaged cannot tell whether the key is right, if no record that the key has sealed opens: then the store
+    /// is [`WrongKey`](crate::Error::WrongKey) with the right key, too. One start with these keys writes the mark
+    /// anew, and later ones need no trust.
+    ///
+    /// With another key than that of the store, its records would look damaged, and a repair would put them into
+    /// quarantine.
+    ///
+    /// ```
+    /// # extern crate tidings_store as tidings;
+    /// use tidings::sealing::{Keyring, SealingKey};
+    ///
+    /// let keys = Keyring::new(2, SealingKey::from_bytes([8; 32]))
+    ///     .and_old(1, SealingKey::from_bytes([7; 32]))?
+    ///     .trusted(2);
+    /// # let _ = keys;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn trusted(mut self, id: impl Into<KeyId>) -> Self {
+        self.trusted.push(id.into());
+        self
+    }
+
     /// Returns the id of the key that seals.
     pub const fn current(&self) -> KeyId {
         self.current
@@ -122,6 +152,10 @@ impl Keyring {
 
     pub(super) const fn is_for_sealed_only(&self) -> bool {
         self.is_for_sealed_only
+    }
+
+    pub(super) fn trusts(&self, id: KeyId) -> bool {
+        self.trusted.contains(&id)
     }
 
     /// Returns the ids of all keys.

@@ -3,21 +3,19 @@
 use std::ops::ControlFlow;
 
 use super::keys::KeyId;
+use super::probe::{Evidence, evidence, first_key, is_empty, opens_none_of_the_first};
 use super::seal::{Extent, Seal, key_of};
 use crate::key::Part;
 use crate::range::EVERYTHING;
-use crate::record::corrupt;
-use crate::{Error, Order, Result, Snapshot, Table, Transaction, check, layout};
+use crate::{Error, Order, Result, Snapshot, Table, Transaction, layout};
 
 const MIXED: u8 = 0;
 const WHOLE: u8 = 1;
 
-/// Number of records of a table that are tried with a key whose mark does not open.
-const TRIED: usize = 16;
-
 /// The mark of a sealing key, as it is stored.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    pub(super) key: KeyId,
+    place: Vec<u8>,
     value: Vec<u8>,
 }
 
@@ -25,33 +23,49 @@ impl Mark {
     /// Returns the marks of a store.
     pub(super) fn all(snapshot: &(impl Snapshot + ?Sized)) -> Result<Vec<Self>> {
         let mut marks = Vec::new();
-        snapshot.scan(Table::Seals, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
-            let id = u32::read(&mut &*key).map(KeyId::new);
-            marks.push(id.map(|key| Self { key, value: value.to_vec() }));
+        snapshot.scan(Table::Seals, &EVERYTHING, Order::Ascending, None, &mut |place, value| {
+            marks.push(Self { place: place.to_vec(), value: value.to_vec() });
             ControlFlow::Continue(())
         })?;
-        let marks = marks.into_iter().collect::<Option<_>>();
-        marks.ok_or_else(|| corrupt(Table::Seals, "a mark has no key"))
+        Ok(marks)
     }
 
-    /// Puts the mark of the key that seals.
-    pub(super) fn put(
+    /// Puts the mark of `key`.
+    fn put(
         transaction: &mut dyn Transaction,
         seal: &Seal,
+        key: KeyId,
         extent: Extent,
     ) -> Result<()> {
-        let key = layout::seal_mark(seal.keyring().current().number());
+        let place = layout::seal_mark(key.number());
         let extent = match extent {
             Extent::Mixed => MIXED,
             Extent::Whole => WHOLE,
         };
-        let value = seal.close(Table::Seals, key.as_bytes(), &[extent])?;
-        transaction.put(Table::Seals, key.as_bytes(), &value)
+        let value = seal.close_with(key, Table::Seals, place.as_bytes(), &[extent])?;
+        transaction.put(Table::Seals, place.as_bytes(), &value)
     }
 
-    /// Removes the mark of `key`.
-    pub(super) fn remove(transaction: &mut dyn Transaction, key: KeyId) -> Result<()> {
-        transaction.delete(Table::Seals, layout::seal_mark(key.number()).as_bytes())
+    fn remove(&self, transaction: &mut dyn Transaction) -> Result<()> {
+        transaction.delete(Table::Seals, &self.place)
+    }
+
+    /// Returns the key in whose place the mark is. The id of a key has four bytes, and nothing follows it.
+    fn place_key(&self) -> Option<KeyId> {
+        let mut rest = self.place.as_slice();
+        u32::read(&mut rest).filter(|_| rest.is_empty()).map(KeyId::new)
+    }
+
+    /// Returns the key of the mark, or `None` if its place and its value do not name the same one: then it is
+    /// damaged.
+    pub(super) fn key(&self) -> Option<KeyId> {
+        self.place_key().filter(|key| key_of(&self.value) == Some(*key))
+    }
+
+    /// Returns the keys of which this may be the mark.
+    fn possible_keys(&self) -> impl Iterator<Item = KeyId> {
+        let (place, value) = (self.place_key(), key_of(&self.value));
+        place.into_iter().chain(value.filter(|key| place != Some(*key)))
     }
 
     /// Returns the extent that the mark says, or `None` if it does not open.
@@ -59,14 +73,13 @@ impl Mark {
     /// # Errors
     ///
     /// [`Error::MissingKey`].
-    pub(super) fn extent(&self, seal: &Seal) -> Result<Option<Extent>> {
-        let (key, keyring) = (self.key, seal.keyring());
-        keyring.cipher(key).ok_or(Error::MissingKey { key })?;
-        let place = layout::seal_mark(key.number());
-        // A plain mark is no mark.
-        let is_sealed = self.value.first() == Some(&crate::encoding::SEALED);
-        let opened = seal.open(Table::Seals, place.as_bytes(), &self.value);
-        Ok(match opened.ok().filter(|_| is_sealed).as_deref().map(Vec::as_slice) {
+    fn extent(&self, seal: &Seal) -> Result<Option<Extent>> {
+        let Some(key) = self.key() else { return Ok(None) };
+        if seal.lacks(key) {
+            return Err(Error::MissingKey { key });
+        }
+        let opened = seal.open(Table::Seals, &self.place, &self.value);
+        Ok(match opened.ok().as_deref().map(Vec::as_slice) {
             Some([MIXED]) => Some(Extent::Mixed),
             Some([WHOLE]) => Some(Extent::Whole),
             Some(_) | None => None,
@@ -74,62 +87,116 @@ impl Mark {
     }
 }
 
-/// Returns the extent that all marks say together. A store without entries is sealed as a whole. If a mark is
-/// damaged or lost, and the key opens records, some records may be plain.
-///
-/// # Errors
-///
-/// [`Error::MissingKey`] and [`Error::WrongKey`].
-pub(super) fn extent(
-    snapshot: &(impl Snapshot + ?Sized),
-    seal: &Seal,
-    marks: &[Mark],
-) -> Result<Extent> {
-    if marks.is_empty() && is_empty(snapshot)? {
-        return Ok(Extent::Whole);
-    }
-    let mut extent = if marks.is_empty() { Extent::Mixed } else { Extent::Whole };
-    for mark in marks {
-        match mark.extent(seal)? {
-            Some(Extent::Whole) => {}
-            Some(Extent::Mixed) => extent = Extent::Mixed,
-            None if opens(snapshot, seal, mark.key)? == Some(true) => extent = Extent::Mixed,
-            None => return Err(Error::WrongKey { key: mark.key }),
-        }
-    }
-    for key in seal.keyring().ids().filter(|_| marks.is_empty()) {
-        if opens(snapshot, seal, key)? == Some(false) {
-            return Err(Error::WrongKey { key });
-        }
-    }
-    Ok(extent)
+/// The marks of a store, and what they say together.
+pub(super) struct Marks {
+    marks: Vec<Mark>,
+    /// The places in `marks` of those that do not open.
+    damaged: Vec<usize>,
+    is_new: bool,
+    extent: Extent,
 }
 
-/// Returns `true` if a record that is sealed with `key` opens, of the first ones in each table. Returns `None`
-/// if there is none.
-fn opens(snapshot: &(impl Snapshot + ?Sized), seal: &Seal, key: KeyId) -> Result<Option<bool>> {
-    let mut opens = None;
-    for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
-        snapshot.scan(table, &EVERYTHING, Order::Ascending, Some(TRIED), &mut |place, value| {
-            if key_of(value) == Some(key) {
-                opens = Some(seal.open(table, place, value).is_ok());
+impl Marks {
+    /// Compares the keys with the marks. A store without entries is sealed as a whole. If a mark is damaged or
+    /// lost, and its key may be used, some records may be plain.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingKey`] and [`Error::WrongKey`].
+    pub(super) fn compared(snapshot: &(impl Snapshot + ?Sized), seal: &Seal) -> Result<Self> {
+        let marks = Mark::all(snapshot)?;
+        let is_new = marks.is_empty() && is_empty(snapshot)?;
+        let (mut damaged, mut is_lost) = (Vec::new(), marks.is_empty() && !is_new);
+        let mut extent = if is_lost { Extent::Mixed } else { Extent::Whole };
+        for (index, mark) in marks.iter().enumerate() {
+            let said = mark.extent(seal)?;
+            if said != Some(Extent::Whole) {
+                extent = Extent::Mixed;
             }
-            if opens == Some(true) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        if opens == Some(true) {
-            break;
+            if said.is_none() {
+                is_lost |= mark.possible_keys().next().is_none();
+                look_for_key(snapshot, seal, mark)?;
+                damaged.push(index);
+            }
         }
+        for key in seal.keyring().ids().filter(|key| is_lost && !seal.keyring().trusts(*key)) {
+            if opens_none_of_the_first(snapshot, seal, key)? {
+                return Err(Error::WrongKey { key });
+            }
+        }
+        Ok(Self { marks, damaged, is_new, extent })
     }
-    Ok(opens)
+
+    /// Returns the extent that all marks say together.
+    pub(super) const fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Returns `true` if there is a mark of the key that seals, and none is damaged.
+    pub(super) fn are_sound(&self, seal: &Seal) -> bool {
+        let current = Some(seal.keyring().current());
+        self.damaged.is_empty() && self.marks.iter().any(|mark| mark.key() == current)
+    }
+
+    /// Puts the mark of the key that seals, and those of other keys whose marks are damaged. Removes damaged
+    /// marks of keys that the engine does not have. Returns `false`, and changes nothing, if the marks are
+    /// others by now.
+    pub(super) fn renew(&self, transaction: &mut dyn Transaction, seal: &Seal) -> Result<bool> {
+        let is_outdated =
+            Mark::all(transaction)? != self.marks || (self.is_new && !is_empty(transaction)?);
+        if is_outdated {
+            return Ok(false);
+        }
+        for mark in self.damaged.iter().filter_map(|index| self.marks.get(*index)) {
+            mark.remove(transaction)?;
+            if let Some(key) = mark.place_key().filter(|key| !seal.lacks(*key)) {
+                Mark::put(transaction, seal, key, Extent::Mixed)?;
+            }
+        }
+        Mark::put(transaction, seal, seal.keyring().current(), self.extent)?;
+        Ok(true)
+    }
+
+    /// Puts the mark of the key that seals in the place of all marks: everything is sealed with it.
+    pub(super) fn replace(&self, transaction: &mut dyn Transaction, seal: &Seal) -> Result<()> {
+        if self.marks.len() == 1 && self.are_sound(seal) && self.extent == Extent::Whole {
+            return Ok(());
+        }
+        for mark in &self.marks {
+            mark.remove(transaction)?;
+        }
+        Mark::put(transaction, seal, seal.keyring().current(), Extent::Whole)
+    }
 }
 
-fn is_empty(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-    let mut is_empty = true;
-    for table in Table::ALL {
-        snapshot.scan(table, &EVERYTHING, Order::Ascending, Some(1), &mut |_, _| {
-            is_empty = false;
-            ControlFlow::Break(())
-        })?;
+/// Looks for records of the keys of a damaged mark.
+fn look_for_key(snapshot: &(impl Snapshot + ?Sized), seal: &Seal, mark: &Mark) -> Result<()> {
+    // A mark of the right form may be sound, and the key another one.
+    let is_doubtful = mark.key().is_some();
+    for key in mark.possible_keys().filter(|key| !seal.keyring().trusts(*key) || seal.lacks(*key)) {
+        let lacks = seal.lacks(key);
+        match evidence(snapshot, seal, key)? {
+            Evidence::Opens => {}
+            Evidence::Unused if lacks || !is_doubtful => {}
+            Evidence::Unused | Evidence::OpensNone | Evidence::Unknown => {
+                return Err(if lacks {
+                    Error::MissingKey { key }
+                } else {
+                    Error::WrongKey { key }
+                });
+            }
+        }
     }
-    Ok(is_empty)
+    Ok(())
+}
+
+/// Fails if the store has a mark, and the engine has no keys.
+pub(super) fn refuse(snapshot: &(impl Snapshot + ?Sized)) -> Result<()> {
+    let marks = Mark::all(snapshot)?;
+    let named = marks.iter().find_map(|mark| mark.key().or_else(|| mark.possible_keys().next()));
+    let key = match named {
+        None if !marks.is_empty() => first_key(snapshot)?,
+        named => named,
+    };
+    key.map_or(Ok(()), |key| Err(Error::MissingKey { key }))
 }

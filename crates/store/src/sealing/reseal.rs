@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use super::marks::{self, Mark};
+use super::marks::Marks;
 use super::seal::{Extent, Seal};
 use super::sealable::Sealable;
 use crate::record::misplaced;
@@ -51,21 +51,9 @@ impl Sealable {
     }
 
     fn finish(&self, seal: &Seal) -> Result<()> {
-        let current = seal.keyring().current();
         records::write(self.below.as_ref(), |transaction| {
-            let marks = Mark::all(transaction)?;
             // Another engine may have begun to seal with a key that is not there.
-            marks::extent(transaction, seal, &marks)?;
-            if let [one] = marks.as_slice()
-                && one.key == current
-                && one.extent(seal)? == Some(Extent::Whole)
-            {
-                return Ok(());
-            }
-            for mark in marks {
-                Mark::remove(transaction, mark.key)?;
-            }
-            Mark::put(transaction, seal, Extent::Whole)
+            Marks::compared(transaction, seal)?.replace(transaction, seal)
         })?;
         seal.set_extent(Extent::Whole);
         Ok::<_, Error>(())

@@ -74,7 +74,17 @@ impl Seal {
 
     /// Returns `plain` sealed for its place, with the key that seals.
     pub(crate) fn close(&self, table: Table, key: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
-        let id = self.keyring.current();
+        self.close_with(self.keyring.current(), table, key, plain)
+    }
+
+    /// Returns `plain` sealed for its place with the key `id`.
+    pub(super) fn close_with(
+        &self,
+        id: KeyId,
+        table: Table,
+        key: &[u8],
+        plain: &[u8],
+    ) -> Result<Vec<u8>> {
         let cipher = self.keyring.cipher(id);
         let cipher = cipher.ok_or_else(|| corrupt(table, Unopenable::UnknownKey(id)))?;
         let mut nonce = [0; NONCE];

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use super::keys::Keyring;
-use super::marks::{self, Mark};
+use super::keys::{KeyId, Keyring};
+use super::marks::{self, Mark, Marks};
 use super::seal::{Extent, Seal};
 use crate::{
     Change, Codec, Decision, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result,
@@ -47,14 +47,15 @@ impl Sealable {
     }
 
     fn check_plain(&self) -> Result<()> {
-        records::read(self.below.as_ref(), |snapshot| self.check_keys(snapshot))
+        records::read(self.below.as_ref(), |snapshot| marks::refuse(snapshot))
     }
 
     // Fails if the store has the mark of a key that is not there.
     fn check_keys(&self, snapshot: &dyn Snapshot) -> Result<()> {
-        let lacks = |key| self.seal.as_ref().is_none_or(|seal| seal.lacks(key));
-        let missing = Mark::all(snapshot)?.into_iter().find(|mark| lacks(mark.key));
-        missing.map_or(Ok(()), |mark| Err(Error::MissingKey { key: mark.key }))
+        let lacks = |key: &KeyId| self.seal.as_ref().is_none_or(|seal| seal.lacks(*key));
+        let marks = Mark::all(snapshot)?;
+        let missing = marks.iter().find_map(|mark| mark.key().filter(lacks));
+        missing.map_or(Ok(()), |key| Err(Error::MissingKey { key }))
     }
 
     // Fails if what a body has read is sealed with a key that is not there. Such a value looks damaged,
@@ -63,26 +64,19 @@ impl Sealable {
         if self.locked.load(Ordering::Relaxed) { self.check_keys(snapshot) } else { Ok(()) }
     }
 
-    // The mark of a new key says what the others say. A damaged one is written anew.
+    // The mark of a new key says what the others say. Damaged ones are written anew. Records are looked at on a
+    // snapshot, since a look at all of them would hold the writer for long.
     fn check_marks(&self, seal: &Seal) -> Result<()> {
-        let current = seal.keyring().current();
-        let (mut extent, is_marked) = records::read(self.below.as_ref(), |snapshot| {
-            let marks = Mark::all(snapshot)?;
-            let extent = allowed(seal, marks::extent(snapshot, seal, &marks)?)?;
-            let own = marks.iter().find(|mark| mark.key == current);
-            let own = own.map(|mark| mark.extent(seal)).transpose()?;
-            Ok::<_, Error>((extent, own.flatten().is_some()))
-        })?;
-        if !is_marked {
-            extent = records::write(self.below.as_ref(), |transaction| {
-                let marks = Mark::all(transaction)?;
-                let extent = allowed(seal, marks::extent(transaction, seal, &marks)?)?;
-                Mark::put(transaction, seal, extent)?;
-                Ok::<_, Error>(extent)
-            })?;
+        loop {
+            let marks =
+                records::read(self.below.as_ref(), |snapshot| Marks::compared(snapshot, seal))?;
+            let extent = allowed(seal, marks.extent())?;
+            let write = |transaction: &mut dyn Transaction| marks.renew(transaction, seal);
+            if marks.are_sound(seal) || records::write(self.below.as_ref(), write)? {
+                seal.set_extent(extent);
+                return Ok(());
+            }
         }
-        seal.set_extent(extent);
-        Ok(())
     }
 
     // Runs `body` with the keys of this store.
