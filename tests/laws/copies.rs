@@ -335,6 +335,87 @@ fn a_backup_is_restored_if_it_is_sound() {
     assert!(matches!(error, store::Error::TargetExists { .. }), "{error:?}");
 }
 
+/// The part of a backup has no environments until all else is there. It is not taken for a whole store.
+#[test]
+fn an_unfinished_backup_is_not_restored() {
+    let folder = tempdir().unwrap();
+    let [backup, part, shop] =
+        ["copy.redb", "copy.redb-partial", "shop.redb"].map(|name| folder.path().join(name));
+    let world = copy();
+    let mut steps = 0;
+    let counted = world.engine.copy_to_with(&MemoryStore::default(), |_| {
+        steps += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(counted.unwrap().is_finished);
+    for step in [1, 2, steps / 2, steps - 1, steps] {
+        let mut told = 0;
+        let stopped = world.engine.backup_with(&backup, |_| {
+            told += 1;
+            if told == step { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(!stopped.unwrap().is_finished);
+
+        let error = restore(&part, &shop).unwrap_err();
+
+        assert!(matches!(error, store::Error::UnfinishedCopy), "{error:?}");
+        assert!(!error.is_retryable());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "something was restored");
+        fs::remove_file(&part).unwrap();
+    }
+}
+
+/// An engine on an unfinished copy opens, and a check finds what is missing. Its copy would be no better.
+#[test]
+fn an_unfinished_copy_is_not_copied() {
+    let world = copy();
+    let memory = Arc::new(MemoryStore::default());
+    let mut told = 0;
+    let stopped = world.engine.copy_to_with(&memory, |_| {
+        told += 1;
+        if told == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(!stopped.unwrap().is_finished);
+    let part = Engine::builder().build(Arc::clone(&memory));
+    assert_ne!(part.check().unwrap().findings, []);
+
+    let target = MemoryStore::default();
+    let error = part.copy_to(&target).unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::UnfinishedCopy)), "{error:?}");
+    assert_eq!(error.status(), 409);
+    assert!(dump(&target).is_empty());
+
+    // A repair makes environments for the records, and the store is whole again.
+    assert!(part.repair().unwrap().is_finished);
+    assert!(part.copy_to(&target).unwrap().is_finished);
+}
+
+/// A store without any environment is whole, also if the last one was deleted.
+#[test]
+fn an_empty_store_is_restored() {
+    let folder = tempdir().unwrap();
+    let keys = || {
+        let key = tidings::sealing::SealingKey::from_bytes([7; 32]);
+        tidings::sealing::Keyring::new(1, key)
+    };
+    for (name, is_used) in [("new", false), ("used", true)] {
+        let [backup, shop] =
+            ["backup", "shop"].map(|of| folder.path().join(format!("{name}-{of}")));
+        let engine = Engine::builder().sealing(keys()).build(MemoryStore::default());
+        let organization = engine.organization("acme").unwrap();
+        if is_used {
+            let env = organization.development().unwrap();
+            add_subscribers(&env, 2);
+            env.events().trigger(&event("first")).unwrap_err();
+            assert!(organization.delete().unwrap().is_finished);
+        }
+        assert!(engine.backup(&backup).unwrap().is_finished);
+        assert!(restore(&backup, &shop).unwrap().is_finished);
+        let restored = Engine::builder().sealing(keys()).open(&shop).unwrap();
+        assert!(restored.copy_to(&MemoryStore::default()).unwrap().is_finished);
+    }
+}
+
 /// A backup that cannot be read is named, and stays as it is. Nothing is at the place of the copy.
 #[test]
 #[cfg(unix)]

@@ -65,7 +65,8 @@ impl Engine {
     /// copy is the state of one moment, and is compared with it, by a count and a hash for each table.
     ///
     /// A copy that was interrupted is started again. It is the state of that moment, and what is there
-    /// already is not written again. An engine on an unfinished copy has no environments.
+    /// already is not written again. An engine on an unfinished copy has no environments,
+    /// and [`check`](Self::check) finds them missing.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -87,6 +88,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`TargetInUse`](store::Error::TargetInUse) if `store` has environments;
+    /// [`UnfinishedCopy`](store::Error::UnfinishedCopy) if the store of this engine is an unfinished copy;
     /// [`CopyDiffers`](store::Error::CopyDiffers) if the copy is not as its origin.
     pub fn copy_to(&self, store: &impl Store) -> Result<Copied> {
         self.copy_to_with(store, |_| ControlFlow::Continue(()))

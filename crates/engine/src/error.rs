@@ -254,7 +254,11 @@ impl Error {
             Error::Invalid(_) => 422,
             Error::NotFound { .. } => 404,
             Error::Conflict { .. }
-            | Error::Store(store::Error::TargetExists { .. } | store::Error::TargetInUse) => 409,
+            | Error::Store(
+                store::Error::TargetExists { .. }
+                | store::Error::TargetInUse
+                | store::Error::UnfinishedCopy,
+            ) => 409,
             Error::Rejected(_) => 400,
             Error::Unauthorized(_) => 401,
             Error::Store(store::Error::StorageFull { .. }) => 507,

@@ -220,6 +220,14 @@ pub enum Error {
     #[error("the store to copy to has environments already")]
     TargetInUse,
 
+    /// The store to copy from has records and no environments, as an unfinished copy has: a copy writes its
+    /// environments last. Call the backup or the copy again, which goes on with it. If a store has lost the
+    /// records of its environments, `Engine::repair` makes others for them.
+    #[error(
+        "the store to copy from is an unfinished copy: it has records and no environments; make the copy again"
+    )]
+    UnfinishedCopy,
+
     /// A copy of a store was compared with its origin, and is another one.
     #[error("the copy of table `{table}` is not as its origin")]
     CopyDiffers {
@@ -264,6 +272,7 @@ impl Error {
             | Error::NeedsReopen { .. }
             | Error::TargetExists { .. }
             | Error::TargetInUse
+            | Error::UnfinishedCopy
             | Error::CopyDiffers { .. }
             | Error::Damaged { .. } => false,
         }

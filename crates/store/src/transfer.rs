@@ -58,18 +58,21 @@ pub struct CopiedTable {
 ///
 /// # Errors
 ///
-/// [`Error::TargetInUse`] if `to` has environments; [`Error::CopyDiffers`] if the copy is not as its
-/// origin; otherwise the errors of both stores.
+/// [`Error::TargetInUse`] if `to` has environments; [`Error::UnfinishedCopy`] if `from` is one;
+/// [`Error::CopyDiffers`] if the copy is not as its origin; otherwise the errors of both stores.
 pub fn copy(
     from: &dyn Store,
     to: &dyn Store,
     mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
-    let in_use = records::read(to, |target| is_in_use(target))?;
+    let in_use = records::read(to, |target| has_rows(target, Table::Environments))?;
     if in_use {
         return Err(Error::TargetInUse);
     }
-    records::read(from, |snapshot| copy_snapshot(snapshot, to, &mut progress))
+    records::read(from, |snapshot| {
+        check_source(snapshot)?;
+        copy_snapshot(snapshot, to, &mut progress)
+    })
 }
 
 /// Makes the entries of `to` those of `snapshot`.
@@ -104,9 +107,24 @@ pub(crate) fn has_all_of(snapshot: &dyn Snapshot, part: &dyn Snapshot) -> Result
     Ok(true)
 }
 
-fn is_in_use(target: &dyn Snapshot) -> Result<bool> {
+/// Fails if a store has rows of environments, and none of their records: a copy writes those last. Marks and
+/// the quarantine have rows also without environments.
+pub(crate) fn check_source(snapshot: &dyn Snapshot) -> Result<()> {
+    let others = [Table::Environments, Table::Seals, Table::Backfills, Table::Quarantine];
+    if has_rows(snapshot, Table::Environments)? {
+        return Ok(());
+    }
+    for table in Table::ALL.into_iter().filter(|table| !others.contains(table)) {
+        if has_rows(snapshot, table)? {
+            return Err(Error::UnfinishedCopy);
+        }
+    }
+    Ok(())
+}
+
+fn has_rows(snapshot: &dyn Snapshot, table: Table) -> Result<bool> {
     let mut found = false;
-    target.scan(Table::Environments, &EVERYTHING, Order::Ascending, Some(1), &mut |_, _| {
+    snapshot.scan(table, &EVERYTHING, Order::Ascending, Some(1), &mut |_, _| {
         found = true;
         ControlFlow::Break(())
     })?;

@@ -14,7 +14,7 @@ use super::gate::Gate;
 use super::log::{self, sync_folder};
 use super::unchanged::Unchanged;
 use super::{RedbOptions, RedbStore};
-use crate::transfer::{Copied, copy_snapshot, has_all_of};
+use crate::transfer::{Copied, check_source, copy_snapshot, has_all_of};
 use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, records};
 
 /// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
@@ -101,7 +101,8 @@ pub(super) fn back_up(
 /// # Errors
 ///
 /// [`Error::Damaged`] if a page of the backup is damaged; [`Error::NotOurs`] if it is no store;
-/// [`Error::Unopenable`] if it cannot be read, or is a folder; otherwise as [`backup`].
+/// [`Error::Unopenable`] if it cannot be read, or is a folder; [`Error::UnfinishedCopy`] if it is the part of an
+/// unfinished backup; otherwise as [`backup`].
 pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
     restore_with(from, to, |_| ControlFlow::Continue(()))
 }
@@ -117,7 +118,9 @@ pub fn restore_with(
     to: impl AsRef<Path>,
     mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
-    back_up(&open_backup(from.as_ref())?, to.as_ref(), &mut progress)
+    let source = open_backup(from.as_ref())?;
+    records::read(&source, |snapshot| check_source(snapshot))?;
+    back_up(&source, to.as_ref(), &mut progress)
 }
 
 /// Opens the backup at `from` and checks its pages.
