@@ -248,6 +248,25 @@ fn suppressions_are_listed_by_page_and_cleared_by_channel() {
     });
 }
 
+/// What has expired is removed with the others, and was no suppression any more.
+#[test]
+fn the_number_of_cleared_suppressions_is_that_of_those_in_force() {
+    on_both(|world| {
+        let suppressions = world.env.suppressions();
+        for n in 0..300 {
+            let until = world.now().after(if n < 280 { DAY } else { DAY * 2 });
+            suppress(&world, Channel::Email, &format!("a{n}@b.c"), Some(until));
+        }
+        suppress(&world, Channel::Sms, "+1", None);
+        world.pass(DAY);
+        assert_eq!(suppressions.clear_channel(Channel::Email).unwrap(), 20);
+        let rows = world.dump().keys().filter(|(table, _)| *table == "suppressions").count();
+        assert_eq!(rows, 1, "what has expired is removed");
+        assert_eq!(suppressions.clear_channel(Channel::Email).unwrap(), 0);
+        assert_eq!(suppressions.clear_all().unwrap(), 1);
+    });
+}
+
 /// A suppression has several index entries. One that cannot be read is put into quarantine, and none of them
 /// is left.
 #[test]

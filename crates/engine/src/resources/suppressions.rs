@@ -22,6 +22,9 @@ const SWEPT_AT_A_TIME: usize = 4_096;
 /// of complaints add to them, and so may the host. A message for such an address is skipped, also one
 /// of a critical workflow: `address_suppressed` in the log of its job.
 ///
+/// A suppression that has expired has no effect and is in no list. It stays in the store until later ones are added
+/// in the environment, each of which removes up to four that have expired, or until the addresses are cleared.
+///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use tidings::suppression::{SuppressionCreate, SuppressionQuery};
@@ -119,12 +122,14 @@ impl Suppressions<'_> {
         })
     }
 
-    /// Removes the addresses of a channel. Returns their number.
+    /// Removes the addresses of a channel. Returns the number of those that were suppressed until then:
+    /// what has expired is removed as well, and is not counted.
     pub fn clear_channel(&self, channel: Channel) -> Result<u64> {
         self.clear(Some(channel))
     }
 
-    /// Removes the addresses of all channels. Returns their number.
+    /// Removes the addresses of all channels. Returns the number that [`clear_channel`](Self::clear_channel)
+    /// counts.
     pub fn clear_all(&self) -> Result<u64> {
         self.clear(None)
     }
@@ -141,7 +146,10 @@ impl Suppressions<'_> {
                 sweep.step(tx, SWEPT_AT_A_TIME)?;
                 return Ok(Step::More((*before, Some(sweep))));
             }
+            let (now, mut count) = (tx.now(), *before);
             for entry in &found {
+                let has_expired = matches!(&entry.lead, Lead::Record(one) if one.has_expired(now));
+                count += u64::from(!has_expired);
                 match &entry.lead {
                     Lead::Record(suppression) => tx.remove(suppression)?,
                     lead => {
@@ -150,7 +158,6 @@ impl Suppressions<'_> {
                     }
                 }
             }
-            let count = before + found.len() as u64;
             Ok(if found.len() < AT_A_TIME {
                 Step::Done(count)
             } else {
