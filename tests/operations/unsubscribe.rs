@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::tables;
 use tidings::Scope;
 use tidings::context::{ContextKey, ContextPayload};
 use tidings::ids::TopicKey;
 use tidings::preview::Preview;
+use tidings::store::Table;
 use tidings::unsubscribe::{UnsubscribeLinks, UnsubscribeRequest};
 use tidings::vocabulary::Channel;
 
@@ -48,6 +50,32 @@ fn token_of(env: &Scope, request: &UnsubscribeRequest) -> String {
 
 fn of_workflow(workflow: &str) -> UnsubscribeRequest {
     UnsubscribeRequest::workflow("ada", workflow, Channel::Email).unwrap()
+}
+
+/// No message goes out without its link if the key of the links is lost. Links of the lost key are invalid.
+#[test]
+fn a_message_of_an_environment_without_a_key_has_a_link_of_a_new_one() {
+    on_both(|world| {
+        ready(&world);
+        world.workflow_of("news", &[linked(), sms()]);
+        world.notify("news", "ada");
+        let lost = token_of(&world.env, &of_workflow("news"));
+        let rows = tables::dump(&world.store);
+        for (table, key, _) in rows.iter().filter(|(table, ..)| *table == Table::LinkKeys) {
+            tables::put(&world.store, *table, key, None);
+        }
+
+        world.run_due();
+
+        let sent = world.outbox.sent();
+        assert_eq!(sent.len(), 2);
+        for sent in sent {
+            let token = token_in(sent.unsubscribe_url.as_ref().expect("it has a link"));
+            assert!(world.env.read_unsubscribe(&token).unwrap().subscribed);
+        }
+        assert_eq!(world.env.read_unsubscribe(&lost).unwrap_err().status(), 400);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }
 
 #[test]

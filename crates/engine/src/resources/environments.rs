@@ -15,7 +15,7 @@ use store::{Key, Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, lay
 use crate::pipeline::sweep;
 use crate::resources::keys;
 use crate::trace;
-use crate::tx::{Draft, View};
+use crate::tx::{Draft, Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
 /// The record that an entry of an index leads to. If the entry is damaged, the record is looked for
@@ -317,6 +317,16 @@ fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
 pub(crate) fn insert_link_key(draft: &mut Draft<'_>, environment_id: EnvironmentId) -> Result<()> {
     let (key, created_at) = (draft.made.text(LinkKey::LENGTH).into(), draft.now);
     Ok(draft.writer.insert(&LinkKey { environment_id, key, created_at })?)
+}
+
+/// Stores a new key of the unsubscribe links, unless there is one, readable or not, or the environment is deleted.
+pub(crate) fn put_link_key(tx: &mut Tx<'_>) -> Result<()> {
+    let key = layout::link_key(tx.environment_id());
+    if tx.contains(&key)? || !is_there(tx.engine(), &*tx, tx.home())? {
+        return Ok(());
+    }
+    let environment = tx.environment_id();
+    insert_link_key(&mut tx.draft, environment)
 }
 
 /// Puts a record in the place of one that is gone or could not be read, under the same key. Returns the id of the

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::context::ContextSet;
+use domain::environment::Home;
 use domain::ids::TopicKey;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
@@ -16,9 +17,9 @@ use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{ReadRecords, Record, WriteRecords, layout};
 
-use crate::resources::{preferences, subscribers, topics, workflows};
+use crate::resources::{environments, preferences, subscribers, topics, workflows};
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Rejection, Result, Scope};
+use crate::{Engine, Entity, Error, Rejection, Result, Scope};
 
 impl Scope {
     /// Returns an unsubscribe link, for a message that the host sends itself or for a page. Messages
@@ -110,11 +111,29 @@ fn lost_key() -> Error {
 }
 
 /// Returns the unsubscribe link in a message of `workflow`. Returns `None` if the engine has no
-/// links, or the message has none.
+/// links, or the message has none. Fails if the key of the links is lost, see [`with_key`].
 pub(crate) fn link(view: &dyn View, workflow: &Workflow, to: LinkTo<'_>) -> Result<Option<Link>> {
     let Some(links) = &view.engine().parts.unsubscribe else { return Ok(None) };
     let key = view.find(&layout::link_key(view.environment_id()))?;
-    Ok(key.and_then(|key| links.link(&key, workflow, to)))
+    Ok(links.link(&key.ok_or_else(lost_key)?, workflow, to))
+}
+
+/// Runs `body`. If it needs the key of the links and the key is gone, another one is made, and it runs once more: a
+/// message without its link is worse than old links that are invalid in any case.
+pub(crate) fn with_key<T>(
+    engine: &Engine,
+    (home, now): (&Home, Timestamp),
+    mut body: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    match body() {
+        Err(Error::Store(store::Error::Corrupt { table, .. }))
+            if table == LinkKey::TABLE.name() =>
+        {
+            engine.write_in(home, now, environments::put_link_key)?;
+            body()
+        }
+        result => result,
+    }
 }
 
 // The records of the preference that a token is about.

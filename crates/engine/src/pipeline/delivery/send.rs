@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
 use domain::vocabulary::JobType;
 
-use store::{ReadRecords, Record, WriteRecords};
+use store::{ReadRecords, Record, Snapshot, WriteRecords};
 
 use super::claim::Leased;
 use super::provider::{Delivery, SendError, SendResult};
@@ -52,7 +52,7 @@ pub(super) fn prepare(
 ) -> Result<Attempt> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     let random = engine.parts.seeds.draw(now).start().random();
-    engine.read(|snapshot| {
+    let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
             return Ok(Attempt::Drop);
@@ -65,7 +65,8 @@ pub(super) fn prepare(
         let facts = facts.with_endpoints(&view, &notification, kind)?;
         let facts = facts.with_suppressions(&view, kind, now)?;
         decide(&view, leased, (&notification, number), &facts, (kept, now, random))
-    })
+    };
+    unsubscribe::with_key(engine, (&home, now), || engine.read(decide_on))
 }
 
 fn decide(
