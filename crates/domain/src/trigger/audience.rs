@@ -1,5 +1,6 @@
 //! Audiences: the recipients of a trigger, each subscriber once.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::{Recipient, SubscriberRecipient, TopicRecipient, Trigger};
@@ -56,8 +57,28 @@ impl Trigger {
         }
         at_most_items("to", recipients, Self::MAX_RECIPIENTS)?;
         self.to.each(Recipient::check)?;
+        self.check_excluded()?;
+        self.accepted_audience()
+    }
+
+    fn check_excluded(&self) -> Result<(), Invalid> {
+        let all = Cell::new(0);
+        self.to.each(|recipient| {
+            if let Recipient::Topic(topic) = recipient {
+                all.set(all.get() + topic.exclude.len());
+            }
+            if all.get() > Self::MAX_EXCLUDED {
+                return Err(Invalid::new("exclude", Reason::TooMany { max: Self::MAX_EXCLUDED }));
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the subscribers and topics of a trigger that was accepted, maybe by a version with other limits.
+    #[doc(hidden)]
+    pub fn accepted_audience(&self) -> Result<Audience<'_>, Invalid> {
         let mut audience = self.nobody()?;
-        for recipient in recipients {
+        for recipient in self.to.as_slice() {
             match recipient {
                 Recipient::Subscriber(subscriber) => audience.add(subscriber),
                 Recipient::Topic(topic) => {

@@ -58,6 +58,11 @@ fn there_are_1_to_100_recipients() {
         (json!([tokens(100)]), None),
         (json!([excluding(1_000)]), None),
         (json!(["a", excluding(1_001)]), Some("`to[1].exclude` must have at most 1000 items")),
+        (json!([excluding(600), "a", excluding(400)]), None),
+        (
+            json!([excluding(600), "a", excluding(401)]),
+            Some("`to[2].exclude` must have at most 1000 items"),
+        ),
         (
             json!([tokens(101), "a"]),
             Some("`to[0].channels[0].credentials.deviceTokens` must have at most 100 items"),

@@ -110,7 +110,7 @@ fn plan(
     let part = Part { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
     let members = source.members(view, part)?;
     let audience = match &fan_out.crowd {
-        Crowd::Topics { .. } => fan_out.trigger.audience()?,
+        Crowd::Topics { .. } => fan_out.trigger.accepted_audience()?,
         Crowd::Everybody => fan_out.trigger.nobody()?,
     };
     let facts = (&*workflow, &*contexts, actor.as_ref());
