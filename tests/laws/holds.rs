@@ -283,6 +283,48 @@ fn a_deletion_touches_as_many_rows_of_a_broadcast_in_more_runs() {
     assert!(0 < few && many <= few, "{many} rows in one transaction, and {few} of fewer runs");
 }
 
+/// With the last notification of a broadcast go all of its runs, in transactions that are no larger where there are
+/// more of them.
+#[test]
+fn a_deletion_touches_as_many_rows_with_the_last_notification_of_more_runs() {
+    type Delete = fn(&World, &TriggerReceipt);
+    let deletions: [Delete; 3] = [
+        |world, told| {
+            world.env.notifications().delete(told.notifications[0].notification_id).unwrap();
+        },
+        |world, _| {
+            world.env.notifications().delete_before(world.now().after(DAY)).unwrap();
+        },
+        |world, _| {
+            world.env.subscribers().erase("ada").unwrap();
+        },
+    ];
+    for delete in deletions {
+        let touched = |runs: u64| {
+            let (world, noted) = noted_world(|builder| builder);
+            world.workflow(workflow_of("news", &[in_app()]));
+            world.subscriber(json!({ "subscriberId": "ada" }));
+            let crowd = json!({ "name": "news", "to": ["ada"], "transactionId": "crowd" });
+            let told = world.env.events().trigger(&parsed(crowd)).unwrap();
+            // Runs whose notifications are gone.
+            for first in (0..runs).map(|run| 1_000 + run * 2) {
+                let (id, environment) = (told.transaction_id.clone(), world.env.environment_id());
+                let bare = AcceptedTrigger::bare(environment, world.now(), id);
+                let run = AcceptedTrigger { ordinals: first..first + 1, ..bare };
+                store::write(&world.store, |tx| tx.insert(&run)).unwrap();
+            }
+            noted.take();
+            delete(&world, &told);
+            let left = dump(&world.store);
+            let of_trigger = [Table::Triggers, Table::Transactions];
+            assert!(!left.iter().any(|(table, ..)| of_trigger.contains(table)), "a run is left");
+            most_of(&noted)
+        };
+        let (few, many) = (touched(600), touched(1_800));
+        assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer runs");
+    }
+}
+
 /// A cancellation looks at the events of a digest up to the first one that is left.
 #[test]
 fn a_cancellation_touches_as_many_rows_behind_a_larger_digest() {

@@ -12,6 +12,9 @@ use crate::head::{self, Head};
 use crate::set::Set;
 use crate::{ActivityIndex, deleted};
 
+/// Number of runs of a trigger that one transaction removes before the last notifications.
+const RUNS_AT_A_TIME: usize = 256;
+
 impl ActivityIndex {
     /// Removes a notification, and takes it out of the list. The records of a trigger are removed
     /// with its last notification.
@@ -184,6 +187,75 @@ pub fn forget_if_gone(
     }
     // Missing runs do not prove that the trigger has no notifications, so its records stay.
     if has_runs { forget(txn, environment, id) } else { Ok(()) }
+}
+
+/// Removes runs of a trigger whose notifications are gone, so many at most, if it has others than `gone`, which are in
+/// order, in none of its runs. Returns `true` if it has removed some and there may be more of them: then it is called
+/// again, in another transaction, before `gone` are deleted. The first run stays, which has the receipt. So an
+/// interruption leaves a trigger that the deletion of its last notification removes.
+///
+/// # Errors
+///
+/// Those of the store.
+pub fn clear_runs(
+    txn: &mut dyn Transaction,
+    environment: EnvironmentId,
+    id: &TransactionId,
+    gone: &[Ordinal],
+) -> Result<bool> {
+    let entries = layout::transaction(environment, id).range();
+    let run = |entry: &[u8]| layout::run_of_transaction(entry).map(|(run, _)| run);
+    // A broadcast may have many runs, and nearly always a notification in the last one.
+    let last = txn.first_known(&entries, Order::Descending, run)?;
+    let is_in_use = last.map_or(Ok(false), |run| has_others(&*txn, environment, run, gone))?;
+    if is_in_use || txn.contains(&layout::fan_out(environment, id))? {
+        return Ok(false);
+    }
+    let most = RUNS_AT_A_TIME + 1 + gone.len();
+    let mut runs = Vec::new();
+    txn.scan_bytes(&entries, Order::Descending, Some(most), &mut |entry, _| {
+        let run = layout::run_of_transaction(entry);
+        runs.extend(run.map(|(run, trigger)| (entry.to_vec(), run, trigger)));
+        ControlFlow::Continue(())
+    })?;
+    if runs.len() <= RUNS_AT_A_TIME {
+        return Ok(false);
+    }
+    let mut empty = Vec::new();
+    for (entry, run, trigger) in runs {
+        if has_others(&*txn, environment, run.clone(), gone)? {
+            return Ok(false);
+        }
+        if !gone.iter().any(|ordinal| run.contains(&ordinal.get())) {
+            empty.push((entry, trigger));
+        }
+    }
+    // The last one may be the first run.
+    if empty.len() <= RUNS_AT_A_TIME {
+        return Ok(false);
+    }
+    for (entry, trigger) in empty.into_iter().take(RUNS_AT_A_TIME) {
+        txn.delete(Table::Transactions, &entry)?;
+        txn.delete_key(&trigger)?;
+    }
+    Ok(true)
+}
+
+// Returns `true` if there are notifications of `ordinals` beside those that are in `gone`.
+fn has_others(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    ordinals: Range<u64>,
+    gone: &[Ordinal],
+) -> Result<bool> {
+    let range = layout::notifications_between(environment, ordinals);
+    let mut has_some = false;
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, _| {
+        let ordinal = layout::ordinal_of(key);
+        has_some = ordinal.is_none_or(|ordinal| gone.binary_search(&ordinal).is_err());
+        if has_some { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(has_some)
 }
 
 fn has_notifications(

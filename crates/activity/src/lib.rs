@@ -83,7 +83,7 @@ use store::{Error, Result, Snapshot, Table};
 
 pub use append::Appender;
 pub use check::{Disagreement, IndexCheck};
-pub use delete::{Old, forget_if_gone};
+pub use delete::{Old, clear_runs, forget_if_gone};
 pub use facets::{Facets, Term};
 pub use filter::Filter;
 pub use many::{EachSubscriber, Wanted};

@@ -206,14 +206,17 @@ impl Chunk {
     }
 
     fn end(&self, tx: &mut Tx<'_>, after: &FanOutState) -> Result<usize> {
+        let (environment, id) = (self.fan_out.environment_id, &self.fan_out.transaction_id);
         tx.remove(&self.fan_out)?;
         tx.replace(&self.state, after)?;
-        // Its notifications may have been deleted meanwhile.
-        activity::forget_if_gone(
-            tx.draft.writer,
-            self.fan_out.environment_id,
-            &self.fan_out.transaction_id,
-        )?;
+        // Its notifications may have been deleted meanwhile. If there are many runs, another task goes on.
+        if activity::clear_runs(tx.draft.writer, environment, id, &[])? {
+            tx.insert(&self.fan_out)?;
+            let task = task(tx, &self.fan_out, self.next.as_ref().map(|next| &*next.workflow));
+            tx.insert(&task)?;
+        } else {
+            activity::forget_if_gone(tx.draft.writer, environment, id)?;
+        }
         Ok(0)
     }
 }

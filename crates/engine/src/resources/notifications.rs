@@ -282,7 +282,9 @@ impl Notifications<'_> {
             (start, &mut again),
             |tx, events: &Events| {
                 let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
-                if !events.are_all_of(&notification) {
+                if !events.are_all_of(&notification)
+                    || clear_runs(tx, std::slice::from_ref(&notification))?
+                {
                     return Ok(Step::More(Events::default()));
                 }
                 remove_tasks(tx, &notification)?;
@@ -314,6 +316,9 @@ impl Notifications<'_> {
             (start, &mut next),
             |tx, at: &Deletion| {
                 let (removed, next) = at.first(tx, time)?;
+                if clear_runs(tx, &removed)? {
+                    return Ok(Step::More(at.clone()));
+                }
                 index.delete_all(tx, environment, &removed)?;
                 at.events.remove(tx)?;
                 Ok(if next.old.is_empty() { Step::Done(next.deleted) } else { Step::More(next) })
@@ -323,6 +328,23 @@ impl Notifications<'_> {
         guarded(&self.scope.engine, environment, |store| index.tend_all(store, environment)).ok();
         Ok(deleted)
     }
+}
+
+/// Removes some runs of the triggers of `removed`, which are in the order of their ordinals. Returns `true` if there
+/// are more runs to remove before these notifications are deleted.
+pub(crate) fn clear_runs(tx: &mut Tx<'_>, removed: &[Notification]) -> Result<bool> {
+    let environment = tx.environment_id();
+    for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
+        let Some(last) = of_one.last() else { continue };
+        let of_trigger = |one: &&Notification| one.transaction_id == last.transaction_id;
+        let gone = removed.iter().filter(of_trigger).map(|one| one.id.ordinal());
+        let gone: Vec<_> = gone.collect();
+        let writer = &mut *tx.draft.writer;
+        if activity::clear_runs(writer, environment, &last.transaction_id, &gone)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The notification of that id. Returns `None` if there is none.

@@ -371,6 +371,10 @@ impl Eraser<'_, '_> {
                 return Ok(false);
             }
         }
+        if notifications::clear_runs(self.tx, std::slice::from_ref(&notification))? {
+            self.left = 0;
+            return Ok(false);
+        }
         self.tasks(&notification)?;
         self.messages(ordinal, erased)?;
         self.suppressions(addresses_of(&notification), erased)?;
