@@ -10,7 +10,7 @@ use domain::ids::EnvironmentId;
 use zeroize::Zeroizing;
 
 use crate::record::{Excerpt, Record, corrupt};
-use crate::sealing::{self, Seal};
+use crate::sealing::{self, ViewSeal};
 use crate::stored::Readable;
 use crate::{Key, Result, Table};
 
@@ -26,7 +26,7 @@ pub struct Codec<'s> {
 enum Form<'s> {
     Json,
     Compact,
-    Sealed(&'s Seal),
+    Sealed(ViewSeal<'s>),
 }
 
 impl<'s> Codec<'s> {
@@ -37,7 +37,7 @@ impl<'s> Codec<'s> {
     pub const JSON: Self = Self { form: Form::Json, locked: None };
 
     /// Writes values in few bytes, and seals them.
-    pub(crate) const fn sealed(seal: &'s Seal) -> Self {
+    pub(crate) const fn sealed(seal: ViewSeal<'s>) -> Self {
         Self { form: Form::Sealed(seal), locked: None }
     }
 
@@ -55,7 +55,7 @@ impl<'s> Codec<'s> {
             Form::Json => record.json().map_err(|source| corrupt(R::TABLE, source))?,
             Form::Compact => compact()?,
             Form::Sealed(seal) => {
-                seal.close(R::TABLE, key.as_bytes(), &Zeroizing::new(compact()?))?
+                seal.seal().close(R::TABLE, key.as_bytes(), &Zeroizing::new(compact()?))?
             }
         };
         Ok((key, value))
@@ -121,7 +121,7 @@ impl<'s> Codec<'s> {
         match (self.form, sealing::key_of(value)) {
             (_, None) => false,
             (Form::Json | Form::Compact, Some(_)) => true,
-            (Form::Sealed(seal), Some(key)) => seal.lacks(key),
+            (Form::Sealed(seal), Some(key)) => seal.seal().lacks(key),
         }
     }
 }

@@ -28,7 +28,7 @@ mod sealable;
 
 pub use self::keys::{KeyId, Keyring, SealingKey};
 pub use self::reseal::Resealed;
-pub(crate) use self::seal::{Seal, key_of};
+pub(crate) use self::seal::{ViewSeal, key_of};
 pub use self::sealable::Sealable;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use super::marks::Marks;
-use super::seal::{Extent, Seal};
+use super::seal::{Extent, Seal, ViewSeal};
 use super::sealable::Sealable;
 use crate::record::misplaced;
 use crate::{
@@ -141,10 +141,11 @@ impl Run<'_> {
 
     // The values may have changed since they were looked at.
     fn reseal(&mut self, table: Table, stale: &[Stale]) -> Result<()> {
+        let seal = self.seal.of_next_view();
         let (resealed, unreadable) = records::write(self.store.below.as_ref(), |transaction| {
             let (mut resealed, mut unreadable) = (0, 0);
             for Stale { key, .. } in stale {
-                match self.renewed(transaction, table, key)? {
+                match renewed(seal, transaction, (table, key))? {
                     Renewed::Not => {}
                     Renewed::Unreadable => unreadable += 1,
                     Renewed::Value(value) => {
@@ -160,27 +161,26 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn renewed(
-        &self,
-        transaction: &mut dyn Transaction,
-        table: Table,
-        key: &[u8],
-    ) -> Result<Renewed> {
-        let mut value = None;
-        transaction.get(table, key, &mut |found| value = Some(found.to_vec()))?;
-        let Some(value) = value.filter(|value| !self.seal.is_current(value)) else {
-            return Ok(Renewed::Not);
-        };
-        match self.seal.open(table, key, &value) {
-            Ok(plain) => Ok(Renewed::Value(self.seal.close(table, key, &plain)?)),
-            Err(Error::Corrupt { .. }) => Ok(Renewed::Unreadable),
-            Err(other) => Err(other),
-        }
-    }
-
     fn ended(&self, is_finished: bool) -> Resealed {
         let Self { seen, resealed, unreadable, .. } = *self;
         Resealed { seen, resealed, unreadable, is_finished }
+    }
+}
+
+fn renewed(
+    seal: ViewSeal<'_>,
+    transaction: &mut dyn Transaction,
+    (table, key): (Table, &[u8]),
+) -> Result<Renewed> {
+    let mut value = None;
+    transaction.get(table, key, &mut |found| value = Some(found.to_vec()))?;
+    let Some(value) = value.filter(|value| !seal.seal().is_current(value)) else {
+        return Ok(Renewed::Not);
+    };
+    match seal.open(table, key, &value) {
+        Ok(plain) => Ok(Renewed::Value(seal.seal().close(table, key, &plain)?)),
+        Err(Error::Corrupt { .. }) => Ok(Renewed::Unreadable),
+        Err(other) => Err(other),
     }
 }
 

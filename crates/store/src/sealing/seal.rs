@@ -29,6 +29,16 @@ pub(super) enum Extent {
     Whole,
 }
 
+/// The keys of a store, for one view of it.
+///
+/// Values that were plain when the view was taken are plain in it, also if they are sealed meanwhile. So
+/// the extent is that from before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ViewSeal<'s> {
+    seal: &'s Seal,
+    extent: Extent,
+}
+
 /// Reason why a value does not open.
 #[derive(Debug, Error)]
 pub(super) enum Unopenable {
@@ -72,6 +82,11 @@ impl Seal {
         self.is_whole.store(extent == Extent::Whole, Ordering::Release);
     }
 
+    /// Returns the keys for a view that is taken next.
+    pub(super) fn of_next_view(&self) -> ViewSeal<'_> {
+        ViewSeal { seal: self, extent: self.extent() }
+    }
+
     /// Returns `plain` sealed for its place, with the key that seals.
     pub(crate) fn close(&self, table: Table, key: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
         self.close_with(self.keyring.current(), table, key, plain)
@@ -106,20 +121,14 @@ impl Seal {
         Ok(value)
     }
 
-    /// Returns what `value`, which lies under `key` of `table`, has sealed. A plain value of a store
-    /// of mixed values is returned as it is.
-    pub(crate) fn open(
+    /// [`ViewSeal::open`] in a view that is taken now.
+    pub(super) fn open(
         &self,
         table: Table,
         key: &[u8],
         value: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let opened = match (value.split_first(), self.extent()) {
-            (Some((&SEALED, _)), _) => self.opened(table, key, value),
-            (_, Extent::Mixed) => Ok(Zeroizing::new(value.to_vec())),
-            (_, Extent::Whole) => Err(Unopenable::Plain),
-        };
-        opened.map_err(|reason| corrupt(table, reason))
+        self.of_next_view().open(table, key, value)
     }
 
     fn opened(
@@ -145,6 +154,24 @@ impl Seal {
     /// Returns `true` if the key of that id is not there.
     pub(crate) fn lacks(&self, key: KeyId) -> bool {
         self.keyring.cipher(key).is_none()
+    }
+}
+
+impl<'s> ViewSeal<'s> {
+    /// Returns the keys.
+    pub(crate) const fn seal(self) -> &'s Seal {
+        self.seal
+    }
+
+    /// Returns what `value`, which lies under `key` of `table`, has sealed. A plain value of a store
+    /// of mixed values is returned as it is.
+    pub(crate) fn open(self, table: Table, key: &[u8], value: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
+        let opened = match (value.split_first(), self.extent) {
+            (Some((&SEALED, _)), _) => self.seal.opened(table, key, value),
+            (_, Extent::Mixed) => Ok(Zeroizing::new(value.to_vec())),
+            (_, Extent::Whole) => Err(Unopenable::Plain),
+        };
+        opened.map_err(|reason| corrupt(table, reason))
     }
 }
 

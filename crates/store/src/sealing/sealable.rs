@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::keys::{KeyId, Keyring};
 use super::marks::{self, Mark, Marks};
-use super::seal::{Extent, Seal};
+use super::seal::{Extent, Seal, ViewSeal};
 use crate::{
     Change, Codec, Decision, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result,
     Snapshot, Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
@@ -79,16 +79,25 @@ impl Sealable {
         }
     }
 
-    // Runs `body` with the keys of this store.
-    fn run(&self, below: &mut dyn Transaction, body: &mut WriteBody<'_>) -> Result<Decision> {
-        let mut sealing = self.sealing(below);
+    // Runs `body` with keys of this store.
+    fn run(
+        &self,
+        (below, seal): (&mut dyn Transaction, Option<ViewSeal<'_>>),
+        body: &mut WriteBody<'_>,
+    ) -> Result<Decision> {
+        let mut sealing = self.sealing(below, seal);
         let decision = body(&mut sealing)?;
         self.check_read(sealing.below)?;
         Ok(decision)
     }
 
-    fn sealing<V>(&self, below: V) -> Sealing<'_, V> {
-        Sealing { below, seal: self.seal.as_ref(), locked: &self.locked }
+    fn sealing<'s, V>(&'s self, below: V, seal: Option<ViewSeal<'s>>) -> Sealing<'s, V> {
+        Sealing { below, seal, locked: &self.locked }
+    }
+
+    // The keys for a view that is taken next.
+    fn of_next_view(&self) -> Result<Option<ViewSeal<'_>>> {
+        Ok(self.checked()?.map(Seal::of_next_view))
     }
 
     /// Runs `body` in a transaction of the host, with the keys of this store.
@@ -98,8 +107,8 @@ impl Sealable {
         scope: WriteScope,
         body: &mut WriteBody<'_>,
     ) -> Result<()> {
-        self.checked()?;
-        host.write_within(scope, &mut |below| self.run(below, body))
+        let seal = self.of_next_view()?;
+        host.write_within(scope, &mut |below| self.run((below, seal), body))
     }
 
     pub(super) fn checked(&self) -> Result<Option<&Seal>> {
@@ -120,17 +129,17 @@ fn allowed(seal: &Seal, extent: Extent) -> Result<Extent> {
 
 impl Store for Sealable {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.checked()?;
+        let seal = self.of_next_view()?;
         self.below.read(&mut |below| {
-            body(&self.sealing(below))?;
+            body(&self.sealing(below, seal))?;
             self.check_read(below)
         })
     }
 
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.checked()?;
+        let seal = self.of_next_view()?;
         self.below.read_pure(&mut |below| {
-            body(&self.sealing(below))?;
+            body(&self.sealing(below, seal))?;
             self.check_read(below)
         })
     }
@@ -140,8 +149,8 @@ impl Store for Sealable {
     }
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        self.checked()?;
-        self.below.write_within(scope, &mut |below| self.run(below, body))
+        let seal = self.of_next_view()?;
+        self.below.write_within(scope, &mut |below| self.run((below, seal), body))
     }
 
     fn runs_side_by_side(&self) -> bool {
@@ -170,7 +179,7 @@ impl fmt::Debug for Sealable {
 /// A view of the store below, with a codec that seals if there are keys.
 struct Sealing<'s, V> {
     below: V,
-    seal: Option<&'s Seal>,
+    seal: Option<ViewSeal<'s>>,
     locked: &'s AtomicBool,
 }
 

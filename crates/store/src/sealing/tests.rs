@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::seal::Extent;
+use super::seal::{Extent, Seal};
 use super::*;
 use crate::memory::MemoryStore;
 use crate::{
@@ -233,6 +233,22 @@ fn a_plain_store_is_sealed_by_what_is_written_and_then_as_a_whole() {
     for process in [again, over(&below, Some(ring(1)))] {
         assert!(reason(find(&process, "ada")).starts_with("it is not sealed"));
     }
+}
+
+#[test]
+fn a_snapshot_from_before_the_end_of_a_resealing_opens_plain_values() {
+    let below = Arc::new(MemoryStore::default());
+    insert(below.as_ref(), &["ada"]);
+    let store = over(&below, Some(ring(1)));
+    let key = layout::subscriber(Uuid::from_u128(1).into(), &SubscriberId::new("ada").unwrap());
+    let found = read(&store, |view| {
+        assert!(store.reseal(&mut all)?.unwrap().is_finished);
+        view.find(&key)
+    });
+    assert_eq!(found.unwrap(), Some(subscriber("ada")));
+    // A later one opens sealed values only.
+    put(below.as_ref(), "ada", &Codec::COMPACT.encode(&subscriber("ada")).unwrap().1);
+    assert!(reason(find(&store, "ada")).starts_with("it is not sealed"));
 }
 
 #[test]
