@@ -42,11 +42,7 @@ pub fn backup(
 }
 
 /// [`backup`] with a function that is not generic.
-pub(super) fn back_up(
-    store: &dyn Store,
-    path: &Path,
-    progress: &mut OnProgress<'_>,
-) -> Result<Copied> {
+fn back_up(store: &dyn Store, path: &Path, progress: &mut OnProgress<'_>) -> Result<Copied> {
     if path.file_name().is_none() {
         return Err(Error::of_opening(path, ErrorKind::InvalidFilename.into()));
     }
@@ -62,22 +58,19 @@ pub(super) fn back_up(
     }
     let partial = partial(path);
     // The part is locked until it has its name, so that no other backup goes on with it.
-    match write(store, &partial, progress) {
-        Ok((copied, part)) if copied.is_finished => {
-            part.checkpoint()?;
-            publish(&partial, path).map_err(|source| match source.kind() {
-                ErrorKind::AlreadyExists => Error::TargetExists { path: path.to_owned() },
-                _ => Error::of_opening(path, source),
-            })?;
-            Ok(copied)
-        }
-        Ok((copied, _)) => Ok(copied),
-        Err(error @ Error::StorageFull { .. }) => {
+    let (copied, part) = write_part(store, &partial, progress).inspect_err(|error| {
+        if matches!(error, Error::StorageFull { .. }) {
             drop(fs::remove_file(&partial));
-            Err(error)
         }
-        Err(error) => Err(error),
+    })?;
+    if copied.is_finished {
+        part.checkpoint()?;
+        publish(&partial, path).map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => Error::TargetExists { path: path.to_owned() },
+            _ => Error::of_opening(path, source),
+        })?;
     }
+    Ok(copied)
 }
 
 /// Checks every page of the backup at `from`, and copies it to `to`, which is a new file. On Unix that is
@@ -155,7 +148,8 @@ fn unchanged(path: &Path) -> Result<Gate> {
     held.map_err(|failure| failure.at(path))
 }
 
-fn write(
+/// Copies one snapshot of `store` into the file at `partial`, or goes on with that.
+pub(super) fn write_part(
     store: &dyn Store,
     partial: &Path,
     progress: &mut OnProgress<'_>,

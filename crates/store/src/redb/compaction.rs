@@ -8,7 +8,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::access::take_over;
-use super::backup::{back_up, partial};
+use super::backup::{partial, write_part};
 use super::log::sync_folder;
 use super::{RedbOptions, RedbStore};
 use crate::transfer::Copied;
@@ -22,11 +22,13 @@ pub(super) fn compact(path: &Path, progress: &mut OnProgress<'_>) -> Result<Copi
     let options = RedbOptions::default().create(false);
     let source = RedbStore::open_with(&whole, &options)?;
     source.checkpoint()?;
-    let place = beside(&whole);
+    let place = partial(&beside(&whole));
     let new = NewFile(&place);
     // An interrupted compaction has left a copy, which may have entries that were removed since.
     new.remove().map_err(failed)?;
-    let copied = back_up(&source, &place, progress)?;
+    let (copied, part) = write_part(&source, &place, progress)?;
+    part.checkpoint()?;
+    drop(part);
     if !copied.is_finished {
         new.remove().map_err(failed)?;
         return Ok(copied);
@@ -42,12 +44,15 @@ pub(super) fn compact(path: &Path, progress: &mut OnProgress<'_>) -> Result<Copi
 }
 
 /// The file that a compaction makes beside the other one. It is removed if the compaction fails or if
-/// `progress` panics.
+/// `progress` panics. Only the part of a backup may have its name.
 struct NewFile<'p>(&'p Path);
 
 impl NewFile<'_> {
     fn remove(&self) -> io::Result<()> {
-        [partial(self.0), self.0.to_owned()].iter().try_for_each(|left| remove(left))
+        match fs::remove_file(self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 }
 
@@ -70,18 +75,32 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn remove(left: &Path) -> io::Result<()> {
-    match fs::remove_file(left) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
+    use crate::redb::backup;
+
+    /// The name that a compaction builds its file under is one that no complete file has.
+    #[test]
+    fn a_compaction_leaves_other_files_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.redb");
+        let copy = folder.path().join("shop.redb-compact");
+        let goes_on = |_| ControlFlow::Continue(());
+        let store = RedbStore::open(&path).unwrap();
+        assert!(backup(&store, &copy, goes_on).unwrap().is_finished);
+        drop(store);
+        let bytes = fs::read(&copy).unwrap();
+        fs::write(partial(&copy), "a part").unwrap();
+
+        assert!(compact(&path, &mut { goes_on }).unwrap().is_finished);
+
+        assert!(fs::read(&copy).unwrap() == bytes, "the backup was changed");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        drop(RedbStore::open(&path).unwrap());
+    }
 
     #[test]
     fn an_empty_file_is_not_made_a_store() {
