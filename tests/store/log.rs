@@ -333,6 +333,26 @@ fn a_damaged_header_is_refused_and_left_alone() {
     }
 }
 
+/// The host has decided to go on without the log, of a file that needs it or not. It is not asked again.
+#[test]
+fn a_discarded_log_does_not_come_back() {
+    for seed in 0..16 {
+        let (open, closed) = (crashed(&["ada"]), crashed(&["ada"]));
+        let log = flipped(&open.log_bytes().unwrap(), 24 * 8);
+        drop(closed.open_with(&without_log()).unwrap());
+        for (file, expected) in [(open.bytes(), &[][..]), (closed.bytes(), &["ada"])] {
+            let disk = Disk::with_log(file, Some(log.clone()));
+            let store = disk.open_with(&discarding()).unwrap();
+
+            let disk = disk.after_power_cut(&mut Dice::new(seed));
+            drop(store);
+
+            let ids = disk.open_with(&large_log()).map(|store| check_whole(&store));
+            assert!(ids.as_ref().is_ok_and(|ids| ids == expected), "{seed}: {ids:?}");
+        }
+    }
+}
+
 #[test]
 fn a_newer_log_is_refused_and_left_alone() {
     let disk = crashed(&["ada"]);

@@ -23,6 +23,8 @@ pub(super) enum Recovery {
     Nothing(Note),
     /// Changes are to be applied.
     Replay(Frozen),
+    /// The file goes on without its log, whose header is damaged.
+    Discard(Frozen),
 }
 
 #[derive(Debug, Error)]
@@ -45,7 +47,8 @@ impl Recovery {
                 Err(Error::NewerFormat { path: log, found, supported })
             }
             (_, Found::Damaged) if !discards => Err(damaged(log, DamagedHeader)),
-            (NoteState::Closed, Found::Nothing | Found::Damaged) => Ok(Recovery::Nothing(*note)),
+            (_, Found::Damaged) => Ok(Recovery::Discard(Frozen::without_log(note))),
+            (NoteState::Closed, Found::Nothing) => Ok(Recovery::Nothing(*note)),
             (NoteState::Closed, Found::Log { id, scan }) => {
                 // Its removal was lost, or its creation was interrupted.
                 let is_left = id == note.id || (scan.payloads.is_empty() && scan.damage.is_none());
@@ -55,10 +58,7 @@ impl Recovery {
             (NoteState::Open, Found::Nothing) if !discards => {
                 Err(Error::LogMissing { path: path.to_owned(), log })
             }
-            (NoteState::Open, Found::Nothing | Found::Damaged) => {
-                let note = Note { state: NoteState::Closed, ..*note };
-                Ok(Recovery::Replay(Frozen { memtable: Arc::default(), note }))
-            }
+            (NoteState::Open, Found::Nothing) => Ok(Recovery::Replay(Frozen::without_log(note))),
             (NoteState::Open, Found::Log { id, .. }) if id != note.id => {
                 Err(Error::ForeignLog { path: path.to_owned(), log })
             }
@@ -76,9 +76,10 @@ impl Recovery {
         place: Option<&dyn LogPlace>,
         options: &RedbOptions,
     ) -> Result<Note, Failure> {
+        let is_discarded = matches!(self, Recovery::Discard(_));
         let note = match self {
             Recovery::Nothing(note) => note,
-            Recovery::Replay(frozen) => {
+            Recovery::Replay(frozen) | Recovery::Discard(frozen) => {
                 let bytes = options.log.as_ref().map_or(STEP, |log| log.memtable_bytes / 32);
                 let mut position = file.step(&frozen, None, bytes)?;
                 while position.is_some() {
@@ -87,9 +88,24 @@ impl Recovery {
                 frozen.note
             }
         };
-        let remove =
-            |place: &dyn LogPlace| attempt("remove the log", || place.remove().map_err(io));
+        let remove = |place: &dyn LogPlace| {
+            attempt("remove the log", || {
+                // A removal may be lost in a power cut. Any other log does no harm to the file then, but this
+                // one would be refused again.
+                if is_discarded {
+                    place.create().and_then(|empty| empty.sync_data()).map_err(io)?;
+                }
+                place.remove().map_err(io)
+            })
+        };
         place.map_or(Ok(()), remove).map(|()| note)
+    }
+}
+
+impl Frozen {
+    fn without_log(note: &Note) -> Self {
+        let note = Note { state: NoteState::Closed, ..*note };
+        Self { memtable: Arc::default(), note }
     }
 }
 
