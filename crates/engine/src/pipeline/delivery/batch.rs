@@ -106,10 +106,8 @@ impl DeliveryQueue<'_> {
         {
             return Ok(Done::GaveUp);
         }
-        self.attempt(leased).or_else(|error| {
-            let unreadable = quarantine::cause(self.engine, leased, &error)?;
-            unreadable.map(Done::Unreadable).ok_or(error)
-        })
+        let done = quarantine::unless_unreadable(self.engine, leased, || self.attempt(leased))?;
+        Ok(done.unwrap_or_else(Done::Unreadable))
     }
 
     fn attempt(&self, leased: &Leased) -> Result<Done> {

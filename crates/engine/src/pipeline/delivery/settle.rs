@@ -128,9 +128,11 @@ fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled
 // Stores one result, or puts its task into quarantine.
 fn settle_alone(engine: &Engine, (leased, done): &(Leased, Done)) -> Result<Settled> {
     let home = leased.task.home();
-    let settled = engine.write_in(&home, engine.now(), |tx| settle_one(tx, leased, done));
-    let Err(error) = settled else { return settled };
-    let Some(unreadable) = quarantine::cause(engine, leased, &error)? else { return Err(error) };
+    let settle = || engine.write_in(&home, engine.now(), |tx| settle_one(tx, leased, done));
+    let unreadable = match quarantine::unless_unreadable(engine, leased, settle)? {
+        Ok(settled) => return Ok(settled),
+        Err(unreadable) => unreadable,
+    };
     engine.write(engine.now(), |draft| {
         let mut tx = draft.within(&home);
         let Some(task) = current(&tx, leased)? else { return Ok(Settled::Superseded) };
