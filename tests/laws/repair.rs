@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use serde_json::json;
 use store::Table;
 use store::layout::{Derived, Role, Target, environment_of};
-use testkit::interposed::Point;
+use testkit::interposed::{Lie, Point};
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
 use tidings::check::{Finding, Problem};
@@ -115,6 +115,27 @@ fn a_check_and_a_repair_end_when_they_are_told_to() {
     let whole = world.engine.check().unwrap();
     assert_eq!((check.records, check.is_finished), (whole.records, false));
     assert!(!world.engine.repair_with(activity).unwrap().is_finished);
+}
+
+/// A page of other keys is in the place of another one, in each table in turn. What needs it cannot be mended.
+#[test]
+fn a_table_that_cannot_be_gone_through_holds_up_no_other_one() {
+    for table in Table::ALL {
+        let world = copy();
+        let (_, key, value) = of_entries(Table::Lanes).next().unwrap();
+        put(&world.store, Table::Lanes, key, None);
+        world.store.tell(Lie::ForeignIn(table));
+
+        let report = world.engine.repair();
+
+        assert!(report.as_ref().is_ok_and(|report| report.is_finished), "{table:?}: {report:?}");
+        let needed = [Table::Lanes, Table::Tasks, Table::Due];
+        if !needed.contains(&table) {
+            let is_mended =
+                dump(&world.store).contains(&(Table::Lanes, key.clone(), value.clone()));
+            assert!(is_mended, "{table:?}");
+        }
+    }
 }
 
 #[test]

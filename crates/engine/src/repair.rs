@@ -169,20 +169,19 @@ impl Engine {
                 let rebuilt = guarded(self, index.environment, |store| {
                     text_index::rebuild(store, index, told)
                 });
-                if unless_deleted(rebuilt)?.is_some_and(|told| told.is_break()) {
-                    return Ok(ControlFlow::Break(()));
+                match if_mended(rebuilt)? {
+                    Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
+                    Some(ControlFlow::Continue(())) => report.mended += 1,
+                    None => {}
                 }
-                report.mended += 1;
             } else if is_mendable(&step) {
                 self.mend(pass, behind.as_deref(), report)?;
             }
             for key in step.lost_counters() {
-                self.recount(key)?;
-                report.mended += 1;
+                report.mended += u64::from(if_mended(self.recount(key))?.is_some());
             }
             for list in step.lost_lists() {
-                self.count_list(list)?;
-                report.mended += 1;
+                report.mended += u64::from(if_mended(self.count_list(list))?.is_some());
             }
             report.rows += step.rows;
             let next = progress(Progress::of_rows(pass.table(), report.rows));
@@ -295,7 +294,7 @@ impl Engine {
             if found.is_empty() {
                 continue;
             }
-            match unless_deleted(notifications::rebuild(self, environment, told))? {
+            match if_mended(notifications::rebuild(self, environment, told))? {
                 Some(ControlFlow::Continue(())) => report.rebuilt.push(environment),
                 Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
                 None => {}
@@ -305,11 +304,12 @@ impl Engine {
     }
 }
 
-// Returns `None` if the environment was deleted meanwhile: there is nothing to mend.
-fn unless_deleted(rebuilt: Result<ControlFlow<()>>) -> Result<Option<ControlFlow<()>>> {
-    match rebuilt {
+// Returns `None` if the environment was deleted meanwhile, so that there is nothing to mend, or if what the
+// rows are made from cannot be gone through.
+fn if_mended<T>(mended: Result<T>) -> Result<Option<T>> {
+    match mended {
         Err(Error::NotFound { entity: Entity::Environment, .. }) => Ok(None),
-        rebuilt => rebuilt.map(Some),
+        mended => if_readable(mended),
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Point {
 pub enum Lie {
     /// A scan also shows the first entry of its table, wherever that lies.
     Foreign,
+    /// A scan of one table does so.
+    ForeignIn(Table),
     /// A scan shows each entry twice.
     Repeated,
     /// A scan shows the entries that were there when the lies began. Gets see the truth.
@@ -327,6 +329,12 @@ impl Plans {
 }
 
 // Returns the action that is planned for this pass of `point`.
+impl Lie {
+    fn shows_foreign(self, table: Table) -> bool {
+        self == Lie::Foreign || self == Lie::ForeignIn(table)
+    }
+}
+
 fn due<T>(planned: &mut Option<Planned<T>>, point: Point) -> Option<T> {
     let next = planned.as_mut().filter(|planned| planned.point == point)?;
     if let Some(left) = next.left.checked_sub(1) {
@@ -483,7 +491,7 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
         self.around(
             || Call::Scan(table),
             |below| match &lie {
-                Some((Lie::Foreign, _)) => {
+                Some((lie, _)) if lie.shows_foreign(table) => {
                     below.scan(table, range, order, limit, visit)?;
                     below.scan(table, &EVERYTHING, Order::Ascending, Some(1), visit)
                 }
@@ -496,7 +504,7 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
                 Some((Lie::Undeleted, before)) => {
                     before.read(&mut |before| before.scan(table, range, order, limit, visit))
                 }
-                Some((Lie::OtherKey | Lie::Stale, _)) | None => {
+                Some((Lie::Foreign | Lie::ForeignIn(_) | Lie::OtherKey | Lie::Stale, _)) | None => {
                     below.scan(table, range, order, limit, visit)
                 }
             },
