@@ -589,8 +589,8 @@ static CTA_BUTTON: Structure = Structure::of("message CTA button", "type content
 static CTA_RESULT: Structure =
     Structure { own: "completedAt?", ..Structure::of("message CTA result", "payload? type?") };
 pub static MESSAGE_QUERY: Structure = Structure {
-    own: "channel? transactionId? read? seen? archived? snoozed? tags? severity? contextKeys? \
-              templates?",
+    own: "channel? transactionId? read? seen? archived? snoozed? tags? data? severity? contextKeys? \
+              templates? createdGte? createdLte?",
     ..page_query("message query")
 };
 pub static COMPLETE_ACTION: Structure = Structure::own("complete action", "type payload?");

@@ -4,6 +4,7 @@ mod actions;
 mod archive;
 mod feed;
 mod filters;
+mod groups;
 mod snooze;
 
 use std::time::Duration;

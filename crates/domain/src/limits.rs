@@ -29,7 +29,7 @@
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
 //! | messages marked at once | [`Message::MAX_MARKED`] |
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |
-//! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`DeadLetterQuery::MAX_VALUES`], [`ContextFilter::MAX_VALUES`] |
+//! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`TagFilter::MAX_GROUPS`], [`MAX_IN_GROUP`](TagFilter::MAX_IN_GROUP), [`MAX_IN_ALL`](TagFilter::MAX_IN_ALL), [`DataFilter::MAX_TEXT`], [`DeadLetterQuery::MAX_VALUES`], [`ContextFilter::MAX_VALUES`] |
 //! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`MAX_ENTRIES`](MessageQuery::MAX_ENTRIES) without reading them, [`DeadLetterQuery::MAX_SCANNED`] |
 //! | API keys of an environment | [`ApiKey::MAX`] |
 //! | `tidings-providers` | `Smtp::MAX_HEADER_NAME`, `Smtp::MAX_URL`, `WebPush::MAX_TOPIC`, `WebPush::MAX_MESSAGE`, `WebhookKeys::MAX_KEY` |
@@ -50,7 +50,7 @@ use crate::{
     integration::Integration,
     job::JobDigest,
     layout::Layout,
-    message::{Message, MessageQuery},
+    message::{DataFilter, Message, MessageQuery, TagFilter},
     notification::NotificationQuery,
     page::PageQuery,
     preference::BulkPreferences,

@@ -5,6 +5,7 @@ mod compose;
 mod counters;
 mod excerpt;
 mod feed;
+mod groups;
 mod place;
 mod query;
 mod shelf;
@@ -35,10 +36,11 @@ pub use action::CompleteAction;
 #[doc(hidden)]
 pub use counters::{Counted, CountedMessage, ListPlace, MessageCounters, Tally, Waiting};
 #[doc(hidden)]
-pub use excerpt::{MessageExcerpt, MessageFacts};
+pub use excerpt::{MessageExcerpt, MessageFacts, WholeMessage};
 pub use feed::{Changes, FeedCursor, FeedPage, InboxChange};
 #[doc(hidden)]
 pub use feed::{DeletedMessage, Known, Standing};
+pub use groups::{DataFilter, TagFilter};
 #[doc(hidden)]
 pub use place::MessagePlace;
 pub use query::MessageQuery;

@@ -12,7 +12,7 @@ use domain::environment::Environment;
 use domain::idempotency::StoredAnswer;
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{DeletedMessage, Message, MessageExcerpt};
+use domain::message::{DeletedMessage, Message, MessageExcerpt, WholeMessage};
 use domain::notification::{Notification, NotificationOwner, NotificationSubscriber};
 use domain::preference::SubscriberPreference;
 use domain::quarantine::Quarantined;
@@ -86,6 +86,7 @@ readable! {
     NotificationOwner,
     NotificationSubscriber,
     TriggerRecipients,
+    WholeMessage,
 }
 
 stored! {

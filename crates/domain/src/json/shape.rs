@@ -190,6 +190,21 @@ impl Shape {
         Self(Kind::Many(item, EmptyText::IsNoItem))
     }
 
+    /// Returns the shape of a list in a query, or of a single item. An empty text counts as absent.
+    pub(crate) const fn list(item: Lazy) -> Self {
+        Self(Kind::Many(item, EmptyText::SaysNothing))
+    }
+
+    /// Returns the shape of a list.
+    pub(crate) const fn items(item: Lazy) -> Self {
+        Self(Kind::Items(item))
+    }
+
+    /// Returns the shape of a value or `null`.
+    pub(crate) const fn nullable(value: Lazy) -> Self {
+        Self(Kind::Nullable(value))
+    }
+
     /// Returns one of several shapes, depending on the value.
     pub(crate) const fn choice(choose: fn(&Value) -> Shape) -> Self {
         Self(Kind::Choice(choose))

@@ -1,5 +1,7 @@
 //! Setters of message queries and of requests for messages.
 
+use serde_json::Value;
+
 use super::{CompleteAction, MarkAs, MarkMessages, MessageQuery};
 use crate::content::ButtonType;
 use crate::context::ContextKey;
@@ -8,6 +10,7 @@ use crate::error::Invalid;
 use crate::ids::{MessageId, TransactionId};
 use crate::json::Object;
 use crate::setters::{page_setters, setters};
+use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity};
 
 setters! { MessageQuery:
@@ -29,6 +32,10 @@ setters! { MessageQuery:
     snoozed: flag(true);
     /// Lists the messages with one of these tags: at most 100.
     tags: each(String);
+    /// Lists the messages that were created at this time or later.
+    created_gte: exact(Timestamp);
+    /// Lists the messages that were created at this time or earlier.
+    created_lte: exact(Timestamp);
     /// Lists the messages of these severities.
     severities: each(Severity);
     /// Lists the messages with exactly these contexts, as in `tenant:acme`.
@@ -38,6 +45,27 @@ setters! { MessageQuery:
 }
 
 page_setters!(MessageQuery);
+
+impl MessageQuery {
+    /// Lists those of the messages that also have one of these tags. At most 30 groups, with 200 tags.
+    #[must_use]
+    pub fn and_tags(mut self, tags: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.tags.add(tags.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Lists the messages whose payload has one of these values under `name`, which may be a path such as
+    /// `order.status`. A second call for a name demands one of its values as well.
+    #[must_use]
+    pub fn data(
+        mut self,
+        name: impl Into<String>,
+        values: impl IntoIterator<Item: Into<Value>>,
+    ) -> Self {
+        self.data.add(name.into(), values.into_iter().map(Into::into).collect());
+        self
+    }
+}
 
 impl MarkMessages {
     /// Returns a request that marks 1 to 1,000 messages.

@@ -322,9 +322,12 @@ impl MessageCounters {
         }
         let (tags, severities) = (rest.tags.clone(), rest.severities.clone());
         let has_no_other = *rest == MessageQuery { tags, severities, ..plain };
-        match (&rest.tags[..], &rest.severities[..]) {
+        match (rest.tags.groups(), &rest.severities[..]) {
             _ if !has_no_other => None,
-            ([tag], []) => self.of_tag(tag).on(shelves),
+            ([group], []) => match &group[..] {
+                [tag] => self.of_tag(tag).on(shelves),
+                _ => None,
+            },
             ([], [severity]) => self.of_severity(*severity).on(shelves),
             _ => None,
         }
@@ -336,13 +339,13 @@ impl MessageCounters {
         let sum = |mut counts: std::vec::IntoIter<InboxCounts>| {
             counts.try_fold(0_usize, |sum, counts| Some(sum.saturating_add(counts.on(shelves)?)))
         };
-        let of_tags: Vec<_> = rest.tags.iter().map(|tag| self.of_tag(tag)).collect();
+        let of_group = |group: &Vec<String>| group.iter().map(|tag| self.of_tag(tag)).collect();
         let severities = rest.severities.iter().map(|severity| self.of_severity(*severity));
         let of_severities: Vec<_> = severities.collect();
-        let bounds = [(of_tags, rest.tags.is_empty()), (of_severities, rest.severities.is_empty())];
-        let bounds = bounds.into_iter().filter(|(_, is_any)| !is_any);
+        let bounds = rest.tags.groups().iter().map(of_group);
+        let bounds = bounds.chain((!of_severities.is_empty()).then_some(of_severities));
         let all = shelves.iter().map(|shelf| self.on(*shelf)).sum();
-        bounds.filter_map(|(counts, _)| sum(counts.into_iter())).fold(all, usize::min)
+        bounds.filter_map(|counts| sum(counts.into_iter())).fold(all, usize::min)
     }
 
     /// Returns `true` if these are the counters of the messages that `counted` counts. Older

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::{ListPlace, Message, Progress, Shelf};
 use crate::context::ContextSet;
 use crate::ids::{InternalSubscriberId, MessageId, TransactionId, WorkflowId, WorkflowIdentifier};
+use crate::json::Object;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity};
 
@@ -57,6 +58,20 @@ pub struct MessageExcerpt {
     pub severity: Severity,
 }
 
+/// A message in place of its excerpt, for queries of what an excerpt does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct WholeMessage(pub Message);
+
+/// Payload of the event of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload<'m> {
+    /// The payload, if there is one.
+    Known(Option<&'m Object>),
+    /// An excerpt does not have it.
+    Unknown,
+}
+
 /// What a query compares of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageFacts<'m> {
@@ -70,6 +85,8 @@ pub struct MessageFacts<'m> {
     pub(super) context_keys: &'m ContextSet,
     pub(super) template_identifier: Option<&'m WorkflowIdentifier>,
     pub(super) workflow_id: Option<WorkflowId>,
+    pub(super) created_at: Timestamp,
+    pub(super) payload: Payload<'m>,
 }
 
 #[doc(hidden)]
@@ -86,6 +103,8 @@ impl<'m> From<&'m Message> for MessageFacts<'m> {
             context_keys: &message.context_keys,
             template_identifier: message.template_identifier.as_ref(),
             workflow_id: message.workflow_id,
+            created_at: message.created_at,
+            payload: Payload::Known(message.payload.as_ref()),
         }
     }
 }
@@ -103,7 +122,15 @@ impl<'m> From<&'m MessageExcerpt> for MessageFacts<'m> {
             context_keys: &excerpt.context_keys,
             template_identifier: excerpt.template_identifier.as_ref(),
             workflow_id: excerpt.workflow_id,
+            created_at: excerpt.created_at,
+            payload: Payload::Unknown,
         }
+    }
+}
+
+impl<'m> From<&'m WholeMessage> for MessageFacts<'m> {
+    fn from(WholeMessage(message): &'m WholeMessage) -> Self {
+        message.into()
     }
 }
 

@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Folder, MessageFacts, Progress, Shelf};
+use super::excerpt::Payload;
+use super::{DataFilter, Folder, MessageFacts, Progress, Shelf, TagFilter};
 use crate::context::ContextFilter;
-use crate::error::{Invalid, at_most_items};
+use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::TransactionId;
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
+use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity};
 
 /// Query of the messages of a subscriber, newest first. A message must meet every condition that is
@@ -22,7 +24,26 @@ use crate::vocabulary::{Channel, Severity};
 /// ones are checked message by message. A page looks at 20,000 entries of the list and reads 2,000 messages
 /// at most. Most messages that do not match are recognized by their entries, and not read. A page may
 /// therefore have fewer messages than its limit, or none, and yet a cursor behind it. For its total, it
-/// looks at the first 10,000 entries as well, and reads up to 1,000 of their messages.
+/// looks at the first 10,000 entries as well, and reads up to 1,000 of their messages. Entries do not tell
+/// `data` and the times of creation.
+///
+/// ```
+/// # extern crate tidings_domain as tidings;
+/// use tidings::message::MessageQuery;
+///
+/// // Messages with the tag `orders` and one of the others, of an order that is open or paid.
+/// let query = MessageQuery::default()
+///     .tags(["orders"])
+///     .and_tags(["urgent", "today"])
+///     .data("order.status", ["open", "paid"]);
+/// // The same as a request.
+/// let request = r#"{
+///     "tags": { "and": [{ "or": ["orders"] }, { "or": ["urgent", "today"] }] },
+///     "data": { "order.status": ["open", "paid"] }
+/// }"#;
+/// assert_eq!(tidings::json::read::<MessageQuery>(request.as_bytes())?, query);
+/// # Ok::<(), tidings::error::Invalid>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -45,9 +66,12 @@ pub struct MessageQuery {
     /// `true` selects snoozed messages, `false` the other ones.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub snoozed: Option<bool>,
-    /// Tags of the workflow at the time of the event: the message has one of them. At most 100.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
+    /// Tags of the workflow at the time of the event: the message has one of them, or one of each group.
+    #[serde(skip_serializing_if = "TagFilter::is_empty")]
+    pub tags: TagFilter,
+    /// Values in the payload of the event, by name: the message has one of them, or one of each group.
+    #[serde(skip_serializing_if = "DataFilter::is_empty")]
+    pub data: DataFilter,
     /// Severities: the message has one of them.
     #[serde(
         rename = "severity",
@@ -65,6 +89,12 @@ pub struct MessageQuery {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub workflows: Vec<String>,
+    /// Earliest time of creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_gte: Option<Timestamp>,
+    /// Latest time of creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_lte: Option<Timestamp>,
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
@@ -73,8 +103,8 @@ pub struct MessageQuery {
 shape! { MessageQuery {
     "channel": channel, "transactionId": transaction_id, "read": read as written,
     "seen": seen as written, "archived": archived as written, "snoozed": snoozed as written,
-    "tags": tags as list, "severity": severities as list, "contextKeys": context_keys,
-    "templates": workflows as list;
+    "tags": tags, "data": data, "severity": severities as list, "contextKeys": context_keys,
+    "templates": workflows as list, "createdGte": created_gte, "createdLte": created_lte;
     page by MessageQuery::ORDERS
 } }
 
@@ -82,7 +112,7 @@ impl MessageQuery {
     /// Fields that the list can be sorted by.
     #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
-    /// Maximum number of values in each list of a query.
+    /// Maximum number of values in each list of a query, but for tags and data.
     pub const MAX_VALUES: usize = 100;
     /// Maximum number of messages that a page reads.
     pub const MAX_SCANNED: usize = 2_000;
@@ -92,9 +122,16 @@ impl MessageQuery {
     /// Checks the lists of the query.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
-        at_most_items("tags", &self.tags, Self::MAX_VALUES)?;
+        self.tags.check()?;
+        self.data.check()?;
         at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
+        if let (Some(first), Some(last)) = (self.created_gte, self.created_lte)
+            && first > last
+        {
+            let end = "createdLte".into();
+            return Err(Invalid::new("createdGte", Reason::Reversed { end }));
+        }
         self.context_keys.check(Self::MAX_VALUES)
     }
 
@@ -124,7 +161,13 @@ impl MessageQuery {
         *self != Self { page, ..Self::default() }
     }
 
-    /// Returns `true` if `message` meets the conditions.
+    /// Returns `true` if the conditions are also about what an excerpt of a message does not have.
+    #[doc(hidden)]
+    pub fn needs_payload(&self) -> bool {
+        !self.data.is_empty()
+    }
+
+    /// Returns `true` if `message` meets the conditions, as far as it tells that. An excerpt has no payload.
     #[doc(hidden)]
     pub fn matches<'m>(&self, message: impl Into<MessageFacts<'m>>) -> bool {
         self.matches_facts(message.into())
@@ -138,7 +181,13 @@ impl MessageQuery {
             && is(self.seen, message.progress.is_seen())
             && is(self.archived, message.is_archived)
             && is(self.snoozed, message.is_snoozed)
-            && (self.tags.is_empty() || self.tags.iter().any(|tag| message.tags.contains(tag)))
+            && self.tags.matches(message.tags)
+            && match message.payload {
+                Payload::Known(payload) => self.data.matches(payload),
+                Payload::Unknown => true,
+            }
+            && self.created_gte.is_none_or(|first| message.created_at >= first)
+            && self.created_lte.is_none_or(|last| message.created_at <= last)
             && (self.severities.is_empty() || self.severities.contains(&message.severity))
             && self.context_keys.matches(message.context_keys)
             && (self.workflows.is_empty() || self.names_workflow_of(message))

@@ -79,7 +79,8 @@ impl Signature {
 impl SignatureFilter {
     /// Returns the filter of the messages that `query` selects.
     pub fn of(query: &MessageQuery) -> Self {
-        let tags = query.tags.iter().map(|tag| Value::Tag(tag));
+        let tags = query.tags.groups().iter();
+        let tags = tags.map(|group| signatures(group.iter().map(|tag| Value::Tag(tag))));
         let severities = query.severities.iter().map(|severity| Value::Severity(*severity));
         let identifiers = query.workflows.iter().map(|name| Value::Identifier(name));
         let ids = query.workflows.iter().filter_map(|name| Uuid::try_parse(name).ok());
@@ -93,10 +94,9 @@ impl SignatureFilter {
             signatures(query.transaction_id.as_ref().map(Value::Transaction)),
             signatures(contexts),
             signatures(severities),
-            signatures(tags),
             signatures(templates),
         ];
-        let conditions = conditions.into_iter().filter(|values| !values.is_empty());
+        let conditions = conditions.into_iter().chain(tags).filter(|values| !values.is_empty());
         Self { conditions: conditions.collect() }
     }
 

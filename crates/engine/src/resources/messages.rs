@@ -6,15 +6,17 @@ use std::sync::Arc;
 use domain::convert::IntoChecked;
 use domain::ids::{MessageId, SubscriberId, TaskId};
 use domain::message::{
-    DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageExcerpt, MessageQuery, Shelf,
-    Signature, SignatureFilter,
+    DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageExcerpt, MessageFacts,
+    MessageQuery, Shelf, Signature, SignatureFilter, WholeMessage,
 };
-use domain::page::{ListId, ListKind, Page, PageQuery, Total};
+use domain::page::{ListId, ListKind, Page, PageQuery, PageRequest, Total};
 use domain::subscriber::Subscriber;
 use domain::task::Task;
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
-use store::{Bounds, List, Order, Reach, ReadRecords, Selection, WriteRecords, counters, layout};
+use store::{
+    Bounds, Excerpt, List, Order, Reach, ReadRecords, Selection, WriteRecords, counters, layout,
+};
 
 use crate::damage::if_readable;
 use crate::resources::{subscribers, workflows};
@@ -173,8 +175,10 @@ pub(crate) fn page(
     if !selected.rest.is_filtered() {
         return Ok(view.page(&selected.list, &request)?);
     }
-    let (shows, may_show) = selected.conditions();
-    Ok(view.selected_page(&selected.among(view, &shows, &may_show), &request)?)
+    match selected.rest.needs_payload() {
+        true => selected.page::<WholeMessage>(view, &request),
+        false => selected.page::<MessageExcerpt>(view, &request),
+    }
 }
 
 /// The number of messages of a subscriber that match a query.
@@ -187,8 +191,10 @@ pub(crate) fn count(
     asked.query.check()?;
     let request = PageQuery::default().check(list, MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, asked)?;
-    let (shows, may_show) = selected.conditions();
-    Ok(view.total(&selected.among(view, &shows, &may_show), &request)?)
+    match selected.rest.needs_payload() {
+        true => selected.total::<WholeMessage>(view, &request),
+        false => selected.total::<MessageExcerpt>(view, &request),
+    }
 }
 
 /// A query of messages, with the shelves that it is about.
@@ -210,6 +216,35 @@ impl<'q> Asked<'q> {
     pub(crate) fn of_inbox(query: &'q MessageQuery) -> Self {
         let (shelves, rest) = query.inbox_shelves();
         Self { query, shelves, rest }
+    }
+}
+
+/// What of a message tells whether a query selects it.
+pub(crate) trait Selectable: Excerpt<Of = Message> {
+    /// Returns the id of the message.
+    fn id(&self) -> MessageId;
+
+    /// Returns what a query compares.
+    fn facts(&self) -> MessageFacts<'_>;
+}
+
+impl Selectable for MessageExcerpt {
+    fn id(&self) -> MessageId {
+        self.id
+    }
+
+    fn facts(&self) -> MessageFacts<'_> {
+        self.into()
+    }
+}
+
+impl Selectable for WholeMessage {
+    fn id(&self) -> MessageId {
+        self.0.id
+    }
+
+    fn facts(&self) -> MessageFacts<'_> {
+        self.into()
     }
 }
 
@@ -244,21 +279,31 @@ impl<'q> Selected<'q> {
         Ok(Self { list, rest, bounds })
     }
 
+    fn page<E: Selectable>(&self, view: &dyn View, request: &PageRequest) -> Result<Page<Message>> {
+        let (shows, may_show) = self.conditions::<E>();
+        Ok(view.selected_page(&self.among(view, &shows, &may_show), request)?)
+    }
+
+    fn total<E: Selectable>(&self, view: &dyn View, request: &PageRequest) -> Result<Total> {
+        let (shows, may_show) = self.conditions::<E>();
+        Ok(view.total(&self.among(view, &shows, &may_show), request)?)
+    }
+
     // The conditions of the query, on messages and on their signatures.
-    fn conditions(&self) -> (impl Fn(&MessageExcerpt) -> bool, impl Fn(Signature) -> bool) {
+    fn conditions<E: Selectable>(&self) -> (impl Fn(&E) -> bool, impl Fn(Signature) -> bool) {
         let filter = SignatureFilter::of(self.rest);
         (
-            |message: &MessageExcerpt| self.rest.matches(message),
+            |message: &E| self.rest.matches(message.facts()),
             move |signature| filter.allows(signature),
         )
     }
 
-    fn among<'s>(
+    fn among<'s, E: Selectable>(
         &'s self,
         view: &dyn View,
-        shows: &'s dyn Fn(&MessageExcerpt) -> bool,
+        shows: &'s dyn Fn(&E) -> bool,
         may_show: &'s dyn Fn(Signature) -> bool,
-    ) -> Selection<'s, MessageExcerpt> {
+    ) -> Selection<'s, E> {
         let environment = view.environment_id();
         Selection { list: &self.list, environment, shows, may_show, bounds: self.bounds }
     }

@@ -13,7 +13,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::integration::Integration;
 use domain::layout::Layout;
-use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt, Signature};
+use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt, Signature, WholeMessage};
 use domain::notification::{
     Notification, NotificationOwner, NotificationSubscriber, Ordinal, Outcomes,
 };
@@ -521,6 +521,20 @@ impl Excerpt for MessageExcerpt {
     fn entry(&self, environment: EnvironmentId) -> Key<Message> {
         let list = message_list(environment, self.subscriber_id, self.shelf());
         list.then(self.list_place()).end()
+    }
+}
+
+impl Excerpt for WholeMessage {
+    type Of = Message;
+
+    fn key(&self, environment: EnvironmentId) -> Key<Message> {
+        message(environment, self.0.id.place())
+    }
+
+    fn entry(&self, environment: EnvironmentId) -> Key<Message> {
+        let Self(message) = self;
+        let list = message_list(environment, message.subscriber_id, message.shelf());
+        list.then(message.list_place()).end()
     }
 }
 

@@ -381,6 +381,10 @@ fn inboxes() -> Vec<Value> {
         json!(["inbox.list", "ada", { "archived": "true" }]),
         json!(["inbox.list", "ada", tagged]),
         json!(["inbox.list", "ada", { "contextKeys": ["tenant:acme"], "limit": 1 }]),
+        json!(["inbox.list", "ada", {
+            "tags": { "and": [{ "or": ["tag", "other"] }, { "or": ["tag"] }] },
+            "data": { "n": [1, null] }, "createdGte": "2026-11-21T00:00:00Z",
+        }]),
         json!(["inbox.count", "ada", { "tags": "tag", "read": false }]),
         json!(["inbox.cursor", "ada"]),
         json!(["inbox.changes_since", "ada", "$feed 0"]),
@@ -397,6 +401,7 @@ fn inboxes() -> Vec<Value> {
         json!(["inbox.mark_as", "ada", ["$archived 0"], "unread"]),
         json!(["inbox.delete", "ada", ["$message 0", "$archived 0"]]),
         json!(["inbox.archive_matching", "ada", tagged]),
+        json!(["inbox.mark_matching", "ada", { "data": { "n": 1 } }, "read"]),
         json!(["inbox.unarchive_matching", "ada", {}]),
         json!(["inbox.delete_matching", "ada", { "read": true }]),
         json!(["inbox.list", "bob", { "snoozed": true }]),

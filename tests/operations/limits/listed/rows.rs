@@ -18,7 +18,7 @@ use tidings::integration::Integration;
 use tidings::json::Object;
 use tidings::layout::Layout;
 use tidings::limits::Limits;
-use tidings::message::{Message, MessageQuery};
+use tidings::message::{DataFilter, Message, MessageQuery, TagFilter};
 use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
 use tidings::preference::BulkPreferences;
@@ -583,8 +583,30 @@ fn of_lists() -> Vec<Row> {
         row(
             "MessageQuery::MAX_VALUES",
             MessageQuery::MAX_VALUES,
+            "templates",
+            |n| json!(["inbox.list", "ada", { "templates": names(n) }]),
+        ),
+        row(
+            "TagFilter::MAX_IN_GROUP",
+            TagFilter::MAX_IN_GROUP,
             "tags",
             |n| json!(["inbox.list", "ada", { "tags": names(n) }]),
+        ),
+        row(
+            "TagFilter::MAX_GROUPS",
+            TagFilter::MAX_GROUPS,
+            "tags.and",
+            |n| json!(["inbox.list", "ada", { "tags": { "and": tag_groups(n, 1) } }]),
+        ),
+        row("TagFilter::MAX_IN_ALL", TagFilter::MAX_IN_ALL, "tags", |n| {
+            let groups = [tag_groups(2, n / 3), tag_groups(1, n - 2 * (n / 3))].concat();
+            json!(["inbox.list", "ada", { "tags": { "and": groups } }])
+        }),
+        row(
+            "DataFilter::MAX_TEXT",
+            DataFilter::MAX_TEXT,
+            "data.x",
+            |n| json!(["inbox.list", "ada", { "data": { "x": text(n) } }]),
         ),
         row(
             "DeadLetterQuery::MAX_VALUES",
@@ -593,6 +615,10 @@ fn of_lists() -> Vec<Row> {
             |n| json!(["dead_letters.list", { "templates": names(n) }]),
         ),
     ]
+}
+
+fn tag_groups(count: usize, size: usize) -> Vec<Value> {
+    (0..count).map(|_| json!({ "or": names(size) })).collect()
 }
 
 /// Contexts in queries.

@@ -5,17 +5,19 @@ use std::collections::VecDeque;
 use domain::ids::MessageId;
 use domain::message::{
     Edit, ListPlace, MarkAs, Message, MessageExcerpt, MessageQuery, Shelf, SignatureFilter,
+    WholeMessage,
 };
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use serde::Serialize;
-use store::{Entry, Order, ReadRecords, layout};
+use store::{Entry, Order, Range, ReadRecords, layout};
 
 use super::Inbox;
 use crate::Result;
 use crate::damage::if_readable;
 use crate::idempotency::Step;
-use crate::resources::{messages, subscribers};
+use crate::resources::messages::{self, Selectable};
+use crate::resources::subscribers;
 use crate::tx::{CONTENT, Reading, Tx, View};
 
 // Number of messages that one transaction looks at, so that it holds the writer for a few
@@ -210,17 +212,16 @@ impl Run {
         };
         let mut found = self.found.take().unwrap_or_default();
         let signatures = SignatureFilter::of(&self.filter);
-        let environment = subscriber.environment_id;
         while found.len() < AT_A_TIME
             && let Some(shelf) = self.shelves.first()
         {
-            let list = layout::message_list(environment, subscriber.id, *shelf);
+            let list = layout::message_list(subscriber.environment_id, subscriber.id, *shelf);
             let range = layout::messages_until(&list, through).resumed(&self.behind);
-            let may_match = |signature| signatures.allows(signature);
-            let excerpts = store::excerpts(view, environment, (&range, MANY), may_match)?;
-            let matching = excerpts.found.iter().filter(|one| self.filter.matches(*one));
-            found.extend(matching.map(|excerpt: &MessageExcerpt| excerpt.id));
-            if let Some(last) = excerpts.next {
+            let next = match self.filter.needs_payload() {
+                true => self.look::<WholeMessage>(view, &range, &signatures, &mut found),
+                false => self.look::<MessageExcerpt>(view, &range, &signatures, &mut found),
+            };
+            if let Some(last) = next? {
                 self.behind = last;
             } else {
                 self.shelves.remove(0);
@@ -229,6 +230,23 @@ impl Run {
         }
         self.found = Some(found);
         Ok(self)
+    }
+
+    // Adds the first messages of a range that match to those that were found. Returns the key behind which
+    // others may follow.
+    fn look<E: Selectable>(
+        &self,
+        view: &Reading<'_>,
+        range: &Range<Message>,
+        signatures: &SignatureFilter,
+        found: &mut VecDeque<MessageId>,
+    ) -> Result<Option<Vec<u8>>> {
+        let may_match = |signature| signatures.allows(signature);
+        let environment = view.environment_id();
+        let excerpts = store::excerpts::<E>(view, environment, (range, MANY), may_match)?;
+        let matching = excerpts.found.iter().filter(|one| self.filter.matches(one.facts()));
+        found.extend(matching.map(Selectable::id));
+        Ok(excerpts.next)
     }
 
     // Changes messages that were found, and are still what they were. Others may have changed them
