@@ -236,6 +236,7 @@ fn passes_over_damage(request: &Value) -> bool {
             name,
             "notifications.get"
                 | "notifications.find"
+                | "notifications.messages"
                 | "channel_connections.get"
                 | "channel_connections.find"
                 | "channel_endpoints.get"

@@ -32,6 +32,35 @@ fn a_notification_has_its_jobs_in_the_order_of_the_steps() {
 }
 
 #[test]
+fn a_notification_has_its_messages_in_the_order_of_its_jobs() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("all", &[in_app(), email(), in_app()]);
+        let others = [world.notify("all", "bob"), world.notify("all", "ada")];
+        let id = world.notify("all", "ada");
+        world.notify("all", "ada");
+        world.engine.delivery().run_due(100).unwrap();
+
+        let messages = world.env.notifications().messages(id).unwrap();
+
+        assert_eq!(names(&messages, |message| message.channel), ["in_app", "email", "in_app"]);
+        assert!(messages.iter().all(|message| message.notification_id == id));
+        let jobs = world.notification(id).jobs;
+        let expected: Vec<_> = jobs.iter().map(|job| job.message_id).collect();
+        assert_eq!(messages.iter().map(|found| Some(found.id)).collect::<Vec<_>>(), expected);
+        // Bob has no address.
+        assert_eq!(world.env.notifications().messages(others[0]).unwrap().len(), 2);
+        world.env.inbox("ada").unwrap().delete([messages[0].id]).unwrap();
+        assert_eq!(world.env.notifications().messages(id).unwrap(), messages[1..]);
+        world.env.notifications().delete(id).unwrap();
+        world.refuses(&format!("404 notification `{id}` is not there"), || {
+            world.env.notifications().messages(id)
+        });
+    });
+}
+
+#[test]
 fn every_subscriber_of_a_transaction_has_jobs_of_its_own() {
     on_both(|world| {
         world.in_app_workflow("hi");

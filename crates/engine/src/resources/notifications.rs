@@ -12,6 +12,7 @@ use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
 use domain::ids::{AnyStepName, NotificationId, StepId};
 use domain::job::{Job, JobDigest, JobStatus};
+use domain::message::Message;
 use domain::notification::{
     DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
     Ordinal, ResendRefusal,
@@ -93,6 +94,45 @@ impl Notifications<'_> {
             };
             fill_in(view, slice::from_mut(&mut notification))?;
             Ok(Some(notification))
+        })
+    }
+
+    /// The messages of a notification on all channels, in the order of its jobs. What retention or the reader
+    /// has removed, and what cannot be read, is left out.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::notification::NotificationQuery;
+    /// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
+    /// # env.events().trigger(&Trigger::new("greeting", "ada")?)?;
+    /// let notification = &env.notifications().list(&NotificationQuery::default())?.data[0];
+    /// let messages = env.notifications().messages(notification.id)?;
+    /// assert_eq!(messages[0].text(), Some("Hello!"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such notification.
+    pub fn messages(&self, id: impl IntoChecked<NotificationId>) -> Result<Vec<Message>> {
+        let id = id.into_checked()?;
+        self.scope.read("notifications.messages", |view| {
+            let ordinal = id.ordinal();
+            let key = layout::notification(view.environment_id(), ordinal);
+            let found = view.engine().parts.notifications.find(view.snapshot, &key)?;
+            if found.is_none_or(|found| found.id != id) {
+                return Err(missing(id));
+            }
+            // The number of a job has one byte in the place of its message.
+            const PLACES: usize = 1 << u8::BITS;
+            let of = ordinal.get()..ordinal.get().saturating_add(1);
+            let range = layout::messages_of(view.environment_id(), of);
+            Ok(view.readable(&range, Order::Ascending, PLACES)?)
         })
     }
 

@@ -239,6 +239,7 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("events", "progress") => said(env.events().progress(given.name(0)?)),
         ("notifications", "get") => said(env.notifications().get(given.name(0)?)),
         ("notifications", "find") => said(env.notifications().find(given.name(0)?)),
+        ("notifications", "messages") => said(env.notifications().messages(given.name(0)?)),
         ("notifications", "digest_events") => {
             said(env.notifications().digest_events(given.name(0)?, given.get(1)?))
         }

@@ -328,6 +328,7 @@ fn activity() -> Vec<Value> {
         json!(["notifications.resend", "$sent 0", "$step 0"]),
         json!(["notifications.get", "$notification 0"]),
         json!(["notifications.find", "$notification 0"]),
+        json!(["notifications.messages", "$notification 0"]),
         json!(["notifications.digest_events", "$digest 0"]),
         json!(["notifications.list", {}]),
         json!(["notifications.list", { "subscriberIds": ["ada"], "limit": "3", "page": 1 }]),
