@@ -405,7 +405,7 @@ pub static SUBSCRIBER: Structure = Structure {
          deleted createdAt updatedAt",
     )
 };
-static CHANNEL_SETTINGS: Structure = Structure {
+pub static CHANNEL_SETTINGS: Structure = Structure {
     inside: &[("credentials", &[&CHANNEL_CREDENTIALS])],
     ..Structure::of(
         "channel settings",

@@ -27,7 +27,9 @@ use domain::preference::{
 };
 use domain::preview::Preview;
 use domain::receipt::Receipt;
-use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
+use domain::subscriber::{
+    ChannelSettings, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
+};
 use domain::subscription::{
     Subscribe, Subscription, SubscriptionQuery, SubscriptionUpdate, Subscriptions, Unsubscribe,
 };
@@ -197,6 +199,7 @@ fn of_environments() -> Vec<Golden> {
         ),
         response::<Subscriber>("subscriber", &document::SUBSCRIBER),
         response::<SubscriberCreate>("subscriber_create", &document::SUBSCRIBER_CREATE),
+        response::<ChannelSettings>("channel_settings", &document::CHANNEL_SETTINGS),
         response::<SubscriberUpdate>("subscriber_update", &document::SUBSCRIBER_UPDATE),
         request::<SubscriberQuery>("subscriber_query", &document::SUBSCRIBER_QUERY, first_page()),
         response::<SuppressionCreate>("suppression_create", &document::SUPPRESSION_CREATE),

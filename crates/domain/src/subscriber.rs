@@ -305,7 +305,66 @@ impl Subscriber {
     }
 }
 
+impl Profile {
+    /// Returns the profile with `settings`. A destination of the same integration keeps what they leave out,
+    /// and its device tokens.
+    #[doc(hidden)]
+    pub fn with_channel(&self, settings: ChannelSettings) -> Result<Self, Invalid> {
+        let mut profile = self.clone();
+        let is_same = |one: &ChannelSettings| one.integration_id == settings.integration_id;
+        let known = profile.channels.iter().position(is_same);
+        let settings = match known {
+            Some(place) => profile.channels.remove(place).and(settings),
+            None => settings,
+        };
+        settings.credentials.check().map_err(|invalid| invalid.within("credentials"))?;
+        profile.channels.insert(known.unwrap_or(profile.channels.len()), settings);
+        at_most_items("channels", &profile.channels, Self::MAX_CHANNELS)?;
+        Ok(profile)
+    }
+
+    /// Returns the profile without the destination of an integration.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_channel(&self, integration_id: IntegrationId) -> Self {
+        let mut profile = self.clone();
+        profile.channels.retain(|settings| settings.integration_id != integration_id);
+        profile
+    }
+}
+
+impl ChannelSettings {
+    // Returns `newer`, with what it leaves out.
+    fn and(self, newer: Self) -> Self {
+        Self {
+            integration_identifier: newer.integration_identifier.or(self.integration_identifier),
+            credentials: self.credentials.and(newer.credentials),
+            ..newer
+        }
+    }
+}
+
 impl ChannelCredentials {
+    // Returns `newer`, with its absent fields taken from `self`, and with the tokens of both.
+    fn and(self, newer: Self) -> Self {
+        let mut device_tokens = self.device_tokens;
+        for token in newer.device_tokens {
+            if !device_tokens.contains(&token) {
+                device_tokens.push(token);
+            }
+        }
+        Self {
+            webhook_url: newer.webhook_url.or(self.webhook_url),
+            channel: newer.channel.or(self.channel),
+            device_tokens,
+            alert_uid: newer.alert_uid.or(self.alert_uid),
+            title: newer.title.or(self.title),
+            image_url: newer.image_url.or(self.image_url),
+            state: newer.state.or(self.state),
+            external_url: newer.external_url.or(self.external_url),
+        }
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         let texts = [
             ("webhookUrl", self.webhook_url.as_ref().map(Secret::expose)),

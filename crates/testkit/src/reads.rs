@@ -23,7 +23,7 @@ use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate, PreferencesQu
 use tidings::preview::Preview;
 use tidings::query;
 use tidings::receipt::Receipt;
-use tidings::subscriber::{SubscriberCreate, SubscriberQuery, SubscriberUpdate};
+use tidings::subscriber::{ChannelSettings, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
 use tidings::subscription::{Subscribe, SubscriptionQuery, SubscriptionUpdate, Unsubscribe};
 use tidings::suppression::{SuppressionCreate, SuppressionQuery};
 use tidings::topic::{TopicCreate, TopicQuery, TopicUpdate};
@@ -61,6 +61,7 @@ pub const KINDS: &[Kind] = &[
     kind::<ChannelEndpointCreate>(),
     kind::<ChannelEndpointQuery>(),
     kind::<ChannelEndpointUpdate>(),
+    kind::<ChannelSettings>(),
     kind::<CompleteAction>(),
     kind::<ContextCreate>(),
     kind::<ContextQuery>(),

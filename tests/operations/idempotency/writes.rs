@@ -337,6 +337,14 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         };
         shown(scope.subscribers().update(&known.ada, &parsed(update)))
     }),
+    ("subscribers.set_channel", |scope, known, args| {
+        let settings = channel(known.idle, args.pick("new", "newer"));
+        shown(scope.subscribers().set_channel(&known.ada, &parsed(settings)))
+    }),
+    ("subscribers.remove_channel", |scope, known, args| {
+        let integration = if args == Args::These { known.idle } else { known.primary };
+        shown(scope.subscribers().remove_channel(&known.ada, integration))
+    }),
     ("subscribers.delete", |scope, _, args| {
         shown(scope.subscribers().delete(args.pick("ada", "bob")))
     }),
@@ -453,6 +461,11 @@ fn event(to: &str) -> Trigger {
 }
 
 // Fills a world with something for every operation to work on.
+fn channel(integration: IntegrationId, token: &str) -> Value {
+    let credentials = json!({ "deviceTokens": [token] });
+    json!({ "providerId": "fcm", "_integrationId": integration, "credentials": credentials })
+}
+
 pub(super) fn known(world: &World) -> Known {
     let ada = json!({ "subscriberId": "ada", "firstName": "Ada", "lastName": "King" });
     let ada = world.subscriber(ada).subscriber_id;
@@ -479,6 +492,8 @@ pub(super) fn known(world: &World) -> Known {
     });
     world.active_integration("chat", "slack");
     let idle = world.active_integration("push", "fcm").id;
+    let device = parsed(channel(idle, "token"));
+    world.env.subscribers().set_channel(&ada, &device).unwrap();
     world.env.integrations().pause(idle).unwrap();
     world.in_app_workflow("idle");
     world.env.workflows().pause("idle").unwrap();

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::folded::FoldedPart;
-use domain::ids::{EnvironmentId, InternalSubscriberId, StepId, SubscriberId, WorkflowId};
+use domain::ids::{
+    EnvironmentId, IntegrationId, InternalSubscriberId, StepId, SubscriberId, WorkflowId,
+};
 use domain::page::{ListKind, Page, PageRequest, Total};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
-    Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberSearch, SubscriberUpdate,
+    ChannelSettings, Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberSearch,
+    SubscriberUpdate,
 };
 use domain::time::Timestamp;
 use store::layout::{CountedList, SearchedField, TextIndex};
@@ -143,6 +146,78 @@ impl Subscribers<'_> {
             tx.limits().check_update(update)?;
             let before = get(tx, id)?;
             let after = before.with_profile(before.profile.updated(update.clone()), tx.now());
+            replace(tx, &before, &after)?;
+            Ok(after)
+        })
+    }
+
+    /// Sets the destination of a subscriber at one chat or push integration. If it has one there, fields that
+    /// are absent stay, and device tokens are added to those that are there: two devices that register at
+    /// once are both there afterwards.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
+    /// # use tidings::integration::IntegrationCreate;
+    /// use tidings::vocabulary::{Channel, ChannelProviderId};
+    ///
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// let fcm = env.integrations().create(&IntegrationCreate::new("fcm", Channel::Push)?)?;
+    /// for token in ["phone", "tablet"] {
+    ///     let device = ChannelCredentials::default().device_tokens([token]);
+    ///     let settings = ChannelSettings::new(fcm.id, ChannelProviderId::Fcm, device)?;
+    ///     env.subscribers().set_channel("ada", &settings)?;
+    /// }
+    /// let ada = env.subscribers().get("ada")?;
+    /// assert_eq!(ada.profile.channels[0].credentials.device_tokens, ["phone", "tablet"]);
+    ///
+    /// let ada = env.subscribers().remove_channel("ada", fcm.id)?;
+    /// assert_eq!(ada.profile.channels, []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a text is too long, if
+    /// there are more than 100 destinations, or if an integration has more than 100 device tokens.
+    pub fn set_channel(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        settings: &ChannelSettings,
+    ) -> Result<Subscriber> {
+        self.with_channel(&id.into_checked()?, settings)
+    }
+
+    fn with_channel(&self, id: &SubscriberId, settings: &ChannelSettings) -> Result<Subscriber> {
+        self.scope.write("subscribers.set_channel", (id, settings), |tx| {
+            let before = get(tx, id)?;
+            let profile = before.profile.with_channel(settings.clone())?;
+            let after = before.with_profile(profile, tx.now());
+            replace(tx, &before, &after)?;
+            Ok(after)
+        })
+    }
+
+    /// Removes the destination of a subscriber at a chat or push integration, if it has one there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber.
+    pub fn remove_channel(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        integration: impl IntoChecked<IntegrationId>,
+    ) -> Result<Subscriber> {
+        self.without_channel(&id.into_checked()?, integration.into_checked()?)
+    }
+
+    fn without_channel(&self, id: &SubscriberId, integration: IntegrationId) -> Result<Subscriber> {
+        self.scope.write("subscribers.remove_channel", (id, integration), |tx| {
+            let before = get(tx, id)?;
+            let after = before.with_profile(before.profile.without_channel(integration), tx.now());
             replace(tx, &before, &after)?;
             Ok(after)
         })

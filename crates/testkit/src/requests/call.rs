@@ -83,6 +83,12 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         ("subscribers", "find") => said(env.subscribers().find(given.name(0)?)),
         ("subscribers", "list") => said(env.subscribers().list(&given.get(0)?)),
         ("subscribers", "update") => said(env.subscribers().update(given.name(0)?, &given.get(1)?)),
+        ("subscribers", "set_channel") => {
+            said(env.subscribers().set_channel(given.name(0)?, &given.get(1)?))
+        }
+        ("subscribers", "remove_channel") => {
+            said(env.subscribers().remove_channel(given.name(0)?, given.name(1)?))
+        }
         ("subscribers", "delete") => said(env.subscribers().delete(given.name(0)?)),
         ("subscribers", "export") => said(env.subscribers().export(given.name(0)?)),
         ("subscribers", "erase") => said(env.subscribers().erase(given.name(0)?)),

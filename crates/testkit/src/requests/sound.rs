@@ -99,6 +99,11 @@ fn people() -> Vec<Value> {
         json!(["subscribers.list", { "phone": "+44 20 7946 0000" }]),
         json!(["subscribers.list", { "name": "a LOVE" }]),
         json!(["subscribers.update", "ada", { "email": null, "firstName": "New" }]),
+        json!(["subscribers.set_channel", "ada", {
+            "providerId": "fcm", "_integrationId": "$integration 0",
+            "credentials": { "deviceTokens": ["new"] },
+        }]),
+        json!(["subscribers.remove_channel", "ada", "$integration 4"]),
         json!(["subscribers.delete", "ada"]),
         json!(["subscribers.export", "ada"]),
         json!(["subscribers.erase", "ada"]),
