@@ -129,7 +129,7 @@ fn of_filters() {
         "LARGER SMALLER LARGER_EQUAL SMALLER_EQUAL EQUAL NOT_EQUAL ALL_IN ANY_IN NOT_IN BETWEEN \
          NOT_BETWEEN LIKE NOT_LIKE IN",
     );
-    check(FilterSource::ALL, "subscriber payload steps");
+    check(FilterSource::ALL, "subscriber payload steps actor context");
 }
 
 #[test]

@@ -28,12 +28,14 @@ mod listed;
 mod nesting;
 mod pattern;
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::context::Context;
 use crate::json::{Object, Shape, Shaped, shape};
 use crate::step::{StepResults, find_in_payload};
 use crate::vocabulary::wire_enum;
@@ -166,10 +168,15 @@ wire_enum! {
 wire_enum! {
     /// Source of the fact of a comparison. Results of earlier `steps` exist for steps only: their
     /// fields begin with the id, `uuid` or name of the step, as in `mail.seen`.
+    ///
+    /// Fields of `actor` are those of the subscriber who has caused the event. Fields of `context` begin with
+    /// the type of a context of the event, as in `tenant.id` and `tenant.data.plan`.
     FilterSource, "on":
     Subscriber = "subscriber",
     Payload = "payload",
     Steps = "steps",
+    Actor = "actor",
+    Context = "context",
 }
 
 /// Facts that filters compare.
@@ -182,18 +189,28 @@ pub struct FilterFacts<'a> {
     pub payload: &'a Object,
     /// Results of earlier steps. `None` where there are no steps.
     pub steps: Option<&'a StepResults>,
+    /// Subscriber who has caused the event, as in templates.
+    pub actor: Option<&'a Object>,
+    /// Contexts of the event.
+    pub contexts: &'a [Context],
 }
 
 impl<'a> FilterFacts<'a> {
     /// Returns the facts without results of steps.
     pub const fn new(subscriber: &'a Object, payload: &'a Object) -> Self {
-        Self { subscriber, payload, steps: None }
+        Self { subscriber, payload, steps: None, actor: None, contexts: &[] }
     }
 
     /// Adds the results of earlier steps.
     #[must_use]
     pub const fn with_steps(self, steps: &'a StepResults) -> Self {
         Self { steps: Some(steps), ..self }
+    }
+
+    /// Adds the subscriber who has caused the event, if there is one, and the contexts of the event.
+    #[must_use]
+    pub const fn with_origin(self, actor: Option<&'a Object>, contexts: &'a [Context]) -> Self {
+        Self { actor, contexts, ..self }
     }
 }
 
@@ -277,6 +294,7 @@ impl Evaluation<'_> {
             return false;
         }
         let actual = self.facts.find(part.on, &part.field);
+        let actual = actual.as_deref();
         let held = part.operator.holds(actual, &part.value);
         self.checks.push(FilterCheck {
             field: part.field.clone(),
@@ -301,11 +319,25 @@ fn join(joint: Joint, verdicts: impl ExactSizeIterator<Item = bool>) -> bool {
 }
 
 impl<'a> FilterFacts<'a> {
-    fn find(&self, on: FilterSource, field: &str) -> Option<&'a Value> {
-        match on {
+    fn find(&self, on: FilterSource, field: &str) -> Option<Cow<'a, Value>> {
+        let found = match on {
             FilterSource::Subscriber => self.subscriber.find(field),
             FilterSource::Payload => find_in_payload(self.payload, field),
             FilterSource::Steps => self.steps?.as_object().find(field),
+            FilterSource::Actor => self.actor?.find(field),
+            FilterSource::Context => return self.find_in_contexts(field),
+        };
+        found.map(Cow::Borrowed)
+    }
+
+    fn find_in_contexts(&self, field: &str) -> Option<Cow<'a, Value>> {
+        let (kind, field) = field.split_once('.')?;
+        let context = self.contexts.iter().find(|context| context.key.kind() == kind)?;
+        match field.split_once('.') {
+            Some(("data", field)) => context.data.find(field).map(Cow::Borrowed),
+            None if field == "data" => Some(Cow::Owned(context.data.clone().into())),
+            None if field == "id" => Some(Cow::Owned(context.key.id().into())),
+            Some(_) | None => None,
         }
     }
 }

@@ -87,6 +87,7 @@ impl Preview {
         };
         let events = slice::from_ref(&event);
         let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
+        let facts = facts.with_origin(None, contexts);
         let known = Known::new(&about, &self.payload, contexts, workflow);
         let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
         let known = known.with_link(link);
@@ -103,9 +104,15 @@ impl Preview {
 
     /// Returns the layout that the step wants.
     #[doc(hidden)]
-    pub fn layout(&self, workflow: &Workflow, subscriber: &Subscriber) -> LayoutChoice {
+    pub fn layout(
+        &self,
+        workflow: &Workflow,
+        subscriber: &Subscriber,
+        contexts: &[Context],
+    ) -> LayoutChoice {
         let (about, steps) = (about(subscriber), without_results(workflow));
-        let facts = || FilterFacts::new(&about, &self.payload).with_steps(&steps);
+        let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
+        let facts = || facts.with_origin(None, contexts);
         self.step_of(workflow).map_or(LayoutChoice::None, |(_, step)| step.layout(facts))
     }
 

@@ -68,6 +68,42 @@ fn an_integration_whose_conditions_do_not_hold_does_not_send() {
 }
 
 #[test]
+fn an_integration_is_chosen_by_the_contexts_and_the_actor() {
+    on_both(|world| {
+        mailing(&world);
+        world.subscriber(json!({ "subscriberId": "eve", "data": { "role": "admin" } }));
+        world.active_integration("email", "primary");
+        for (name, on, field, value) in [
+            ("acme", "context", "tenant.id", "acme"),
+            ("pro", "context", "tenant.data.plan", "pro"),
+            ("admin", "actor", "data.role", "admin"),
+        ] {
+            let part = json!({ "field": field, "value": value, "operator": "EQUAL", "on": on });
+            let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
+            let conditions = json!({ "conditions": [group] });
+            world.integration(with(active_integration("email", name), conditions));
+        }
+        let tenant = |id: &str, plan: &str| json!({ "context": { "tenant": { "id": id, "data": { "plan": plan } } } });
+        for (event, expected) in [
+            (json!({}), "primary"),
+            (tenant("acme", "free"), "acme"),
+            (tenant("umbrella", "free"), "primary"),
+            (tenant("umbrella", "pro"), "pro"),
+            (json!({ "actor": "eve" }), "admin"),
+            (json!({ "actor": "ada" }), "primary"),
+        ] {
+            assert_eq!(sender_with(&world, event.clone()), expected, "{event}");
+        }
+        let part =
+            json!({ "field": "tenant.name", "value": "a", "operator": "EQUAL", "on": "context" });
+        let group = json!({ "type": "GROUP", "value": "AND", "children": [part] });
+        let create = with(active_integration("email", "bad"), json!({ "conditions": [group] }));
+        let refusal = "422 `conditions[0].children[0].field` has no variable `context.tenant.name`";
+        world.refuses(refusal, || world.env.integrations().create(&parsed(create)));
+    });
+}
+
+#[test]
 fn a_trigger_can_name_the_integration() {
     on_both(|world| {
         mailing(&world);

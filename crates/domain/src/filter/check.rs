@@ -9,10 +9,13 @@ use crate::limits;
 /// match, or refer to steps.
 pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
     check_parts(filters, |part| match part.on {
-        FilterSource::Subscriber | FilterSource::Payload => part.check(),
+        FilterSource::Subscriber
+        | FilterSource::Payload
+        | FilterSource::Actor
+        | FilterSource::Context => part.check(),
         FilterSource::Steps => {
-            let words = [FilterSource::Subscriber, FilterSource::Payload].map(FilterSource::as_str);
-            let words = words.map(str::to_owned).to_vec();
+            let known = FilterSource::ALL.iter().filter(|source| **source != FilterSource::Steps);
+            let words = known.map(|source| source.as_str().to_owned()).collect();
             Err(Invalid::new("on", Reason::NotOneOf { words }))
         }
     })
@@ -84,9 +87,12 @@ impl FieldFilterPart {
         }
         limits::text("field", field, Self::MAX_FIELD)?;
         limits::text("value", value, Self::MAX_VALUE)?;
-        if *on == FilterSource::Subscriber {
-            check_path(&format!("{on}.{field}"), Roots::Step)
-                .map_err(|reason| Invalid::new("field", reason))?;
+        match on {
+            FilterSource::Subscriber | FilterSource::Actor | FilterSource::Context => {
+                check_path(&format!("{on}.{field}"), Roots::Step)
+                    .map_err(|reason| Invalid::new("field", reason))?;
+            }
+            FilterSource::Payload | FilterSource::Steps => {}
         }
         operator.check(value)
     }

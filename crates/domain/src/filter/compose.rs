@@ -7,7 +7,8 @@ use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
 };
 
-/// Fact of a comparison, made by [`Filter::payload`], [`Filter::subscriber`] and [`Filter::step`].
+/// Fact of a comparison, made by [`Filter::payload`], [`Filter::subscriber`], [`Filter::actor`], [`Filter::context`] and
+/// [`Filter::step`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct FilterField {
@@ -25,6 +26,17 @@ impl Filter {
     /// Begins a comparison of a field of the subscriber, as in `data.plan`.
     pub fn subscriber(field: impl Into<String>) -> FilterField {
         FilterField { on: FilterSource::Subscriber, field: field.into() }
+    }
+
+    /// Begins a comparison of a field of the subscriber who has caused the event, as in `data.role`.
+    pub fn actor(field: impl Into<String>) -> FilterField {
+        FilterField { on: FilterSource::Actor, field: field.into() }
+    }
+
+    /// Begins a comparison of a context of the event: its type, and `id` or a field of its data, as in
+    /// `tenant.id` and `tenant.data.plan`.
+    pub fn context(field: impl Into<String>) -> FilterField {
+        FilterField { on: FilterSource::Context, field: field.into() }
     }
 
     /// Begins a comparison of the result of an earlier step, as in `mail.seen`: the id, `uuid` or

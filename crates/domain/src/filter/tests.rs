@@ -6,6 +6,7 @@ use serde_json::json;
 use super::compare::tests::value;
 use super::*;
 use crate::error::Reason;
+use crate::sample;
 
 fn object(value: Value) -> Object {
     value.try_into().unwrap()
@@ -129,7 +130,7 @@ fn a_fact_is_found_by_its_path() {
         (FilterSource::Subscriber, "data.plan", Some(json!("pro"))),
         (FilterSource::Subscriber, "order", None),
     ] {
-        assert_eq!(facts.find(on, field), found.as_ref(), "{on} {field}");
+        assert_eq!(facts.find(on, field).as_deref(), found.as_ref(), "{on} {field}");
     }
 }
 
@@ -192,7 +193,10 @@ fn what_is_no_filter_is_refused_for_what_is_wrong_with_it() {
         (json!({ "type": "TEXT", "value": "XOR" }), "`value` must be one of AND, OR"),
         (json!({ "value": "AND" }), "missing field `type`"),
         (json!({ "field": "a", "on": "payload" }), "missing field `value`"),
-        (json!({ "field": "a", "on": "x" }), "`on` must be one of subscriber, payload, steps"),
+        (
+            json!({ "field": "a", "on": "x" }),
+            "`on` must be one of subscriber, payload, steps, actor, context",
+        ),
         (
             json!({ "field": "a", "operator": "EQUALS" }),
             "`operator` must be one of LARGER, SMALLER, LARGER_EQUAL, SMALLER_EQUAL, EQUAL, \
@@ -202,6 +206,44 @@ fn what_is_no_filter_is_refused_for_what_is_wrong_with_it() {
         let filter = json!({ "type": "GROUP", "value": "AND", "children": [child] });
         let error = serde_json::from_value::<Filter>(filter).unwrap_err();
         assert_eq!(error.to_string(), problem);
+    }
+}
+
+#[test]
+fn an_actor_and_contexts_are_facts() {
+    let none = Object::default();
+    let actor = object(json!({ "data": { "role": "admin" } }));
+    let key = "tenant:acme".parse().unwrap();
+    let data = object(json!({ "plan": { "seats": 4 } }));
+    let contexts = [Context::new(sample::id(7), &sample::home(), key, data, sample::at(0))];
+    let facts = FilterFacts::new(&none, &none);
+    let known = facts.with_origin(Some(&actor), &contexts);
+    for (filter, holds) in [
+        (Filter::actor("data.role").equals("admin"), true),
+        (Filter::actor("data.role").equals("guest"), false),
+        (Filter::context("tenant.id").equals("acme"), true),
+        (Filter::context("tenant.data.plan.seats").greater_than(3), true),
+        (Filter::context("tenant.data").equals(r#"{"plan":{"seats":4}}"#), true),
+        (Filter::context("tenant.plan").equals("4"), false),
+        (Filter::context("tenant").equals("acme"), false),
+        (Filter::context("app.id").equals("acme"), false),
+    ] {
+        let filters = [filter];
+        assert_eq!(evaluate(&filters, &known).holds, holds, "{filters:?}");
+        assert!(!evaluate(&filters, &facts).holds, "{filters:?}");
+    }
+    for (filter, problem) in [
+        (Filter::actor("role").equals("a"), "actor.role`"),
+        (Filter::actor("frstName").equals("a"), "actor.frstName`; did you mean `actor.firstName`?"),
+        (
+            Filter::context("tenant.dta.plan").equals("a"),
+            "context.tenant.dta.plan`; did you mean `context.tenant.data`?",
+        ),
+    ] {
+        let field = "`filters[0].children[0].field` has no variable `";
+        let problem = format!("{field}{problem}");
+        assert_eq!(super::check(slice::from_ref(&filter)).unwrap_err().to_string(), problem);
+        assert_eq!(check::check_step(&[filter]).unwrap_err().to_string(), problem);
     }
 }
 
@@ -333,7 +375,10 @@ fn only_the_filters_of_steps_may_refer_to_steps() {
     let filters = [Filter::payload("a").equals(1).and(Filter::step("mail.seen").equals(true))];
     assert_eq!(check_step(&filters), Ok(()));
     let error = super::check(&filters).unwrap_err().to_string();
-    assert_eq!(error, "`filters[0].children[1].on` must be one of subscriber, payload");
+    assert_eq!(
+        error,
+        "`filters[0].children[1].on` must be one of subscriber, payload, actor, context"
+    );
     assert_eq!(step_paths(&filters), [("filters[0].children[1]".to_owned(), "mail", Some("seen"))]);
 }
 

@@ -29,6 +29,7 @@ pub(super) struct RunStep<'a> {
     pub(super) step: &'a WorkflowStep,
     results: &'a StepResults,
     about: OnceCell<Object>,
+    actor: OnceCell<Object>,
 }
 
 impl<'a> RunStep<'a> {
@@ -51,7 +52,8 @@ impl<'a> RunStep<'a> {
         if !step.definition.active {
             return Err(skip(Detail::StepInactive));
         }
-        Ok(Self { run, facts, subscriber, workflow, step, results, about: OnceCell::new() })
+        let (about, actor) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { run, facts, subscriber, workflow, step, results, about, actor })
     }
 
     pub(super) fn known(&self) -> Known<'_> {
@@ -71,7 +73,10 @@ impl<'a> RunStep<'a> {
     // Most steps have neither conditions nor variants, and need no object of the subscriber.
     pub(super) fn filter_facts(&self) -> FilterFacts<'_> {
         let subscriber = self.about.get_or_init(|| about(self.subscriber));
-        FilterFacts::new(subscriber, &self.run.payload).with_steps(self.results)
+        let actor = self.facts.actor.map(|actor| &*self.actor.get_or_init(|| about(actor)));
+        FilterFacts::new(subscriber, &self.run.payload)
+            .with_steps(self.results)
+            .with_origin(actor, self.facts.contexts)
     }
 
     /// Takes note of what a decision is made from, if somebody asks.

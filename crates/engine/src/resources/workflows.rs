@@ -170,7 +170,7 @@ impl Workflows<'_> {
             let contexts = contexts::known(view, &contexts::keys(&named))?;
             let reader = Some(&subscriber);
             let texts = texts::of_workflow(view, &workflow, reader)?;
-            let choice = preview.layout(&workflow, &subscriber);
+            let choice = preview.layout(&workflow, &subscriber, &contexts);
             let framed = texts::framed(view, choice, &workflow, reader)?;
             let to = LinkTo {
                 subscriber: subscriber.id,
