@@ -548,6 +548,50 @@ fn an_explanation_says_where_it_ends() {
 
 /// Small topics are explained, large ones are counted.
 #[test]
+fn members_whom_a_topic_leaves_out_are_told() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        let rule = json!({ "==": [{ "var": "payload.n" }, 1] });
+        for (who, more) in [
+            ("ada", json!({ "preferences": [{ "workflowId": "hi", "enabled": false }] })),
+            ("bob", json!({ "preferences": [{ "workflowId": "hi", "condition": rule }] })),
+            ("cyd", json!({})),
+        ] {
+            world.bare_subscriber(who);
+            let item = json!({ "subscriberId": who, "identifier": format!("of-{who}") });
+            let subscribe = with(json!({ "subscriptions": [item] }), more);
+            world.env.topics().subscribe("news", &parsed(subscribe)).unwrap();
+        }
+        world.bare_subscriber("dan");
+        let other = json!({ "subscriptions": ["dan"], "context": { "tenant": "acme" } });
+        world.env.topics().subscribe("news", &parsed(other)).unwrap();
+        let to = json!([{ "type": "Topic", "topicKey": "news" }]);
+
+        let explanation = explain(&world, json!({ "name": "hi", "to": to, "payload": { "n": 2 } }));
+
+        assert_eq!(explanation.recipients.len(), 1);
+        assert_eq!(explanation.filtered, 3);
+        let [ada, bob, dan] = &explanation.filtered_members[..] else { panic!("{explanation}") };
+        let [ada, bob, dan] = [ada, bob, dan].map(|member| only(member.subscriptions.clone()));
+        assert_eq!(ada.identifier.as_str(), "of-ada");
+        assert_eq!((ada.has_contexts, ada.enabled, ada.condition), (true, Some(false), None));
+        let condition = bob.condition.unwrap();
+        assert_eq!((condition.holds, &condition.actual["payload.n"]), (false, &json!(2)));
+        assert_eq!((dan.has_contexts, dan.enabled), (false, None));
+        let tree = explanation.to_string();
+        for line in [
+            "3 subscribers in topics have no subscription that admits it",
+            "   ├─ ada\n   │  └─ of-ada in news: off",
+            "of-bob in news: its condition does not hold",
+            "payload.n is 2",
+            "in news: it is of other contexts",
+        ] {
+            assert!(tree.contains(line), "{line}: {tree}");
+        }
+    });
+}
+
+#[test]
 fn topics_are_explained_up_to_a_hundred_subscribers() {
     on_both(|world| {
         world.in_app_workflow("news");

@@ -1,6 +1,7 @@
 //! Explanations: what becomes of an event, for each recipient and each step, and why.
 
 mod evidence;
+mod gate;
 mod tree;
 
 use serde::Serialize;
@@ -19,6 +20,7 @@ pub use evidence::{
     Candidate, ConditionCheck, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting,
     Rejected, SendTime, VariantChoice,
 };
+pub use gate::{FilteredMember, RefusingSubscription};
 
 /// What becomes of an event, for each recipient and each step, and why. It prints as a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,6 +41,9 @@ pub struct Explanation {
     pub crowd: Option<ExplainedCrowd>,
     /// Number of subscribers in the topics without a subscription that admits the event.
     pub filtered: usize,
+    /// These subscribers, with their subscriptions: at most 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub filtered_members: Vec<FilteredMember>,
     /// Topics that do not exist.
     pub missing_topics: Vec<TopicKey>,
     /// What the explanation does not reach. `None` if every job has come to its end.
@@ -207,6 +212,7 @@ impl Explanation {
             recipients: Vec::new(),
             crowd: None,
             filtered: 0,
+            filtered_members: Vec::new(),
             missing_topics: Vec::new(),
             cut: None,
         }

@@ -186,10 +186,14 @@ impl Subscription {
     /// `data`.
     #[doc(hidden)]
     pub fn admits(&self, event: &Event<'_>, data: &impl Deref<Target = Value>) -> bool {
-        let about =
-            |preference: &&SubscriptionPreference| preference.workflow_id == event.workflow.id;
-        let word = self.preferences.iter().find(about);
+        let word = self.setting_for(event.workflow.id);
         self.context_keys == *event.context_keys && word.is_none_or(|word| word.admits(data))
+    }
+
+    /// Returns the setting for a workflow. Returns `None` if there is none.
+    #[doc(hidden)]
+    pub fn setting_for(&self, workflow: WorkflowId) -> Option<&SubscriptionPreference> {
+        self.preferences.iter().find(|preference| preference.workflow_id == workflow)
     }
 }
 

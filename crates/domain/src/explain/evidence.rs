@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::FilteredMember;
 use crate::condition::Rule;
 use crate::filter::{FilterCheck, FilterSource, excerpt};
 use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
@@ -262,6 +263,7 @@ pub enum Rejected {
 #[derive(Debug, Default)]
 pub struct Findings {
     of_steps: Mutex<HashMap<(SubscriberId, StepId), Vec<Evidence>>>,
+    filtered: Mutex<BTreeMap<SubscriberId, FilteredMember>>,
     /// Size of the content so far, in bytes.
     content: AtomicUsize,
 }
@@ -282,6 +284,23 @@ impl Findings {
     pub fn take(&self, of: (SubscriberId, StepId)) -> Vec<Evidence> {
         let mut all = self.of_steps.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&of).unwrap_or_default()
+    }
+
+    /// Adds a member of a topic whom no subscription admits. The first 100 are kept, each of them once: an
+    /// event may be planned again.
+    pub fn note_filtered(&self, member: impl FnOnce() -> FilteredMember) {
+        const KEPT: usize = 100;
+        let mut all = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < KEPT {
+            let member = member();
+            all.insert(member.subscriber_id.clone(), member);
+        }
+    }
+
+    /// Returns these members by their ids, and forgets them.
+    pub fn take_filtered(&self) -> Vec<FilteredMember> {
+        let mut all = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *all).into_values().collect()
     }
 
     /// Adds content of so many bytes, and returns the size of all content.
@@ -379,6 +398,11 @@ impl ConditionCheck {
             }
             (None, _) | (_, ConditionData::Missing | ConditionData::AssumedToHold) => None,
         }
+    }
+
+    /// Returns a condition over `data`, with its result.
+    pub(super) fn evaluated(rule: &Rule, data: &Value) -> Self {
+        Self::new(rule, data, rule.holds(data))
     }
 
     fn new(rule: &Rule, data: &Value, holds: bool) -> Self {

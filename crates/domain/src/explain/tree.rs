@@ -11,6 +11,7 @@ use super::evidence::{
 };
 use super::{
     Assumption, EventOutcome, ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation,
+    FilteredMember, RefusingSubscription,
 };
 use crate::content::{Cta, MessageContent};
 use crate::filter::FilterCheck;
@@ -69,22 +70,44 @@ impl Explanation {
         if let Some(crowd) = self.crowd {
             let more = if crowd.is_complete { "" } else { "more than " };
             let count = crowd.subscribers;
-            others.push(format!("{more}{count} subscribers in topics are told by tasks"));
+            let line = format!("{more}{count} subscribers in topics are told by tasks");
+            others.push(Branch::leaf(line));
         }
         if self.filtered > 0 {
             let count = self.filtered;
-            others
-                .push(format!("{count} subscribers in topics have no subscription that admits it"));
+            let refusing = self.filtered_members.iter().map(filtered);
+            others.push(Branch {
+                line: format!("{count} subscribers in topics have no subscription that admits it"),
+                under: refusing.collect(),
+            });
         }
-        others.extend(self.missing_topics.iter().map(|topic| format!("no topic {topic}")));
+        let missing = self.missing_topics.iter();
+        others.extend(missing.map(|topic| Branch::leaf(format!("no topic {topic}"))));
         if let Some(cut) = self.cut {
-            others.push(format!(
-                "{} jobs wait at {}, where the simulation ends",
-                cut.jobs, cut.until
-            ));
+            let (jobs, until) = (cut.jobs, cut.until);
+            let line = format!("{jobs} jobs wait at {until}, where the simulation ends");
+            others.push(Branch::leaf(line));
         }
-        others.into_iter().map(Branch::leaf).collect()
+        others
     }
+}
+
+fn filtered(member: &FilteredMember) -> Branch {
+    let under = member.subscriptions.iter().map(refusing).collect();
+    Branch { line: member.subscriber_id.to_string(), under }
+}
+
+fn refusing(subscription: &RefusingSubscription) -> Branch {
+    let RefusingSubscription { topic_key, identifier, has_contexts, enabled, condition: rule } =
+        subscription;
+    let why = match (has_contexts, enabled) {
+        (false, _) => "it is of other contexts",
+        (true, Some(_)) if rule.is_some() => "its condition does not hold",
+        (true, Some(enabled)) => switch(*enabled),
+        (true, None) => "not set",
+    };
+    let rule = rule.iter().map(|rule| condition(rule.holds, &rule.rule, &rule.actual));
+    Branch { line: format!("{identifier} in {topic_key}: {why}"), under: rule.collect() }
 }
 
 fn recipient(recipient: &ExplainedRecipient) -> Branch {

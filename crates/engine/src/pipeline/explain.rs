@@ -88,6 +88,8 @@ impl Events<'_> {
         explanation.recipients = self.recipients(&rehearsal, &receipt)?;
         explanation.crowd = if receipt.continues { Some(self.crowd(trigger)?) } else { None };
         explanation.filtered = receipt.topics.filtered;
+        let findings = rehearsal.engine.parts.findings.as_deref();
+        explanation.filtered_members = findings.map(Findings::take_filtered).unwrap_or_default();
         explanation.missing_topics = receipt.missing_topics;
         Ok(explanation.cut_at(end))
     }

@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use domain::event::Event;
+use domain::explain::FilteredMember;
 use domain::ids::{InternalSubscriberId, TopicKey};
 use domain::notification::NotificationTopic;
 use domain::subscriber::Subscriber;
@@ -220,5 +221,13 @@ impl Member {
         });
         let topics: Vec<_> = topics.collect();
         (!topics.is_empty()).then_some(topics)
+    }
+
+    /// Returns what the subscriptions of the member say of an event that none of them admits.
+    pub(crate) fn filtered(&self, event: &Event<'_>) -> FilteredMember {
+        let data = LazyCell::new(|| event.data(&self.subscriber));
+        let subscriptions = self.subscriptions.as_deref().unwrap_or_default();
+        let id = self.subscriber.subscriber_id.clone();
+        FilteredMember::new(id, subscriptions, (event, &data))
     }
 }

@@ -297,6 +297,9 @@ impl<'r> Preparation<'r> {
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
+                if let Some(findings) = &self.view.engine.parts.findings {
+                    findings.note_filtered(|| member.filtered(event));
+                }
                 continue;
             };
             let recipient = member.subscriber.subscriber_id.clone().into();
