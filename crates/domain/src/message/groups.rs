@@ -29,36 +29,29 @@ pub struct DataFilter(BTreeMap<String, DataGroups>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct DataGroups(Vec<Vec<Value>>);
 
-/// A condition as it is written.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written<T> {
-    And(And<T>),
-    Or(Or<T>),
-    Many(Vec<T>),
-    One(T),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct And<T> {
-    and: Vec<Or<T>>,
-}
-
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Or<T> {
     or: Vec<T>,
 }
 
-impl<T> Written<T> {
-    fn groups(self) -> Vec<Vec<T>> {
-        match self {
-            Self::And(And { and }) => and.into_iter().map(|group| group.or).collect(),
-            Self::Or(Or { or }) => vec![or],
-            Self::Many(values) => vec![values],
-            Self::One(value) => vec![vec![value]],
-        }
+/// Returns the groups of a condition as it is written. Returns `None` if it has another form.
+fn groups_of(written: Value) -> Option<Vec<Vec<Value>>> {
+    match written {
+        Value::Array(values) => Some(vec![values]),
+        Value::Object(mut members) => match members.remove("and") {
+            Some(Value::Array(and)) if members.is_empty() => and.into_iter().map(values).collect(),
+            Some(_) => None,
+            None => values(Value::Object(members)).map(|values| vec![values]),
+        },
+        value => Some(vec![vec![value]]),
+    }
+}
+
+fn values(or: Value) -> Option<Vec<Value>> {
+    let Value::Object(mut members) = or else { return None };
+    match members.remove("or") {
+        Some(Value::Array(values)) if members.is_empty() => Some(values),
+        Some(_) | None => None,
     }
 }
 
@@ -212,16 +205,20 @@ impl Serialize for TagFilter {
 // `null` and empty texts count as absent, as in other lists of queries.
 impl<'de> Deserialize<'de> for TagFilter {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let written = Option::<Written<String>>::deserialize(from)
-            .map_err(|_| D::Error::custom("`tags` must be a list of texts, or groups of them"))?;
-        Ok(match written {
-            None => Self::default(),
-            Some(written @ (Written::And(_) | Written::Or(_))) => Self(written.groups()),
-            Some(written) => {
-                let tags = written.groups().into_iter().flatten();
-                tags.filter(|tag| !tag.is_empty()).collect::<Vec<_>>().into()
-            }
-        })
+        let written = Value::deserialize(from)?;
+        let is_group = written.is_object();
+        let groups = if written.is_null() { Some(Vec::new()) } else { groups_of(written) };
+        let tags = |group: Vec<Value>| group.into_iter().map(String::deserialize).collect();
+        let groups: Option<Result<Vec<Vec<String>>, _>> =
+            groups.map(|groups| groups.into_iter().map(tags).collect());
+        let Some(Ok(groups)) = groups else {
+            return Err(D::Error::custom("`tags` must be a list of texts, or groups of them"));
+        };
+        if is_group {
+            return Ok(Self(groups));
+        }
+        let tags = groups.into_iter().flatten().filter(|tag| !tag.is_empty());
+        Ok(tags.collect::<Vec<_>>().into())
     }
 }
 
@@ -240,12 +237,9 @@ impl Serialize for DataGroups {
 // A value that is no scalar is refused when the query is checked, with its name.
 impl<'de> Deserialize<'de> for DataGroups {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(from)?;
-        if value.is_null() {
-            return Ok(Self(vec![vec![value]]));
-        }
-        let written = Written::<Value>::deserialize(value).map_err(D::Error::custom)?;
-        Ok(Self(written.groups()))
+        let groups = groups_of(Value::deserialize(from)?);
+        let refused = || D::Error::custom("`data` must have values, or groups of them");
+        groups.map(Self).ok_or_else(refused)
     }
 }
 

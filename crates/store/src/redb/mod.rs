@@ -161,8 +161,9 @@ impl RedbStore {
 
     /// Makes the file at `path` anew, with nothing but its entries: it is as small as it can be, and
     /// has no bytes of what was removed. The log is applied before. Nobody may have the file open.
-    /// The copy is beside the file until it is whole, and needs as much space. It then has the
-    /// permissions of the file, and its owner if the process may give files away.
+    /// The copy is beside the file until it is whole, as `shop.redb-compact-partial` for `shop.redb`, and
+    /// needs as much space. It then has the permissions of the file, and its owner if the process may
+    /// give files away.
     ///
     /// # Errors
     ///
