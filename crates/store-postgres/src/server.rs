@@ -203,18 +203,21 @@ async fn permit_of(all: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Fai
     permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
 }
 
-/// Waits for an answer. If there is none in time, the connections that nobody uses are closed: what has
-/// made one silent is likely to have made all silent.
+/// Waits for an answer. If there is none in time, or the connection is lost, the connections that nobody uses
+/// are closed: what has happened to one is likely to have happened to all, and each would fail one call.
 async fn answer<T>(
     action: &'static str,
     (pool, patience): (&Pool, Duration),
     question: impl Future<Output = Answer<T>>,
 ) -> Result<T, Failure> {
-    let Ok(answer) = tokio::time::timeout(patience, question).await else {
-        drop(pool.retain(|_, _| false));
-        return Err(Failure::no_answer());
+    let answer = match tokio::time::timeout(patience, question).await {
+        Ok(answer) => answer.map_err(|error| Failure::of(action, error)),
+        Err(_) => Err(Failure::no_answer()),
     };
-    answer.map_err(|error| Failure::of(action, error))
+    if answer.as_ref().is_err_and(Failure::is_lost) {
+        drop(pool.retain(|_, _| false));
+    }
+    answer
 }
 
 /// Ends the transaction of `client`, which goes back to the pool. If that fails, the connection is

@@ -24,11 +24,18 @@ pub struct Proxy {
 
 #[derive(Debug, Default)]
 struct Wires {
-    all: Mutex<Vec<[UnixStream; 2]>>,
+    /// Connections by their numbers.
+    all: Mutex<Vec<(u64, [UnixStream; 2])>>,
     /// Number of connections so far.
     count: AtomicU64,
     /// Number of pieces that clients have sent so far.
     sent: AtomicU64,
+    /// Number of bytes that the server has sent so far.
+    answered: AtomicU64,
+    /// Number of the connection on which a client has sent the last piece.
+    last: AtomicU64,
+    /// Connections are without the settings of their clients.
+    loses_settings: AtomicBool,
     /// What the server says is lost.
     is_deaf: AtomicBool,
     /// Number of connections, of the first ones, to which the server says nothing.
@@ -65,6 +72,17 @@ impl Proxy {
         self.wires.sent.load(Ordering::Relaxed)
     }
 
+    /// Number of bytes that the server has sent so far.
+    pub fn answered(&self) -> u64 {
+        self.wires.answered.load(Ordering::Relaxed)
+    }
+
+    /// Loses the search paths that clients set from now on, as a pooler does that gives each transaction
+    /// another connection.
+    pub fn lose_settings(&self) {
+        self.wires.loses_settings.store(true, Ordering::Relaxed);
+    }
+
     /// Loses what the server says from now on, or carries it again. What is lost does not come later.
     pub fn lose_answers(&self, is_deaf: bool) {
         self.wires.is_deaf.store(is_deaf, Ordering::Relaxed);
@@ -82,8 +100,21 @@ impl Proxy {
     ///
     /// If a thread of the proxy has panicked.
     pub fn cut(&self) {
-        for stream in self.wires.all.lock().unwrap().drain(..).flatten() {
-            drop(stream.shutdown(Shutdown::Both));
+        for (_, streams) in self.wires.all.lock().unwrap().drain(..) {
+            end(&streams);
+        }
+    }
+
+    /// Ends the connection on which a client has sent the last piece.
+    ///
+    /// # Panics
+    ///
+    /// If a thread of the proxy has panicked.
+    pub fn cut_last(&self) {
+        let last = self.wires.last.load(Ordering::Relaxed);
+        let mut all = self.wires.all.lock().unwrap();
+        for (_, streams) in all.extract_if(.., |(number, _)| *number == last) {
+            end(&streams);
         }
     }
 }
@@ -96,25 +127,52 @@ impl Wires {
         let delay = Duration::from_millis(number % 4);
         for (from, to, is_client) in [(&client, &server, true), (&server, &client, false)] {
             let (from, to, wires) = (from.try_clone()?, to.try_clone()?, Arc::clone(self));
-            let arrives = move || wires.arrives(number, is_client);
+            let arrives = move |piece: &mut [u8]| wires.arrives(number, is_client, piece);
             thread::spawn(move || carry(from, to, delay, arrives));
         }
-        self.all.lock().unwrap().push([client, server]);
+        self.all.lock().unwrap().push((number, [client, server]));
         Ok(())
     }
 
     // Counts a piece. Returns `false` if it is lost.
-    fn arrives(&self, number: u64, is_of_client: bool) -> bool {
-        self.sent.fetch_add(is_of_client.into(), Ordering::Relaxed);
+    fn arrives(&self, number: u64, is_of_client: bool, piece: &mut [u8]) -> bool {
+        if is_of_client {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            self.last.store(number, Ordering::Relaxed);
+            if self.loses_settings.load(Ordering::Relaxed) {
+                lose_search_path(piece);
+            }
+        } else {
+            self.answered.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
         let is_silent = number < self.silent.load(Ordering::Relaxed);
         is_of_client || !is_silent && !self.is_deaf.load(Ordering::Relaxed)
     }
 }
 
-fn carry(mut from: UnixStream, mut to: UnixStream, delay: Duration, arrives: impl Fn() -> bool) {
+// A setting of as many bytes takes its place, which means nothing to the server.
+fn lose_search_path(piece: &mut [u8]) {
+    let [before, after] = [b"SET search_path", b"SET pooler.path"];
+    if let Some(at) = piece.windows(before.len()).position(|bytes| bytes == before) {
+        piece[at..at + after.len()].copy_from_slice(after);
+    }
+}
+
+fn end(streams: &[UnixStream; 2]) {
+    for stream in streams {
+        drop(stream.shutdown(Shutdown::Both));
+    }
+}
+
+fn carry(
+    mut from: UnixStream,
+    mut to: UnixStream,
+    delay: Duration,
+    arrives: impl Fn(&mut [u8]) -> bool,
+) {
     let mut piece = [0; 16 << 10];
     while let Ok(length @ 1..) = from.read(&mut piece) {
-        let arrives = arrives();
+        let arrives = arrives(&mut piece[..length]);
         thread::sleep(delay / 4);
         if arrives && to.write_all(&piece[..length]).is_err() {
             break;

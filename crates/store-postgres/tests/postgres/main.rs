@@ -17,5 +17,6 @@ mod opening;
 mod round_trips;
 mod scopes;
 mod several;
+mod silence;
 mod tls;
 mod unknown;
