@@ -118,7 +118,7 @@ impl Writers {
             }
         }
         let Some(batch) = &turn.batch else { return Ok(Err(Unwritten::Undone(Failure::closed()))) };
-        let outcome = Arc::clone(&batch.outcome);
+        let (outcome, is_first) = (Arc::clone(&batch.outcome), batch.changes.is_empty());
         let mut held = Held { lane: &lane, shared, turn: Some(turn) };
         let ran = held.run(scope, body);
         drop(held);
@@ -126,7 +126,12 @@ impl Writers {
             Ok(()) => Ok(outcome.wait()),
             Err(Stopped::OutOfScope) => Ok(Err(Unwritten::OutOfScope)),
             Err(Stopped::Server(failure)) => Ok(Err(Unwritten::Undone(failure))),
-            Err(Stopped::Body(error)) => Err(error),
+            Err(Stopped::Body(error)) if is_first => Err(error),
+            // It rests on changes of others, which count if they are made.
+            Err(Stopped::Body(error)) => match outcome.wait() {
+                Ok(()) => Err(error),
+                Err(unwritten) => Ok(Err(unwritten)),
+            },
         }
     }
 }

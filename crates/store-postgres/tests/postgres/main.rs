@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod callers;
 mod clocks;
 mod cluster;
 mod commits;
