@@ -232,12 +232,13 @@ async fn end(client: Client, patience: Duration) {
 }
 
 /// Settings that a server may not know. A statement is planned once, and not for each call. Its plan
-/// takes an index even if the relation is small when the statement is planned. Large values are
-/// compressed by lz4, where the server was built with it: pglz takes longer.
+/// takes an index even if the relation is small when the statement is planned, and follows the order of the
+/// index: a full sort would read the whole range of a scan. Large values are compressed by lz4, where the
+/// server was built with it: pglz takes longer.
 const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
     FROM pg_settings JOIN (VALUES
         ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
-        ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'),
+        ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'), ('enable_sort', 'off'),
         ('default_toast_compression', 'lz4')
     ) AS tuning (name, setting) USING (name)
     WHERE enumvals IS NULL OR tuning.setting = ANY (enumvals)";

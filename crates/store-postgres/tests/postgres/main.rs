@@ -16,6 +16,7 @@ mod guesses;
 mod join;
 mod opening;
 mod round_trips;
+mod scans;
 mod scopes;
 mod several;
 mod silence;
