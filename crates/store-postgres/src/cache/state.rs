@@ -13,8 +13,11 @@ use crate::gaps::Gaps;
 use crate::heads::{Counts, Head, changed_in};
 use crate::told::News;
 
-/// Largest value that is kept, in bytes.
-const LARGEST: usize = 16 << 10;
+/// Largest value that is kept however small the memory is, in bytes, and that is read ahead.
+const SMALL: usize = 16 << 10;
+
+/// The share of the memory that a larger value may take.
+const SHARE: usize = 64;
 
 /// Size of the other parts of an entry, in bytes.
 const ENTRY: usize = 96;
@@ -151,7 +154,7 @@ impl State {
             stale.remove(key);
         }
         let size = entry.size(key);
-        if size > LARGEST {
+        if size > SMALL.max(most / SHARE) {
             return;
         }
         if self.size + size > most {
@@ -168,19 +171,21 @@ impl State {
         entries.is_some_and(|entries| entries.contains_key(key))
     }
 
-    /// Returns `true` if the value of the key was known.
-    fn remove(&mut self, head: Head, table: Table, key: &[u8]) -> bool {
+    /// Returns the size of the entry, if the value of the key was known.
+    fn remove(&mut self, head: Head, table: Table, key: &[u8]) -> Option<usize> {
         let entries = self.entries.get_mut(&head).and_then(|entries| entries.get_mut(&table));
         let removed = entries.and_then(|entries| entries.remove(key));
-        self.size -= removed.as_ref().map_or(0, |entry| entry.size(key));
-        removed.is_some()
+        let size = removed.map(|entry| entry.size(key));
+        self.size -= size.unwrap_or_default();
+        size
     }
 
-    /// Forgets the values of keys. Those that were known are wanted again.
+    /// Forgets the values of keys. Those that were known are wanted again, unless they are large: many of
+    /// them are read together.
     pub(super) fn forget(&mut self, head: Head, keys: Vec<(Table, Vec<u8>)>) {
         for (table, key) in keys {
             self.end_gaps(head, table, &key);
-            if self.remove(head, table, &key) {
+            if self.remove(head, table, &key).is_some_and(|size| size <= SMALL) {
                 let stale = self.stale.entry(head).or_default().entry(table).or_default();
                 if stale.len() < STALE {
                     stale.insert(key.clone());

@@ -262,6 +262,27 @@ fn a_known_value_that_others_change_is_wanted_for_a_while() {
     assert!(cache.wanted(lock).is_empty());
 }
 
+/// Many values are read ahead at a time, which would be too much of large ones.
+#[test]
+fn a_large_value_is_kept_and_not_read_ahead() {
+    const MEMORY: usize = 4 << 20;
+    for (memory, size, is_kept, is_wanted) in [
+        (MEMORY, 1 << 10, true, true),
+        (MEMORY, 20 << 10, true, false),
+        (MEMORY, MEMORY / 64, false, false),
+        (1 << 16, 8 << 10, true, true),
+    ] {
+        let cache = Cache::of(memory, counts(1));
+        cache.keep(&counts(1), TABLE, &key(b"a"), &Some(vec![7; size].into()));
+        assert_eq!(cache.get(&counts(1), TABLE, &key(b"a")).is_some(), is_kept, "{size}");
+        follow(&cache, 2, b"a");
+        let wanted = cache.wanted(Lock::of_one(head()));
+        assert_eq!(!wanted.is_empty(), is_wanted, "{size}");
+        let stale = cache.stale(TABLE, &key(b"b"), 8);
+        assert_eq!(!stale.is_empty(), is_wanted, "{size}");
+    }
+}
+
 #[test]
 fn keys_that_others_have_changed_are_stale_until_they_are_read() {
     let cache = cache();

@@ -112,7 +112,7 @@ fn a_commit_that_fails_is_made_without_the_others() {
         let unknown = [&key(one)[..], b"unknown"].concat();
         match odd {
             // Values of this size are not kept in memory.
-            Odd::IsThere => put(&store, one, &unknown, 20 << 10),
+            Odd::IsThere => put(&store, one, &unknown, 600 << 10),
             Odd::IsOvertaken => increment(&other, one),
             Odd::Fails => {}
         }

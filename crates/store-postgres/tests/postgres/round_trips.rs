@@ -65,6 +65,44 @@ fn operations_take_few_round_trips() {
     assert_eq!(taken, expected.map(|(operation, exactly, _)| (operation, exactly)));
 }
 
+/// The template of an email may be large, and is kept in memory all the same.
+#[test]
+fn large_templates_take_no_round_trips_of_their_own() {
+    let Some(server) = Server::shared() else { return };
+    let [small, large] = [50, 2_500].map(|words| {
+        let store = place(server).open();
+        let world = world_of(&store);
+        // Records are compressed, which makes this text hardly smaller.
+        let words = (1..words).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let body = words.map(|word| format!("{word:x} ")).collect::<String>();
+        let step = json!({ "type": "in_app", "template": { "body": body } });
+        world.workflow_of("order", &[step]);
+        let step = json!({ "type": "email", "template": { "subject": "Hello", "body": body } });
+        world.workflow_of("letter", &[step]);
+        world.active_integration("email", "mail");
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        let inbox = world.env.inbox("ada").unwrap();
+        let calls: [&dyn Fn(); 4] = [
+            &|| _ = world.notify("order", "ada"),
+            &|| _ = world.notify("letter", "ada"),
+            &|| drop(world.engine.delivery().run_due(100).unwrap()),
+            &|| drop(inbox.list(&MessageQuery::default()).unwrap()),
+        ];
+        (0..12).for_each(|_| calls.iter().for_each(|call| call()));
+        // Upkeep takes some now and then.
+        let mut least = [u64::MAX; 4];
+        for _ in 0..4 {
+            for (call, least) in calls.iter().zip(&mut least) {
+                let before = store.round_trips();
+                call();
+                *least = (store.round_trips() - before).min(*least);
+            }
+        }
+        least
+    });
+    assert_eq!(large, small);
+}
+
 /// The rows of many recipients are read together, also in a process that knows none of them.
 #[test]
 fn the_recipients_of_a_trigger_take_no_round_trips_of_their_own() {
