@@ -286,7 +286,7 @@ impl Snapshot for &View<'_> {
             let question = Question::for_page(self.number(table), span, order, limit);
             self.read(question.statement, typed(question.params, PAGE))
         };
-        scan(page, (range, order, limit), visit)
+        scan(page, (range, order, limit), None, visit).map(drop)
     }
 }
 

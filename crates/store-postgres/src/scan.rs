@@ -9,38 +9,70 @@ use tokio_postgres::{Error, Row};
 
 use crate::failure::Failure;
 
-/// Number of entries that a scan without a limit asks for at first. Each further time it asks for
-/// four times as many.
+/// Number of entries that a scan asks for at first, unless its limit is a small one.
 const FIRST_PAGE: usize = 64;
+
+/// Largest limit whose entries are asked for at once.
+const SMALL_LIMIT: usize = 256;
 
 const LARGEST_PAGE: usize = 4_096;
 
-/// Scans a range by the rows of its pages, until `visit` breaks.
+/// Size of the entries of a page, in bytes. It is somewhat more than what a transaction of a copy takes, so that
+/// such a transaction needs one page.
+const PAGE_BYTES: usize = (1 << 20) + (1 << 17);
+
+/// Scans a range by the rows of its pages, until `visit` breaks. `fitting` is the number of entries of a page,
+/// as an earlier scan of the table has returned it. Returns that number if there are entries.
 pub(crate) fn scan(
     page: impl Fn(&Span, usize) -> Result<Vec<Row>>,
     (range, order, limit): (&KeyRange, Order, Option<usize>),
+    fitting: Option<usize>,
     visit: &mut Visit<'_>,
-) -> Result<()> {
+) -> Result<Option<usize>> {
     let mut span = Span::of(range);
     let mut left = limit.unwrap_or(usize::MAX);
-    let mut size = limit.unwrap_or(FIRST_PAGE).min(LARGEST_PAGE);
+    let mut size = first_page(limit, fitting);
+    let mut fitting = None;
     while left > 0 && !span.is_empty() {
         let rows = page(&span, size.min(left))?;
-        let mut last = None;
+        let (mut last, mut bytes) = (None, 0);
+        for row in &rows {
+            bytes += row_size(row).map_err(unreadable)?;
+        }
+        fitting = (rows.len() * PAGE_BYTES).checked_div(bytes).or(fitting);
         for row in &rows {
             let key = key_of(row).map_err(unreadable)?;
             let value = row.try_get::<_, &[u8]>(2).map_err(unreadable)?;
             if visit(&key, value).is_break() {
-                return Ok(());
+                return Ok(fitting);
             }
             last = Some(key);
         }
         let Some(last) = last.filter(|_| rows.len() >= size.min(left)) else { break };
         left -= rows.len().min(left);
-        size = size.saturating_mul(4).min(LARGEST_PAGE);
+        size = next_page(size, limit, fitting);
         span.go_behind(last, order);
     }
-    Ok(())
+    Ok(fitting)
+}
+
+fn first_page(limit: Option<usize>, fitting: Option<usize>) -> usize {
+    match limit {
+        Some(limit @ ..=SMALL_LIMIT) => limit,
+        Some(_) => fitting.unwrap_or(FIRST_PAGE).clamp(1, LARGEST_PAGE),
+        None => fitting.unwrap_or(FIRST_PAGE).clamp(1, FIRST_PAGE),
+    }
+}
+
+/// A scan without a limit may end at any entry, and asks for four times as many each further time.
+fn next_page(size: usize, limit: Option<usize>, fitting: Option<usize>) -> usize {
+    let most = fitting.unwrap_or(LARGEST_PAGE).clamp(1, LARGEST_PAGE);
+    if limit.is_some() { most } else { size.saturating_mul(4).min(most) }
+}
+
+fn row_size(row: &Row) -> Result<usize, Error> {
+    let value: &[u8] = row.try_get(2)?;
+    Ok(key_of(row)?.len() + value.len())
 }
 
 /// The entries in rows, by their keys.

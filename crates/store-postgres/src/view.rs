@@ -42,6 +42,8 @@ pub(crate) struct View {
     failed: RefCell<Option<Failure>>,
     /// Number of values of each table that were asked for one by one.
     missed: RefCell<HashMap<Table, u32>>,
+    /// Number of entries of each table that fit into a page of a scan, as far as it is known.
+    fitting: RefCell<HashMap<Table, usize>>,
     /// Keys whose values are read with the next question.
     noted: RefCell<BTreeSet<(Table, Vec<u8>)>>,
     prefetched: Prefetched,
@@ -107,6 +109,7 @@ impl View {
             is_ahead_made: Cell::new(false),
             failed: RefCell::default(),
             missed: RefCell::default(),
+            fitting: RefCell::default(),
             noted: RefCell::default(),
             prefetched: Prefetched::default(),
             found: RefCell::default(),

@@ -240,6 +240,10 @@ impl Snapshot for &View {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let page = |span: &Span, limit| self.page(table, span, order, limit);
-        scan(page, (range, order, limit), visit)
+        let fitting = self.fitting.borrow().get(&table).copied();
+        if let Some(fitting) = scan(page, (range, order, limit), fitting, visit)? {
+            self.fitting.borrow_mut().insert(table, fitting);
+        }
+        Ok(())
     }
 }

@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use store::memory::MemoryStore;
 use store::{Decision, KeyRange, Order, Store, Table};
 use testkit::postgres::Server;
+use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
 
 const TABLE: Table = Table::Topics;
@@ -51,6 +53,27 @@ fn a_scan_of_a_new_database_reads_what_it_needs() {
     );
     let read: u64 = server.query(&read)[0].parse().unwrap();
     assert!(read < ROWS / 10, "{read}");
+}
+
+/// A copy takes about a mebibyte of values at a time, and the server sends each of them about once.
+#[test]
+fn a_copy_of_large_values_sends_them_about_once() {
+    const ROWS: u32 = 200;
+    const SIZE: usize = 64 << 10;
+    let Some(server) = Server::shared() else { return };
+    let proxy = Proxy::before(server.folder());
+    let place = server.place();
+    let (origin, store) = (place.open(), place.clone().through(&proxy.url()).open());
+    for row in 0..ROWS {
+        put(&origin, &row.to_be_bytes(), &vec![7; SIZE]);
+    }
+    let before = proxy.answered();
+    let copied =
+        store::transfer::copy(&store, &MemoryStore::default(), |_| ControlFlow::Continue(()));
+    assert_eq!(copied.unwrap().entries, u64::from(ROWS));
+    let sent = proxy.answered() - before;
+    // The server sends a bytea in binary, as it is.
+    assert!(sent < 3 * u64::from(ROWS) * SIZE as u64, "{sent}");
 }
 
 /// Scans some entries of the range. Returns their number.
