@@ -377,6 +377,21 @@ impl Message {
         self
     }
 
+    /// Returns the message in the place of `before`, which was stored earlier: with its id and all times
+    /// of delivery. A message for a provider keeps its marks. One in the inbox has those that it was
+    /// given, as it is unseen again.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_place_of(mut self, before: &Message) -> Self {
+        self.id = before.id;
+        self.created_at = before.created_at;
+        self.delivered_at.splice(0..0, before.delivered_at.iter().copied());
+        if self.channel != Channel::InApp {
+            self.stage = before.stage;
+        }
+        self
+    }
+
     /// Returns the message for another attempt, as it was before the provider has failed.
     #[doc(hidden)]
     #[must_use]

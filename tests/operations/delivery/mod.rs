@@ -8,6 +8,7 @@ mod fan_out;
 mod flood;
 mod kept;
 mod leases;
+mod marks;
 mod observing;
 mod refusing;
 mod reports;

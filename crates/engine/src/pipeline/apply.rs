@@ -191,9 +191,7 @@ impl Course<'_, '_> {
         let mut message = message.listed(counters);
         match before {
             Some(before) => {
-                message.id = before.id;
-                message.created_at = before.created_at;
-                message.delivered_at.splice(0..0, before.delivered_at.iter().copied());
+                message = message.in_place_of(&before);
                 messages::move_wake(self.tx, &before, message.snoozed_until)?;
                 self.tx.replace(&before, &message)?;
             }
