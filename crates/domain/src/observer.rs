@@ -17,10 +17,12 @@ use crate::vocabulary::{Channel, JobType};
 pub enum Event {
     /// A message was put into the inbox of its subscriber.
     MessageCreated(MessageEvent),
-    /// A provider has accepted a message.
+    /// A provider has accepted a message. It is told for each destination, and each time that the message
+    /// is sent again.
     MessageSent(MessageEvent),
     /// A message was handed to its provider, and has failed for good. Its job has failed too, unless
-    /// another destination has got the message ([`JobFailed`](Self::JobFailed)).
+    /// another destination has got the message ([`JobFailed`](Self::JobFailed)). If the message is sent
+    /// again and fails in the same way, only the job is told.
     MessageFailed(MessageEvent),
     /// A message was marked, such as read or seen.
     MessageMarked(MessageEvent),
@@ -122,13 +124,22 @@ impl Event {
     pub fn of_message(before: Option<&Message>, after: Option<&Message>) -> Option<Self> {
         let after = after?;
         let event = MessageEvent::from(after);
-        match before {
-            Some(before) => (before.stage != after.stage).then_some(Event::MessageMarked(event)),
-            None => Some(match after.status {
-                MessageStatus::Error { .. } => Event::MessageFailed(event),
-                _ if after.channel == Channel::InApp => Event::MessageCreated(event),
-                _ => Event::MessageSent(event),
-            }),
+        let Some(before) = before else { return Some(Self::of_stored(after, event)) };
+        let is_for_provider = after.channel != Channel::InApp;
+        // A failure leaves the times of delivery.
+        let is_settled = before.status != after.status || before.delivered_at != after.delivered_at;
+        if is_for_provider && is_settled {
+            return Some(Self::of_stored(after, event));
+        }
+        (before.stage != after.stage).then_some(Event::MessageMarked(event))
+    }
+
+    // The event of a message that was put into the inbox, or that a provider has answered for.
+    fn of_stored(message: &Message, event: MessageEvent) -> Self {
+        match message.status {
+            MessageStatus::Error { .. } => Event::MessageFailed(event),
+            _ if message.channel == Channel::InApp => Event::MessageCreated(event),
+            _ => Event::MessageSent(event),
         }
     }
 

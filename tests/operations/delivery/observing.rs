@@ -13,8 +13,9 @@ use tidings::observer::{Event, MessageEvent};
 use tidings::time::Timestamp;
 use tidings::{Builder, Clock, Engine, FailureReason, SendError, SystemClock};
 
-use super::ada;
-use crate::world::{World, email, id, in_app, on_both, parsed};
+use super::refusing::push;
+use super::{ada, retryable};
+use crate::world::{World, email, id, in_app, on_both, only, parsed};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -137,6 +138,66 @@ fn a_job_of_the_inbox_that_fails_is_told() {
             assert_eq!(told.notification_id, notification.id);
             assert_eq!(told.reason, Some(Detail::ContentNotGenerated));
         }
+    });
+}
+
+/// One that failed for good is redriven, and is sent again; then it fails with another answer.
+#[test]
+fn a_message_that_is_sent_after_a_failure_is_told() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        let (engine, events) = observed(&world, |builder| builder);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        let run = || engine.delivery().run_due(10).unwrap();
+        world.outbox.refuse_next(SendError::permanent("no"));
+        env.events().trigger(&parsed(json!({ "name": "mail", "to": "ada" }))).unwrap();
+        assert_eq!(run().failed, 1);
+        let message = only(world.messages("ada"));
+
+        env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+        assert_eq!(run().sent, 1);
+        env.messages().mark_as("ada", [message.id], MarkAs::Read).unwrap();
+        env.notifications().resend(message.notification_id, "0").unwrap();
+        assert_eq!(run().sent, 1);
+        world.outbox.refuse_next(SendError::permanent("gone"));
+        env.notifications().resend(message.notification_id, "0").unwrap();
+        assert_eq!(run().failed, 1);
+
+        drop((run, env));
+        let events = told(engine, &events);
+        let failed = ["failed email", "email job failed", "ended"];
+        let sent = ["sent email", "ended"];
+        let expected = [&failed[..], &sent, &["marked email"], &sent, &failed].concat();
+        assert_eq!(words(&events), expected);
+    });
+}
+
+/// The message fails for the first device, and the second one gets it later. Each acceptance is told.
+#[test]
+fn a_message_that_another_device_gets_is_told() {
+    on_both(|world| {
+        let fcm = world.active_integration("push", "fcm");
+        let devices = json!({ "deviceTokens": ["phone", "tablet", "watch"] });
+        world.subscriber(json!({ "subscriberId": "ada", "channels": [
+            { "providerId": "fcm", "_integrationId": fcm.id, "credentials": devices },
+        ] }));
+        world.workflow_of("push", &[push()]);
+        let (engine, events) = observed(&world, |builder| builder);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        world.outbox.refuse_next(SendError::permanent("no"));
+        for _ in 0..2 {
+            world.outbox.refuse_next(retryable("busy"));
+        }
+        env.events().trigger(&parsed(json!({ "name": "push", "to": "ada" }))).unwrap();
+        engine.delivery().run_due(10).unwrap();
+        world.clock.advance(Duration::from_secs(60));
+        assert_eq!(engine.delivery().run_due(10).unwrap().sent, 2);
+
+        drop(env);
+        let events = told(engine, &events);
+        assert_eq!(words(&events), ["failed push", "sent push", "sent push", "ended"]);
     });
 }
 
