@@ -767,7 +767,7 @@ pub static BULK_PREFERENCES: Structure = Structure {
     ..Structure::of("bulk preferences", "preferences context?")
 };
 static BULK_PREFERENCE: Structure = Structure {
-    own: "condition?",
+    own: "enabled? condition?",
     inside: &[("channels", &[&CHANNELS])],
     ..Structure::of("bulk preference", "workflowId channels")
 };

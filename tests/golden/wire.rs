@@ -40,6 +40,7 @@ use domain::translation::{
 };
 use domain::trigger::{Broadcast, Trigger, TriggerReceipt};
 use domain::unsubscribe::UnsubscribeRequest;
+use domain::vocabulary::Channel;
 use domain::workflow::{Workflow, WorkflowCreate, WorkflowQuery, WorkflowSync, WorkflowUpdate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -525,11 +526,18 @@ fn an_update_clears_what_is_null() {
 }
 
 #[test]
-fn a_word_about_a_workflow_may_take_back_its_condition() {
+fn a_preference_may_take_back_each_of_its_settings() {
+    let golden = |file| goldens().into_iter().find(|golden| golden.file == file).unwrap();
     let mut json = read("bulk_preferences.full.json");
-    json["preferences"][0]["condition"] = Value::Null;
-    let golden = goldens().into_iter().find(|golden| golden.file == "bulk_preferences").unwrap();
-    assert_eq!(golden.rewritten(json.clone()), json);
+    let one = &mut json["preferences"][0];
+    (one["condition"], one["enabled"]) = (Value::Null, Value::Null);
+    for channel in Channel::ALL {
+        one["channels"][channel.as_str()] = Value::Null;
+    }
+    let channels = one["channels"].clone();
+    assert_eq!(golden("bulk_preferences").rewritten(json.clone()), json);
+    let json = json!({ "channels": channels });
+    assert_eq!(golden("global_preference_update").rewritten(json.clone()), json);
 }
 
 /// An endpoint is shown with the place that it was created with, whatever type it is of.

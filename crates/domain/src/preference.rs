@@ -25,6 +25,7 @@ mod effective;
 mod layers;
 mod record;
 mod request;
+mod update;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,7 @@ pub use request::{
     BulkPreference, BulkPreferences, BulkRefusal, Criticality, GlobalPreferenceUpdate,
     PreferencesQuery,
 };
+pub use update::PreferenceChannelsUpdate;
 
 /// Preference of one layer: one setting for all channels, and settings for single ones.
 ///
@@ -153,16 +155,6 @@ impl PreferenceChannels {
             *channels.word(*channel) = Some(resolve(layers, *channel).is_enabled());
         }
         channels
-    }
-
-    /// Replaces the settings that `other` has.
-    #[doc(hidden)]
-    pub fn merge(&mut self, other: &PreferenceChannels) {
-        for channel in Channel::ALL {
-            if let Some(enabled) = other.get(*channel) {
-                *self.word(*channel) = Some(enabled);
-            }
-        }
     }
 
     const fn word(&mut self, channel: Channel) -> &mut Option<bool> {

@@ -1,6 +1,7 @@
 //! Preferences: reading them (operation 10), and the word for every workflow.
 
 mod bulk;
+mod taken_back;
 
 use serde_json::{Value, json};
 use tidings::preference::{

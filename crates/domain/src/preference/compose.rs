@@ -28,8 +28,8 @@ impl PreferenceChannels {
 impl BulkPreference {
     /// Returns an update for a workflow, by its identifier, id or slug, that changes nothing.
     pub fn new(workflow_id: impl Into<String>) -> Self {
-        let (channels, condition) = Default::default();
-        Self { workflow_id: workflow_id.into(), channels, condition }
+        let (enabled, channels, condition) = Default::default();
+        Self { workflow_id: workflow_id.into(), enabled, channels, condition }
     }
 
     /// Switches a channel on or off.
@@ -37,9 +37,19 @@ impl BulkPreference {
     pub fn with(self, channel: Channel, enabled: bool) -> Self {
         Self { channels: self.channels.with(channel, enabled), ..self }
     }
+
+    /// Removes the setting of a channel, so that the wider layers decide about it.
+    #[must_use]
+    pub fn clear_channel(self, channel: Channel) -> Self {
+        Self { channels: self.channels.clear(channel), ..self }
+    }
 }
 
 setters! { BulkPreference:
+    /// Switches every channel without a setting of its own on or off.
+    with_all @ enabled: exact(bool);
+    /// Removes the setting for every channel without one of its own.
+    clear_enabled @ enabled: clear();
     /// Sets the condition, which overrides the setting for all channels.
     condition: within(Rule);
     /// Removes the condition.
@@ -60,6 +70,12 @@ impl GlobalPreferenceUpdate {
     #[must_use]
     pub fn with(self, channel: Channel, enabled: bool) -> Self {
         Self { channels: self.channels.with(channel, enabled), ..self }
+    }
+
+    /// Removes the setting of a channel, so that the wider layers decide about it.
+    #[must_use]
+    pub fn clear_channel(self, channel: Channel) -> Self {
+        Self { channels: self.channels.clear(channel), ..self }
     }
 }
 

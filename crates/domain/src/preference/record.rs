@@ -49,7 +49,8 @@ impl SubscriberPreference {
     #[must_use]
     pub fn updated_for_workflow(&self, update: &BulkPreference, now: Timestamp) -> Self {
         let mut after = self.clone();
-        after.preference.channels.merge(&update.channels);
+        update.channels.apply(&mut after.preference.channels);
+        update.enabled.apply(&mut after.preference.enabled);
         update.condition.clone().apply(&mut after.preference.condition);
         after.dated(self, now)
     }
@@ -59,7 +60,7 @@ impl SubscriberPreference {
     #[must_use]
     pub fn updated(&self, update: &GlobalPreferenceUpdate, now: Timestamp) -> Self {
         let mut after = self.clone();
-        after.preference.channels.merge(&update.channels);
+        update.channels.apply(&mut after.preference.channels);
         update.enabled.apply(&mut after.preference.enabled);
         update.condition.clone().apply(&mut after.preference.condition);
         if let PreferenceScope::Global { schedule } = &mut after.scope {
@@ -67,6 +68,12 @@ impl SubscriberPreference {
             set.apply(schedule);
         }
         after.dated(self, now)
+    }
+
+    /// Returns `true` if the preference has no setting, no condition and no schedule.
+    #[doc(hidden)]
+    pub fn is_empty(&self) -> bool {
+        self.preference == Preference::default() && self.schedule().is_none()
     }
 
     /// Returns the hours for disturbing messages, if the preference is about every workflow and has

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::PreferenceChannels;
+use super::PreferenceChannelsUpdate;
 use crate::condition::Rule;
 use crate::context::{ContextFilter, ContextPayload, ContextSet};
 use crate::error::{Invalid, Reason};
@@ -80,15 +80,19 @@ shape! { BulkPreferences { "preferences": preferences, "context": context } }
 pub struct BulkPreference {
     /// Workflow: identifier, id or slug.
     pub workflow_id: String,
-    /// Settings. An absent channel keeps its setting.
-    pub channels: PreferenceChannels,
+    /// Setting for every channel without one of its own.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub enabled: Patch<bool>,
+    /// Settings. An absent channel keeps its setting, and the wider layers decide about one that is
+    /// cleared.
+    pub channels: PreferenceChannelsUpdate,
     /// Condition that must hold for any channel to be used.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub condition: Patch<Rule>,
 }
 
 shape! { BulkPreference {
-    "workflowId": workflow_id, "channels": channels, "condition": condition
+    "workflowId": workflow_id, "enabled": enabled, "channels": channels, "condition": condition
 } }
 
 /// Update of a subscriber's preference for every workflow.
@@ -99,8 +103,9 @@ pub struct GlobalPreferenceUpdate {
     /// Setting for every channel without one of its own.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub enabled: Patch<bool>,
-    /// Settings. An absent channel keeps its setting.
-    pub channels: PreferenceChannels,
+    /// Settings. An absent channel keeps its setting, and the wider layers decide about one that is
+    /// cleared.
+    pub channels: PreferenceChannelsUpdate,
     /// Condition that must hold for any channel to be used.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub condition: Patch<Rule>,

@@ -3,7 +3,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::context::ContextSet;
-use crate::patch::Patch;
 use crate::sample;
 use crate::workflow::Workflow;
 
@@ -174,9 +173,10 @@ fn every_channel_is_shown_with_its_decider() {
 }
 
 #[test]
-fn merging_keeps_what_is_not_named() {
-    let mut words = PreferenceChannels { in_app: ON, email: ON, ..Default::default() };
-    words.merge(&PreferenceChannels { email: OFF, ..Default::default() });
+fn an_update_keeps_what_is_not_named() {
+    let mut words = PreferenceChannels { in_app: ON, email: ON, sms: ON, ..Default::default() };
+    let update = PreferenceChannelsUpdate::default();
+    update.with(Channel::Email, false).clear(Channel::Sms).clear(Channel::Push).apply(&mut words);
     let expected = PreferenceChannels { in_app: ON, email: OFF, ..Default::default() };
     assert_eq!(words, expected);
 }
@@ -464,6 +464,13 @@ mod record {
             (json!({ "channels": { "email": false } }), given.clone()),
             (json!({ "channels": { "sms": true } }), given.clone().with(Channel::Sms, true)),
             (json!({ "channels": { "email": true } }), given.clone().with(Channel::Email, true)),
+            (
+                json!({ "channels": { "email": null } }),
+                Preference { channels: PreferenceChannels::default(), ..given.clone() },
+            ),
+            (json!({ "channels": { "sms": null } }), given.clone()),
+            (json!({ "channels": {}, "enabled": false }), given.clone().with_all(false)),
+            (json!({ "channels": {}, "enabled": null }), given.clone()),
             (json!({ "channels": {}, "condition": null }), unconditional),
             (
                 json!({ "channels": {}, "condition": tier("b") }),
@@ -530,6 +537,30 @@ mod record {
     }
 }
 
+/// One row per preference: whether it has something to say.
+#[test]
+fn a_preference_without_settings_is_empty() {
+    let of = |preference: Preference, scope: PreferenceScope| {
+        let contexts = ContextSet::default();
+        let new =
+            SubscriberPreference::new(sample::id(1), sample::id(2), contexts, scope, sample::at(1));
+        SubscriberPreference { preference, ..new }
+    };
+    let one = || PreferenceScope::Workflow { workflow_id: sample::id(3) };
+    let all = |schedule: Option<crate::schedule::Schedule>| PreferenceScope::Global { schedule };
+    let nothing = Preference::default;
+    for (preference, scope, is_empty) in [
+        (nothing(), one(), true),
+        (nothing(), all(None), true),
+        (nothing(), all(Some(crate::schedule::Schedule::open())), false),
+        (nothing().with_all(true), one(), false),
+        (nothing().with(Channel::Chat, true), all(None), false),
+        (nothing().only_if(tier("a")).unwrap(), one(), false),
+    ] {
+        assert_eq!(of(preference, scope).is_empty(), is_empty);
+    }
+}
+
 #[test]
 fn a_condition_that_is_no_rule_is_refused() {
     for json in [
@@ -556,8 +587,7 @@ fn a_criticality_shows_its_workflows() {
 
 #[test]
 fn a_bulk_is_about_1_to_100_workflows() {
-    let channels = PreferenceChannels::default();
-    let item = |_| BulkPreference { workflow_id: "w".into(), channels, condition: Patch::Keep };
+    let item = |_| BulkPreference::new("w");
     let check = |count| {
         let bulk = BulkPreferences { preferences: (0..count).map(item).collect(), context: None };
         bulk.check().map_err(|invalid| invalid.to_string())

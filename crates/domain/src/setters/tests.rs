@@ -469,7 +469,8 @@ fn preferences() {
     let bulk = || {
         BulkPreferences::default()
             .preference(BulkPreference::new("w").with(Channel::Sms, true).condition(rule())?)
-            .preference(BulkPreference::new("v").clear_condition())
+            .preference(BulkPreference::new("v").clear_condition().clear_enabled())
+            .preference(BulkPreference::new("u").with_all(false).clear_channel(Channel::Chat))
             .context("tenant", "acme")
     };
     same(
@@ -477,7 +478,8 @@ fn preferences() {
         json!({
             "preferences": [
                 { "workflowId": "w", "channels": { "sms": true }, "condition": rule() },
-                { "workflowId": "v", "channels": {}, "condition": null },
+                { "workflowId": "v", "channels": {}, "condition": null, "enabled": null },
+                { "workflowId": "u", "channels": { "chat": null }, "enabled": false },
             ],
             "context": { "tenant": "acme" },
         }),
@@ -506,8 +508,11 @@ fn preferences() {
         }),
     );
     let cleared = GlobalPreferenceUpdate::default().clear_enabled().clear_condition();
-    let nothing = json!({ "enabled": null, "condition": null, "schedule": null });
-    same(Ok(cleared.clear_schedule()), nothing);
+    let cleared = cleared.clear_schedule().clear_channel(Channel::InApp);
+    let nothing = json!({
+        "enabled": null, "condition": null, "schedule": null, "channels": { "in_app": null },
+    });
+    same(Ok(cleared), nothing);
     let query = PreferencesQuery::default().criticality(Criticality::All);
     let expected = json!({ "criticality": "all", "contextKeys": ["tenant:acme"] });
     same(query.context_keys(["tenant:acme"]), expected);

@@ -208,7 +208,8 @@ impl Place {
         Ok(view.find(&key)?)
     }
 
-    // Stores a changed preference. An empty preference is not created.
+    // Stores a changed preference. An empty preference is not created, and one that becomes empty is
+    // removed.
     fn change(
         &self,
         tx: &mut Tx<'_>,
@@ -221,7 +222,11 @@ impl Place {
         };
         if let Some(before) = self.find(tx, workflow)? {
             let after = change(&before);
-            tx.replace(&before, &after)?;
+            if after.is_empty() {
+                tx.remove(&before)?;
+            } else {
+                tx.replace(&before, &after)?;
+            }
             return Ok(after);
         }
         let (environment, contexts) = (tx.environment_id(), self.contexts.clone());
