@@ -43,10 +43,10 @@ pub struct Subscriber {
     /// Names of topics. Deprecated, and never filled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
-    /// `true` if the subscriber is connected.
+    /// `true` if the subscriber is connected, as the host application says. Absent if it says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_online: Option<bool>,
-    /// Time of the last connection.
+    /// Time at which the subscriber was last disconnected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_online_at: Option<Timestamp>,
     /// Number of changes.
@@ -257,6 +257,19 @@ impl Subscriber {
         }
         let version = self.version.saturating_add(1);
         Self { profile, version, ..self.clone() }.changed(now)
+    }
+
+    /// Returns the subscriber that is connected or not. A disconnection sets the time of the last
+    /// connection. What is known already changes nothing, not even the time.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn online(&self, is_online: bool, now: Timestamp) -> Self {
+        if self.is_online == Some(is_online) {
+            return self.clone();
+        }
+        let last_online_at = if is_online { self.last_online_at } else { Some(now) };
+        let version = self.version.saturating_add(1);
+        Self { is_online: Some(is_online), last_online_at, version, ..self.clone() }.changed(now)
     }
 
     /// Returns the subscriber with a deletion that began at `now`, or that had begun before.

@@ -345,6 +345,9 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let integration = if args == Args::These { known.idle } else { known.primary };
         shown(scope.subscribers().remove_channel(&known.ada, integration))
     }),
+    ("subscribers.set_online", |scope, known, args| {
+        shown(scope.subscribers().set_online(&known.ada, args == Args::These))
+    }),
     ("subscribers.delete", |scope, _, args| {
         shown(scope.subscribers().delete(args.pick("ada", "bob")))
     }),

@@ -3,6 +3,7 @@
 mod channels;
 mod erasing;
 mod list;
+mod online;
 
 use serde_json::{Value, json};
 use tidings::SeededEntropy;

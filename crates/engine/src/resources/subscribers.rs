@@ -151,6 +151,43 @@ impl Subscribers<'_> {
         })
     }
 
+    /// Says whether a subscriber is connected, such as by an open page: `isOnline` in templates and
+    /// conditions. A disconnection sets `lastOnlineAt` to the time of the call. A call that says what is
+    /// known changes nothing.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::subscriber::SubscriberCreate;
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// assert_eq!(env.subscribers().set_online("ada", true)?.last_online_at, None);
+    /// let ada = env.subscribers().set_online("ada", false)?;
+    /// assert_eq!(ada.last_online_at, Some(ada.updated_at));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber.
+    pub fn set_online(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        is_online: bool,
+    ) -> Result<Subscriber> {
+        self.connect(&id.into_checked()?, is_online)
+    }
+
+    fn connect(&self, id: &SubscriberId, is_online: bool) -> Result<Subscriber> {
+        self.scope.write("subscribers.set_online", (id, is_online), |tx| {
+            let before = get(tx, id)?;
+            let after = before.online(is_online, tx.now());
+            tx.replace(&before, &after)?;
+            Ok(after)
+        })
+    }
+
     /// Sets the destination of a subscriber at one chat or push integration. If it has one there, fields that
     /// are absent stay, and device tokens are added to those that are there: two devices that register at
     /// once are both there afterwards.

@@ -89,6 +89,9 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         ("subscribers", "remove_channel") => {
             said(env.subscribers().remove_channel(given.name(0)?, given.name(1)?))
         }
+        ("subscribers", "set_online") => {
+            said(env.subscribers().set_online(given.name(0)?, given.get(1)?))
+        }
         ("subscribers", "delete") => said(env.subscribers().delete(given.name(0)?)),
         ("subscribers", "export") => said(env.subscribers().export(given.name(0)?)),
         ("subscribers", "erase") => said(env.subscribers().erase(given.name(0)?)),

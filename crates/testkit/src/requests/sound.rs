@@ -104,6 +104,7 @@ fn people() -> Vec<Value> {
             "credentials": { "deviceTokens": ["new"] },
         }]),
         json!(["subscribers.remove_channel", "ada", "$integration 4"]),
+        json!(["subscribers.set_online", "ada", true]),
         json!(["subscribers.delete", "ada"]),
         json!(["subscribers.export", "ada"]),
         json!(["subscribers.erase", "ada"]),
