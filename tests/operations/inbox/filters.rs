@@ -51,7 +51,8 @@ fn an_inbox_is_listed_and_counted_by_what_its_messages_are_about() {
     on_both(|world| {
         let ids = with_messages(&world);
         let inbox = world.env.inbox("ada").unwrap();
-        let bills = world.env.workflows().get("bills").unwrap().id;
+        let bills = world.env.workflows().get("bills").unwrap();
+        let (bills, slug) = (bills.id, bills.slug());
         for (query, expected) in [
             (json!({ "tags": "a" }), vec![0, 1, 2, 4, 5, 6]),
             (json!({ "tags": ["b", "c"] }), vec![4, 5, 6]),
@@ -67,6 +68,8 @@ fn an_inbox_is_listed_and_counted_by_what_its_messages_are_about() {
             (json!({ "contextKeys": ["tenant:acme"] }), vec![4, 5, 6]),
             (json!({ "contextKeys": [] }), vec![0, 1, 2, 8, 9, 10]),
             (json!({ "templates": ["news", bills] }), vec![0, 1, 2, 4, 5, 6]),
+            (json!({ "templates": [slug] }), vec![4, 5, 6]),
+            (json!({ "templates": ["bills_wf_", "wf_rest"] }), vec![]),
             (json!({ "archived": true, "tags": "a" }), vec![3, 7]),
             (json!({ "archived": true, "read": false }), vec![]),
             (json!({ "archived": true, "severity": "high" }), vec![7]),

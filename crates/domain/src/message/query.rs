@@ -1,18 +1,18 @@
 //! Queries of messages, and the shelves that they look at.
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::excerpt::Payload;
 use super::{DataFilter, Folder, MessageFacts, Progress, Shelf, TagFilter};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::TransactionId;
+use crate::ids::{TransactionId, WorkflowId};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity};
+use crate::workflow::Workflow;
 
 /// Query of the messages of a subscriber, newest first. A message must meet every condition that is
 /// set.
@@ -82,7 +82,7 @@ pub struct MessageQuery {
     /// Contexts, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
-    /// Workflows, by id or identifier. At most 100.
+    /// Workflows, by identifier, id or slug. At most 100.
     #[serde(
         rename = "templates",
         deserialize_with = "query::list",
@@ -195,10 +195,11 @@ impl MessageQuery {
 
     fn names_workflow_of(&self, message: MessageFacts<'_>) -> bool {
         let identifier = message.template_identifier;
-        self.workflows.iter().any(|name| {
+        let is_named = |name: &str| {
             identifier.is_some_and(|identifier| identifier.as_str() == name)
-                || Uuid::try_parse(name).is_ok_and(|id| message.workflow_id == Some(id.into()))
-        })
+                || workflow_named(name).is_some_and(|id| message.workflow_id == Some(id))
+        };
+        self.workflows.iter().any(|name| is_named(name))
     }
 
     /// Returns the shelves with all messages of the query, and its conditions that they may not
@@ -255,4 +256,9 @@ impl MessageQuery {
         self.read.is_none_or(|read| progress.is_read() == read)
             && self.seen.is_none_or(|seen| progress.is_seen() == seen)
     }
+}
+
+/// Returns the id of the workflow that `name` is the id or the slug of. An identifier may look like either.
+pub(super) fn workflow_named(name: &str) -> Option<WorkflowId> {
+    name.parse().ok().or_else(|| Workflow::id_in_slug(name))
 }

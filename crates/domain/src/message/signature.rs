@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::query::workflow_named;
 use super::{MessageFacts, MessageQuery};
 use crate::context::{ContextFilter, ContextSet};
 use crate::ids::{TransactionId, WorkflowId};
@@ -83,8 +84,8 @@ impl SignatureFilter {
         let tags = tags.map(|group| signatures(group.iter().map(|tag| Value::Tag(tag))));
         let severities = query.severities.iter().map(|severity| Value::Severity(*severity));
         let identifiers = query.workflows.iter().map(|name| Value::Identifier(name));
-        let ids = query.workflows.iter().filter_map(|name| Uuid::try_parse(name).ok());
-        let templates = identifiers.chain(ids.map(|id| Value::Workflow(id.into())));
+        let ids = query.workflows.iter().filter_map(|name| workflow_named(name));
+        let templates = identifiers.chain(ids.map(Value::Workflow));
         let contexts = match &query.context_keys {
             ContextFilter::Any => None,
             ContextFilter::Exact(contexts) => Some(Value::Contexts(contexts)),

@@ -21,7 +21,7 @@ pub struct NotificationQuery {
     /// Step types of the workflow.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
-    /// Workflows, by id or identifier.
+    /// Workflows, by identifier, id or slug.
     #[serde(
         rename = "templates",
         deserialize_with = "query::list",
