@@ -125,7 +125,8 @@ impl Shaped for ContextValue {
 pub struct RichContext {
     /// Id, unique within its type.
     pub id: String,
-    /// Data that replaces the stored data.
+    /// Data of a context that the call creates. A trigger replaces the stored data with it, and other
+    /// calls leave the data of a context that is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
 }
@@ -139,7 +140,7 @@ shape! { RichContext { "id": id, "data": data } }
 pub struct NamedContext {
     /// Key: type and id.
     pub key: ContextKey,
-    /// Data that replaces the stored data.
+    /// Data of a context that the call creates.
     pub data: Option<Object>,
 }
 

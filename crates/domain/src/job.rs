@@ -134,7 +134,7 @@ pub struct JobStep {
     /// Values that control the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_variables: Option<Object>,
-    /// Settings of a delay, digest or throttle.
+    /// Settings of a delay, digest or throttle. Always absent: the workflow has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Object>,
     /// Problems of the step.
@@ -143,7 +143,7 @@ pub struct JobStep {
     /// Content. Always absent: the workflow has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Object>,
-    /// Alternative contents.
+    /// Alternative contents. Always absent: the workflow has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<JobStep>,
     /// Display name.

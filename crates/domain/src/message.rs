@@ -81,10 +81,11 @@ pub struct Message {
     /// Id of the subscriber, given by the engine.
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
-    /// Subscriber, filled in by lists.
+    /// Subscriber, filled in by reads of messages on all channels. An inbox leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<Subscriber>,
-    /// Workflow, filled in by lists.
+    /// Workflow, filled in by reads of messages on all channels, as long as it exists. An inbox leaves it
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Workflow>,
     /// Identifier of the workflow.
@@ -180,7 +181,8 @@ pub enum MessageStatus {
         /// Message of the error.
         error_text: String,
     },
-    /// The provider accepted the message, with a warning.
+    /// The provider accepted the message, with a warning. The engine writes no such status: what a content
+    /// lacks is in the log of the job.
     #[serde(rename_all = "camelCase")]
     Warning {
         /// Kind of the warning.

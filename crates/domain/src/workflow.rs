@@ -85,13 +85,13 @@ pub struct Workflow {
     pub deleted_at: Option<Timestamp>,
     /// User that deleted the workflow.
     pub deleted_by: Option<UserId>,
-    /// Group, filled in by some reads.
+    /// Group. Always absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notification_group: Option<NotificationGroup>,
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
-    /// Integrations of its channels, filled in by some reads.
+    /// State of the integrations of its channels. Always absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_integration_status: Option<Object>,
     /// JSON Schema of the payload.

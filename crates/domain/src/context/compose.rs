@@ -59,7 +59,7 @@ impl RichContext {
 }
 
 setters! { RichContext:
-    /// Sets the data, which replaces the stored data: at most 64 KiB of JSON text.
+    /// Sets the data of a new context, or in a trigger that of any: at most 64 KiB of JSON text.
     data: checked(Object, "data");
 }
 

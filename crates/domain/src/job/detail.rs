@@ -47,7 +47,8 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Origin of an entry in the log of a job.
+    /// Origin of an entry in the log of a job. The engine writes `Internal`, and `Webhook` for what a
+    /// provider reports.
     ExecutionSource, "source":
     Credentials = "Credentials",
     Internal = "Internal",
