@@ -39,6 +39,7 @@ mod pages;
 mod power;
 mod preference_case;
 mod quarantine;
+mod rare;
 mod realistic;
 mod reentry;
 mod repair;

@@ -110,6 +110,7 @@ fn conditions(world: &World) -> Vec<Condition> {
     let times = all(&world.env, json!({}));
     let time = |at: usize| json!(times[at].created_at);
     let id = json!(world.env.workflows().get("text").unwrap().id);
+    let slug = json!(world.env.workflows().get("both").unwrap().slug());
     let mut conditions: Vec<Condition> = [
         json!({ "channels": ["sms"] }),
         json!({ "channels": ["email", "push", "in_app"] }),
@@ -146,6 +147,7 @@ fn conditions(world: &World) -> Vec<Condition> {
     for (said, workflows) in [
         (json!({ "templates": ["hi"] }), &["hi"][..]),
         (json!({ "templates": [id, "unknown", "both"] }), &["both", "text"]),
+        (json!({ "templates": [slug] }), &["both"]),
     ] {
         conditions.push(Condition { said, subscribers: &[], workflows });
     }

@@ -99,6 +99,27 @@ fn an_email_is_html_or_blocks() {
     );
 }
 
+/// One row per setting: the same e-mail, and the same blocks.
+#[test]
+fn an_email_without_sanitization_has_values_as_they_are() {
+    for (is_disabled, value) in [(false, "&lt;b&gt;&amp;&lt;&#x2f;b&gt;"), (true, "<b>&</b>")] {
+        let template = |body: Value| {
+            json!({ "type": "email", "template": {
+                "subject": "{{ payload.note }}", "body": body,
+                "disableOutputSanitization": is_disabled,
+            } })
+        };
+        check(
+            template(json!("<p>{{ payload.note }}</p>")),
+            json!({ "subject": "<b>&</b>", "content": format!("<p>{value}</p>") }),
+        );
+        check(
+            template(json!([{ "type": "text", "content": "{{ payload.note }}" }])),
+            json!({ "subject": "<b>&</b>", "content": [{ "type": "text", "content": value }] }),
+        );
+    }
+}
+
 #[test]
 fn anything_else_is_plain_text() {
     for channel in ["sms", "chat"] {

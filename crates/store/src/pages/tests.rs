@@ -276,6 +276,56 @@ fn a_walk_ends_at_the_first_of_its_bounds() {
     }
 }
 
+/// One row per number of entries in the two parts of a list: the total. Neither part is above the cap alone,
+/// but for the last row.
+#[test]
+fn a_total_is_that_of_all_parts_up_to_the_cap() {
+    let half = Total::CAP / 2;
+    let (environment, subscriber) = own();
+    let [first, second] = [Shelf::Sent, Shelf::Archived];
+    let (store, mut message) = (MemoryStore::default(), sample::message(0, "tag"));
+    let mut counts = [0; 2];
+    for (wanted, expected) in [
+        ([half, half - 1], Total::Exactly(Total::CAP - 1)),
+        ([half, half], Total::Exactly(Total::CAP)),
+        ([half + 1, half], Total::Capped),
+        ([half + 1, half + 1], Total::Capped),
+        ([half + 1, Total::CAP + 1], Total::Capped),
+    ] {
+        write(&store, |txn| -> Result<()> {
+            for (part, (shelf, count)) in [first, second].into_iter().zip(&mut counts).enumerate() {
+                for number in *count..wanted[part] {
+                    let number = u64::try_from(2 * number + part).unwrap();
+                    message.created_at = at(number);
+                    let list = layout::message_list(environment, subscriber, shelf);
+                    let key = list.then(message.list_place()).end();
+                    txn.put_bytes(&key, b"an entry")?;
+                }
+                *count = wanted[part];
+            }
+            Ok(())
+        })
+        .unwrap();
+        let parts =
+            || [first, second].map(|shelf| layout::message_list(environment, subscriber, shelf));
+        let shows = |_: &[u8]| true;
+        let all = List::<Message>::new(parts());
+        let by_text = List::<Message>::new(parts()).of_texts(true, &shows);
+        // The number of one part is known.
+        let lens = [None, Some(wanted[1])];
+        let known = List::<Message>::of_parts(parts().into_iter().zip(lens));
+        for list in [all, by_text, known] {
+            let id = ListId::new(environment, ListKind::Messages);
+            for direction in [Direction::Ascending, Direction::Descending] {
+                let asked = PageQuery::default().limit(1).order_direction(direction);
+                let request = asked.check(id, MessageQuery::ORDERS).unwrap();
+                let page = read(&store, |snapshot| snapshot.page(&list, &request)).unwrap();
+                assert_eq!((page.total, page.unreadable), (expected, 1), "{wanted:?} in {list:?}");
+            }
+        }
+    }
+}
+
 proptest! {
     /// Whatever the bounds of a walk, its pages have what a filter over all messages says, in both
     /// directions.
