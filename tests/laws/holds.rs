@@ -296,7 +296,7 @@ fn a_deletion_touches_as_many_rows_with_the_last_notification_of_more_runs() {
             world.env.notifications().delete_before(world.now().after(DAY)).unwrap();
         },
         |world, _| {
-            world.env.subscribers().erase("ada").unwrap();
+            assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
         },
     ];
     for delete in deletions {

@@ -560,11 +560,12 @@ fn members_whom_a_topic_leaves_out_are_told() {
             world.bare_subscriber(who);
             let item = json!({ "subscriberId": who, "identifier": format!("of-{who}") });
             let subscribe = with(json!({ "subscriptions": [item] }), more);
-            world.env.topics().subscribe("news", &parsed(subscribe)).unwrap();
+            let subscribed = world.env.topics().subscribe("news", &parsed(subscribe)).unwrap();
+            assert_eq!(subscribed.errors, []);
         }
         world.bare_subscriber("dan");
         let other = json!({ "subscriptions": ["dan"], "context": { "tenant": "acme" } });
-        world.env.topics().subscribe("news", &parsed(other)).unwrap();
+        assert_eq!(world.env.topics().subscribe("news", &parsed(other)).unwrap().errors, []);
         let to = json!([{ "type": "Topic", "topicKey": "news" }]);
 
         let explanation = explain(&world, json!({ "name": "hi", "to": to, "payload": { "n": 2 } }));

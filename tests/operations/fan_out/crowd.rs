@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::notification::Notification;
-use tidings::trigger::{Broadcast, Progress, TriggerReceipt};
+use tidings::trigger::{Broadcast, EventProgress, TriggerReceipt};
 
 use super::{created, topic};
 use crate::subscriptions::subscribe_all;
@@ -34,7 +34,7 @@ fn to_crowd() -> Value {
     })
 }
 
-fn progress(world: &World) -> Progress {
+fn progress(world: &World) -> EventProgress {
     world.env.events().progress("t1").unwrap()
 }
 

@@ -555,7 +555,7 @@ fn a_preference_without_settings_is_empty() {
         (nothing(), all(Some(crate::schedule::Schedule::open())), false),
         (nothing().with_all(true), one(), false),
         (nothing().with(Channel::Chat, true), all(None), false),
-        (nothing().only_if(tier("a")).unwrap(), one(), false),
+        (nothing().condition(tier("a")).unwrap(), one(), false),
     ] {
         assert_eq!(of(preference, scope).is_empty(), is_empty);
     }

@@ -5,6 +5,7 @@ mod tables;
 mod whose;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::endpoint::ChannelEndpoint;

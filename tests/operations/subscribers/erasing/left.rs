@@ -544,7 +544,7 @@ fn an_erasure_reaches_what_a_subscriber_without_a_record_has_left() {
                 world.bare_subscriber("canary-id");
             }
 
-            erased_for_good(&world, &ids);
+            assert!(erased_for_good(&world, &ids).is_finished);
         });
     }
 }
@@ -612,7 +612,7 @@ fn an_erasure_reaches_preferences_of_a_subscriber_whose_id_is_in_quarantine() {
             [b"\x01", json.to_string().as_bytes()].concat()
         });
 
-        erased_for_good(&world, &ids);
+        assert!(erased_for_good(&world, &ids).is_finished);
     });
 }
 
