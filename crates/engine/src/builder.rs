@@ -149,8 +149,9 @@ impl Builder {
 
     /// Sets how many calls of the provider with `provider_id` this engine makes within a second: 1
     /// at least, and 0 counts as 1. The default is no limit. An id that no integration has limits nothing.
-    /// The messages that do not fit are spread over the seconds
-    /// that follow. Urgent ones go first, and workflows take turns.
+    /// No span of 1,000 ms has more calls, by the times that the engine's clock shows just before them. The
+    /// messages that do not fit are postponed by five minutes at most at a time. Urgent ones go first, and
+    /// workflows take turns, call by call. A call is kept for an expected message for a second.
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
         self.quotas.limit_rate(provider_id.into(), calls);

@@ -433,7 +433,7 @@ fn a_message_waits_for_a_circuit() {
         for _ in 0..2 {
             world.notify("mail", "ada");
         }
-        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().held, 1);
+        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().postponed, 1);
     });
 }
 
@@ -443,7 +443,7 @@ fn a_message_waits_for_a_quota() {
         for _ in 0..3 {
             world.notify("mail", "ada");
         }
-        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().held, 2);
+        assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().postponed, 2);
     });
 }
 

@@ -10,6 +10,7 @@ mod kept;
 mod leases;
 mod marks;
 mod observing;
+mod rates;
 mod refusing;
 mod reports;
 mod retries;

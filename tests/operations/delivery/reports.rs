@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::job::{Detail, RetryPolicy};
+use tidings::job::{Detail, JobStatus, RetryPolicy};
+use tidings::notification::Notification;
 use tidings::vocabulary::JobType;
 use tidings::{DeliveryReport, FailureReason, IntegrationTest, Outbox, SendError};
 
 use super::retries::due_at;
 use super::{ada, crowd, queued_email};
-use crate::world::{World, email, in_app, on_both, on_both_with, only, sms, wire};
+use crate::world::{World, email, in_app, on_both, on_both_with, only, sms, wire, with};
 
 fn report(world: &World) -> DeliveryReport {
     world.engine.delivery().run_due(usize::MAX).unwrap()
@@ -139,5 +140,59 @@ fn a_report_names_the_first_hundred_failures() {
         assert_eq!((report.failed, report.failures.len()), (120, DeliveryReport::MAX_FAILURES));
         let last = FailureReason::Refused(SendError::permanent("99"));
         assert_eq!(report.failures.last().unwrap().reason, last);
+    });
+}
+
+/// Steps behind a delay, which are decided in the transaction of a turn: throttles that fail and that skip,
+/// and digests that an event opens, joins or passes.
+#[test]
+fn a_report_counts_what_the_log_shows() {
+    on_both(|world| {
+        ada(&world);
+        let minute = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+        let step = |kind: &str, metadata| json!({ "type": kind, "metadata": metadata });
+        let backoff = json!({
+            "type": "backoff", "amount": 60, "unit": "minutes",
+            "backoffAmount": 5, "backoffUnit": "minutes",
+        });
+        let never = with(in_app(), json!({ "runIf": { "var": "payload.loud" } }));
+        let delay = step("delay", minute);
+        for (name, second, last) in [
+            ("endless", step("throttle", json!({ "dynamicKey": "quiet" })), in_app()),
+            ("news", step("throttle", json!({ "amount": 1, "unit": "hours" })), in_app()),
+            ("digest", step("digest", backoff), never.clone()),
+            ("loud", never, in_app()),
+        ] {
+            world.workflow_of(name, &[delay.clone(), second, last]);
+            for _ in 0..3 {
+                world.notify(name, "ada");
+            }
+        }
+
+        let mut sum = (0, 0);
+        let mut failures = Vec::new();
+        for _ in 0..3 {
+            world.pass(Duration::from_secs(3_600));
+            let report = report(&world);
+            sum = (sum.0 + report.skipped, sum.1 + report.failed);
+            failures.extend(report.failures);
+        }
+
+        let jobs: Vec<_> = world
+            .records::<Notification>()
+            .into_iter()
+            .flat_map(|notification| notification.jobs)
+            .collect();
+        let count = |status| jobs.iter().filter(|job| job.status == status).count();
+        assert_eq!(sum, (count(JobStatus::Skipped), count(JobStatus::Failed)));
+        assert_eq!((count(JobStatus::Failed), failures.len()), (3, 3));
+        for failure in failures {
+            assert_eq!((failure.kind, failure.retry_at), (JobType::Throttle, None));
+            let FailureReason::Unsendable { detail, text } = failure.reason else {
+                panic!("{failure}");
+            };
+            assert_eq!(detail, Detail::ThrottleNotPossible);
+            assert!(text.is_some());
+        }
     });
 }

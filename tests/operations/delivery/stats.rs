@@ -85,7 +85,7 @@ fn a_rate_spreads_messages_over_seconds() {
             }
             for (sent, held) in [(3, 5), (3, 0), (2, 0), (0, 0)] {
                 let report = world.engine.delivery().run_due(100).unwrap();
-                assert_eq!((report.sent, report.held), (sent, held));
+                assert_eq!((report.sent, report.postponed), (sent, held));
                 world.pass(Duration::from_secs(1));
             }
             // What is held back is no attempt.

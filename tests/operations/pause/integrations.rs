@@ -45,7 +45,7 @@ fn a_paused_integration_holds_its_messages_and_others_go_on() {
 
         let report = world.engine.delivery().run_due(100).unwrap();
 
-        assert_eq!((report.sent, report.held, report.failed), (1, 1, 0));
+        assert_eq!((report.sent, report.postponed, report.failed), (1, 1, 0));
         assert_eq!(told(&world), ["twilio"]);
         assert_eq!(statuses(&world, sent), ["queued", "completed"]);
         assert_eq!(log(&world, sent, 0), ["step_queued", "integration_paused"]);
@@ -102,7 +102,7 @@ fn a_retry_that_is_held_is_the_same_message_later() {
         assert_eq!(world.run_due().retried, 1);
         pause(&world, id);
         world.pass(HOUR);
-        assert_eq!(world.engine.delivery().run_due(100).unwrap().held, 1);
+        assert_eq!(world.engine.delivery().run_due(100).unwrap().postponed, 1);
         check_still(&world);
         let changed = parsed(json!({ "steps": [with(email(), json!({
             "template": { "subject": "Other", "body": "Other" } }))] }));
@@ -127,7 +127,7 @@ fn held_messages_are_canceled_and_expire() {
         };
         let canceled = event(json!({ "transactionId": "t" }));
         let late = event(json!({ "expiresAt": time("2026-11-20T12:30:00.000Z") }));
-        assert_eq!(world.engine.delivery().run_due(100).unwrap().held, 2);
+        assert_eq!(world.engine.delivery().run_due(100).unwrap().postponed, 2);
 
         assert_eq!(world.env.events().cancel("t").unwrap().canceled, 1);
         assert_eq!((statuses(&world, canceled), held(&world)), (vec!["canceled".to_owned()], 1));
@@ -167,7 +167,7 @@ fn a_message_waits_for_its_workflow_and_for_its_integration() {
         let id = mail(&world);
         pause(&world, id);
         world.notify("mail", "ada");
-        assert_eq!(world.engine.delivery().run_due(100).unwrap().held, 1);
+        assert_eq!(world.engine.delivery().run_due(100).unwrap().postponed, 1);
         world.env.workflows().pause("mail").unwrap();
         resume(&world, id);
         world.run_due();
@@ -189,7 +189,7 @@ fn many_messages_are_released_some_at_a_time() {
             .map(|n| json!({ "subscriberId": format!("s{n}"), "email": "s@example.org" }))
             .collect();
         (0..3).for_each(|_| drop(world.trigger(json!({ "name": "mail", "to": everybody }))));
-        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().held, 300);
+        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().postponed, 300);
         check_still(&world);
 
         resume(&world, id);
@@ -197,7 +197,7 @@ fn many_messages_are_released_some_at_a_time() {
         assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 0);
         assert_eq!(held(&world), 100);
         pause(&world, id);
-        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().held, 200);
+        assert_eq!(world.engine.delivery().run_due(1_000).unwrap().postponed, 200);
         assert_eq!(held(&world), 300);
         check_still(&world);
 
@@ -219,7 +219,7 @@ fn a_simulation_ends_when_only_held_messages_are_left() {
         let sent = world.notify("mail", "ada");
         let end = world.now().after(HOUR * 24);
         let report = world.engine.delivery().run_until(end).unwrap();
-        assert_eq!((report.held, report.sent, world.now()), (1, 0, end));
+        assert_eq!((report.postponed, report.sent, world.now()), (1, 0, end));
         assert!(matches!(world.notification(sent).jobs[0].status, JobStatus::Queued { .. }));
 
         resume(&world, id);

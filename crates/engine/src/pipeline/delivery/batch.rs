@@ -173,25 +173,28 @@ impl DeliveryQueue<'_> {
     fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
-        let held = |until| Ok(Done::Held { since: now, until });
+        let postponed = |since, until| Ok(Done::Postponed { since, until });
         if let Some(until) = circuits.waits_until(integration, now) {
-            return held(until);
+            return postponed(now, until);
         }
-        let permit = match quotas.admit(&delivery.integration.provider_id, leased.task.lane(), now)
-        {
+        let caller = (leased.task.lane(), leased.due_at);
+        let clock = || leased.now(self.engine);
+        let mut permit = match quotas.admit(&delivery.integration.provider_id, caller, &clock) {
             Admission::Now(permit) => permit,
-            Admission::Later(until) => return held(until),
+            Admission::Later { since, until } => return postponed(since, until),
         };
         if !send::note_call(self.engine, leased, &delivery)? {
             return Ok(Done::Lost);
         }
-        if let Some(lost) = leased.lost(self.engine.now()) {
+        let begun_at = self.engine.now();
+        if let Some(lost) = leased.lost(begun_at) {
             return Ok(lost);
         }
         // Another thread may have begun the probe meanwhile. A probe that has begun is made.
         if let Some(until) = circuits.begin(integration, now) {
-            return held(until);
+            return postponed(now, until);
         }
+        permit.begin(begun_at);
         let result = send::send(self.engine, &delivery);
         drop(permit);
         circuits.end(&delivery, &result, self.engine.now());

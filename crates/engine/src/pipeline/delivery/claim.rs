@@ -21,6 +21,8 @@ use crate::{Engine, Error, Result};
 pub(super) struct Leased {
     pub(super) task: Kept<Task>,
     pub(super) claim: Claim,
+    /// Time since which the task was due.
+    pub(super) due_at: Timestamp,
     /// Time of the claim.
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
@@ -425,5 +427,6 @@ fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
     let task = before.with(TaskState::Leased { until, attempts: claim.number() });
     draft.writer.replace(before, &task)?;
     let task = draft.writer.keep(task)?;
-    Ok(Leased { task, claim, since, until, seen: Cell::new(since) })
+    let due_at = before.state.due_at().unwrap_or(since);
+    Ok(Leased { task, claim, due_at, since, until, seen: Cell::new(since) })
 }

@@ -29,7 +29,9 @@ pub struct DeliveryReport {
     /// template that fails. The [observer](crate::Builder::observer) is told of all
     /// ([`JobFailed`](crate::observer::Event::JobFailed)).
     pub failed: usize,
-    /// Number of messages skipped for a preference, a condition or a missing address.
+    /// Number of jobs skipped, for a preference, a condition, a missing address or a throttle, and of
+    /// messages that were canceled before their calls. Those that are skipped in the first turn of a
+    /// notification are not counted.
     pub skipped: usize,
     /// Number of records that were removed for their [age](crate::Builder::retention).
     pub swept: usize,
@@ -39,10 +41,11 @@ pub struct DeliveryReport {
     pub woken: usize,
     /// Number of messages left to another thread or process, because their lease was over.
     pub superseded: usize,
-    /// Number of messages that wait, because their provider takes no more at the moment, or because
-    /// their integration is paused. See [`Builder::per_second`](crate::Builder::per_second) and
-    /// [`Integrations::pause`](crate::Integrations::pause).
-    pub held: usize,
+    /// Number of messages that wait without an attempt: their provider takes no more at the moment, or
+    /// their integration has an open circuit or is paused. See
+    /// [`Builder::per_second`](crate::Builder::per_second), [`Builder::circuit`](crate::Builder::circuit)
+    /// and [`Integrations::pause`](crate::Integrations::pause).
+    pub postponed: usize,
     /// Number of tasks taken out of the queue, because a stored record cannot be read. See
     /// [`Engine::quarantine`](crate::Engine::quarantine).
     pub quarantined: usize,
@@ -143,7 +146,7 @@ impl DeliveryReport {
             created,
             woken,
             superseded,
-            held,
+            postponed,
             quarantined,
             failures,
         } = other;
@@ -155,7 +158,7 @@ impl DeliveryReport {
         self.skipped += skipped;
         self.superseded += superseded;
         self.swept += swept;
-        self.held += held;
+        self.postponed += postponed;
         self.quarantined += quarantined;
         let room = Self::MAX_FAILURES.saturating_sub(self.failures.len());
         self.failures.extend(failures.into_iter().take(room));

@@ -51,7 +51,7 @@ enum Settled {
     Again,
     Superseded,
     Quarantined,
-    Held,
+    Postponed,
 }
 
 /// Stores results, and takes out those that are stored. Results of superseded attempts are dropped. A
@@ -99,7 +99,7 @@ impl Settled {
             Self::Again => {}
             Self::Superseded => report.superseded += 1,
             Self::Quarantined => report.quarantined += 1,
-            Self::Held => report.held += 1,
+            Self::Postponed => report.postponed += 1,
         }
     }
 }
@@ -216,10 +216,10 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
             tx.replace(&*task, &uncalled)?;
             Ok(Settled::Superseded)
         }
-        (Done::Held { since, until }, _) => {
+        (Done::Postponed { since, until }, _) => {
             // The clock may have gone back since then.
             let due_at = tx.now().min(*since).after(until.since(*since));
-            undo(tx, leased, &task, due_at).map(|_| Settled::Held)
+            undo(tx, leased, &task, due_at).map(|_| Settled::Postponed)
         }
         (Done::Early(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Again),
         (Done::Paused(Hold::Workflow), _) => paused::wait_for_workflow(tx, leased, &task),
@@ -321,7 +321,7 @@ impl Course<'_, '_> {
             Done::Turned(_)
             | Done::Dropped
             | Done::Lost
-            | Done::Held { .. }
+            | Done::Postponed { .. }
             | Done::Early(_)
             | Done::Paused(Hold::Workflow)
             | Done::Unreadable(_)
@@ -414,7 +414,7 @@ impl Course<'_, '_> {
         let Work::Close { step_id, .. } = task.work else { return Ok(()) };
         let mut jobs = self.notification.jobs.iter();
         let digest = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
-        digest.map_or(Ok(()), |digest| self.carry(task, step_id, digest))
+        digest.map_or(Ok(()), |digest| self.carry(task, step_id, digest).map(drop))
     }
 
     fn drop_task(&mut self, task: &Task) -> Result<Settled> {

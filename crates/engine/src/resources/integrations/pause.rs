@@ -30,7 +30,7 @@ impl Integrations<'_> {
     /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
     /// env.integrations().pause(ses.id)?;
     /// env.events().trigger(&Trigger::new("order-shipped", ada)?)?;
-    /// assert_eq!(engine.delivery().run_due(100)?.held, 1);
+    /// assert_eq!(engine.delivery().run_due(100)?.postponed, 1);
     ///
     /// env.integrations().resume(ses.id)?;
     /// assert_eq!(engine.delivery().run_due(100)?.sent, 1);

@@ -26,7 +26,7 @@ pub(in super::super) enum Done {
     Lost,
     /// The provider takes no message at `since`, and none until then: its quota is used up, or the circuit
     /// of the integration is open.
-    Held { since: Timestamp, until: Timestamp },
+    Postponed { since: Timestamp, until: Timestamp },
     /// The delay or the window that the jobs of a notification wait for ends at this time.
     Early(Timestamp),
     /// The work waits until what is paused is resumed.
@@ -59,7 +59,7 @@ impl Done {
             Done::Deferred(_) => "deferred",
             Done::Called(_) => "called",
             Done::Lost => "lost",
-            Done::Held { .. } => "held",
+            Done::Postponed { .. } => "postponed",
             Done::Early(_) => "early",
             Done::Paused(_) => "paused",
             Done::Turned(_) => "turned",

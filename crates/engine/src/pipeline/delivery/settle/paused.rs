@@ -55,6 +55,6 @@ impl Course<'_, '_> {
         self.note_repeat(job, leased);
         self.log(job, Detail::IntegrationPaused, Some(integration_id.to_string()));
         self.tx.replace(task, &task.with(state))?;
-        Ok(Settled::Held)
+        Ok(Settled::Postponed)
     }
 }

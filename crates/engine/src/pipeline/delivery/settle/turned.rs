@@ -32,67 +32,72 @@ impl Course<'_, '_> {
             [Action::Extend { job, until }] => Some((job, until)),
             _ => None,
         };
+        let mut skipped = 0;
         if let Some(Closed { step_id, digest }) = &turn.closed {
             let digest = if extension.is_some() { digest.open() } else { digest.clone() };
-            self.carry(task, *step_id, digest)?;
+            skipped = self.carry(task, *step_id, digest)?;
         }
         if let Some((job, until)) = extension {
             self.extend(job, task, until)?;
-            return Ok(Settled::Again);
+            return Ok(Settled::Turned { skipped, failed: Vec::new() });
         }
         self.tx.remove(task)?;
+        let before: Vec<_> = self.notification.jobs.iter().map(|job| job.status).collect();
         self.perform(&turn.actions)?;
-        let skipped = turn.actions.iter().filter(|action| action.is_skip()).count();
-        Ok(Settled::Turned { skipped, failed: self.failures(&turn.actions) })
+        let (skipped_behind, failed) = self.ended_since(&before);
+        Ok(Settled::Turned { skipped: skipped + skipped_behind, failed })
     }
 
-    // The failures among the actions that were performed.
-    fn failures(&self, actions: &[Action]) -> Vec<DeliveryFailure> {
-        let failure = |action: &Action| match action {
-            Action::Refuse(job, refusal) if refusal.kind == RefusalKind::Fail => {
-                let (detail, text) = (refusal.detail, refusal.raw.clone());
-                let status = self.notification.jobs.get(*job).map(|job| job.status);
-                self.failure(*job, FailureReason::Unsendable { detail, text })
-                    .filter(|_| status == Some(JobStatus::Failed))
+    // The number of jobs that were skipped, and the failures, since they had these statuses. The actions of
+    // a turn do not tell: the transaction decides digests and throttles, and drops what is behind them.
+    fn ended_since(&self, before: &[JobStatus]) -> (usize, Vec<DeliveryFailure>) {
+        let (mut skipped, mut failed) = (0, Vec::new());
+        for (number, (job, before)) in self.notification.jobs.iter().zip(before).enumerate() {
+            match job.status {
+                status if status == *before => {}
+                JobStatus::Skipped => skipped += 1,
+                JobStatus::Failed => {
+                    let failure = job.execution_details.last().and_then(|last| {
+                        let (detail, text) = (last.detail, last.raw.clone());
+                        self.failure(number, FailureReason::Unsendable { detail, text })
+                    });
+                    failed.extend(failure);
+                }
+                _ => {}
             }
-            Action::Refuse(..)
-            | Action::Keep(..)
-            | Action::Send { .. }
-            | Action::Pass(..)
-            | Action::Delay { .. }
-            | Action::Extend { .. }
-            | Action::Gather(..)
-            | Action::Limit(..)
-            | Action::Call(_) => None,
-        };
-        actions.iter().filter_map(failure).collect()
+        }
+        (skipped, failed)
     }
 
     /// Takes over the jobs behind the window of `task`. Those of the notification that has waited for it
-    /// end, if it is another one.
-    pub(super) fn carry(&mut self, task: &Task, digest: StepId, job: JobDigest) -> Result<()> {
+    /// end, if it is another one. Returns the number of those that are skipped.
+    pub(super) fn carry(&mut self, task: &Task, digest: StepId, job: JobDigest) -> Result<usize> {
         self.notification.take_over(digest, job, self.tx.now());
-        task.work.notification_id().map_or(Ok(()), |before| self.end_carrier(before, digest))
+        task.work.notification_id().map_or(Ok(0), |before| self.end_carrier(before, digest))
     }
 
     // Ends the jobs that have waited for a window, from the digest on, if those of another notification
     // go on instead: their event has expired, or was canceled.
-    fn end_carrier(&mut self, id: NotificationId, digest: StepId) -> Result<()> {
+    fn end_carrier(&mut self, id: NotificationId, digest: StepId) -> Result<usize> {
         if id == self.notification.id {
-            return Ok(());
+            return Ok(0);
         }
-        let Some(before) = notifications::find(self.tx, id)? else { return Ok(()) };
+        let Some(before) = notifications::find(self.tx, id)? else { return Ok(0) };
         let is_canceled = is_canceled(self.tx, &before.transaction_id)?;
         let refusal = if is_canceled { plan::canceled() } else { plan::EXPIRED };
+        let is_skip = refusal.kind == RefusalKind::Skip;
+        let mut skipped = 0;
         let mut ended = Course::of(self.tx, before.clone(), None);
         let jobs = before.jobs.iter().enumerate();
         for (job, waiting) in jobs.skip_while(|(_, job)| job.step.id != digest) {
             if !waiting.status.has_ended() {
                 ended.refuse(job, refusal.clone());
+                skipped += usize::from(is_skip);
             }
         }
         let after = ended.notification;
-        Ok(self.tx.replace(&before, &after)?)
+        self.tx.replace(&before, &after)?;
+        Ok(skipped)
     }
 
     // The end of a delay or of a window moves to the next opening of the schedule. Events join the

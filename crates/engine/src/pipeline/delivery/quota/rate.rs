@@ -1,0 +1,144 @@
+//! The rate of a provider: its calls of the last second, and the messages that wait for the next ones.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use domain::task::{Lane, TaskClass};
+use domain::time::Timestamp;
+
+use super::Caller;
+use super::waiting::Waiting;
+
+/// The span of a rate.
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+
+// Time ahead to which messages are held back at most. Those of a longer queue are held back again. The
+// messages that are held back may be canceled or deleted, and then the seconds behind them are free.
+const AHEAD: Duration = Duration::from_secs(300);
+
+/// Calls of a provider with a rate.
+#[derive(Debug, Default)]
+pub(super) struct Rate {
+    // Times of the calls of the last second, in their order.
+    recent: VecDeque<Timestamp>,
+    // Number of calls that were admitted, and have not begun.
+    starting: usize,
+    waiting: Waiting,
+    // Times to which messages wait that have come before their calls were free, by class.
+    early: Vec<(TaskClass, Timestamp)>,
+    // Number of messages that were held back for a place beyond the time ahead.
+    beyond: usize,
+    // Time of the latest question.
+    asked_at: Option<Timestamp>,
+}
+
+impl Rate {
+    /// Admits a call for a message at `now`, unless `limit` calls were made in the second before, or those
+    /// that are free are for messages of other lanes.
+    ///
+    /// # Errors
+    ///
+    /// The time to which the message is held back.
+    pub(super) fn ask(
+        &mut self,
+        caller: Caller,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<(), Timestamp> {
+        let has_waited = self.come(caller, now);
+        let lane = caller.0;
+        let ahead = self.waiting.ahead(lane, !has_waited, limit);
+        if ahead < self.free(limit) {
+            self.starting += 1;
+            self.waiting.called(lane);
+            return Ok(());
+        }
+        let near = has_waited.then(|| self.near(lane, ahead, limit, now)).flatten();
+        self.early.extend(near.map(|time| (lane.class, time)));
+        let time = near.or_else(|| self.unused(ahead, limit, now)).unwrap_or_else(|| {
+            let time_of = |place: usize| self.free_at(place.max(ahead), limit, now);
+            time_of(self.waiting.place(lane, time_of))
+        });
+        if time <= now.after(AHEAD) {
+            self.waiting.wait(lane, time);
+            return Err(time);
+        }
+        Err(self.beyond(limit, now))
+    }
+
+    /// Holds a message back that has no call at `now` for another reason than the rate.
+    pub(super) fn hold_back(&mut self, caller: Caller, now: Timestamp, until: Timestamp) {
+        self.come(caller, now);
+        self.waiting.wait(caller.0, until);
+    }
+
+    /// Notes that a call which was admitted is made at `now`.
+    pub(super) fn begin(&mut self, now: Timestamp) {
+        self.give_up();
+        let place = self.recent.partition_point(|at| *at <= now);
+        self.recent.insert(place, now);
+    }
+
+    /// Notes that a call which was admitted is not made.
+    pub(super) fn give_up(&mut self) {
+        self.starting = self.starting.saturating_sub(1);
+    }
+
+    // A message has come at `now`. Returns `true` if it has waited for that.
+    fn come(&mut self, (lane, since): Caller, now: Timestamp) -> bool {
+        // The clock may have gone back. Threads ask within the same second in any order.
+        if self.asked_at.replace(now).is_some_and(|before| before > now.after(SECOND)) {
+            (self.waiting, self.early) = (Waiting::default(), Vec::new());
+        }
+        while self.recent.front().is_some_and(|at| at.after(SECOND) <= now) {
+            self.recent.pop_front();
+        }
+        while self.recent.back().is_some_and(|at| *at > now.after(SECOND)) {
+            self.recent.pop_back();
+        }
+        self.early.retain(|(_, at)| *at > now);
+        self.waiting.pass(now);
+        self.waiting.come(lane, since)
+    }
+
+    // Number of calls that are free.
+    fn free(&self, limit: usize) -> usize {
+        limit.saturating_sub(self.recent.len() + self.starting)
+    }
+
+    // The time at which a call is free for a message that has come before that, because others have come late.
+    // It waits behind those that do so, and not behind all messages of its lane. Returns `None` if the call
+    // is not free within a second, or if other lanes have their turns before.
+    fn near(&self, lane: Lane, ahead: usize, limit: usize, now: Timestamp) -> Option<Timestamp> {
+        let early = self.early.iter().filter(|(class, _)| *class <= lane.class).count().max(ahead);
+        let is_near = early + self.waiting.before(lane) < limit;
+        is_near.then(|| self.free_at(early, limit, now))
+    }
+
+    // The time of a call of the next second for which no message comes.
+    fn unused(&self, ahead: usize, limit: usize, now: Timestamp) -> Option<Timestamp> {
+        let end = self.free_at(limit - 1, limit, now);
+        let known = self.waiting.known_until(end, limit).max(ahead);
+        (known < limit).then(|| self.free_at(known, limit, now))
+    }
+
+    // The time at which a call is free for the message behind `place` others.
+    fn free_at(&self, place: usize, limit: usize, now: Timestamp) -> Timestamp {
+        let (seconds, place) = (place / limit, place % limit);
+        let first = match place.checked_sub(self.free(limit)) {
+            // A call that has not begun may begin at any moment.
+            Some(call) => self.recent.get(call).map_or(now, |at| *at).after(SECOND),
+            None => now,
+        };
+        first.after(SECOND.saturating_mul(u32::try_from(seconds).unwrap_or(u32::MAX)))
+    }
+
+    // The time for a message whose place is beyond the time ahead. All of them are spread over that time,
+    // because those in places before may be canceled.
+    fn beyond(&mut self, limit: usize, now: Timestamp) -> Timestamp {
+        let seconds = usize::try_from(AHEAD.as_secs()).unwrap_or(usize::MAX);
+        let place = (self.beyond % limit.saturating_mul(seconds)).max(self.free(limit));
+        self.beyond = place + 1;
+        self.free_at(place, limit, now)
+    }
+}
