@@ -16,6 +16,9 @@ use self::rate::{Rate, SECOND};
 // Time that a thread waits for the end of another call.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+// Number of readings of an earlier time after which the clock has gone back.
+const READINGS: usize = 8;
+
 /// Limits of the calls of providers, by the id of the provider, and the calls under way.
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
@@ -90,22 +93,48 @@ impl Quotas {
     ) -> Admission<'q> {
         let limits = self.limits.get(provider_id).copied().unwrap_or_default();
         let Some(mut permit) = self.enter(provider_id, limits.concurrent) else {
-            let since = clock();
-            let until = since.after(SECOND);
-            if limits.per_second.is_some() {
-                self.change(provider_id, |calls| calls.rate.hold_back(caller, since, until));
-            }
+            let hold_back = |rate: &mut Rate, now: Timestamp| {
+                let until = now.after(SECOND);
+                if limits.per_second.is_some() {
+                    rate.hold_back(caller, now, until);
+                }
+                until
+            };
+            let (since, until) = self.at_once(provider_id, clock, hold_back);
             return Admission::Later { since, until };
         };
         if let Some(limit) = limits.per_second {
-            let now = clock();
-            let asked = self.change(provider_id, |calls| calls.rate.ask(caller, limit, now));
+            let ask = |rate: &mut Rate, now| rate.ask(caller, limit, now);
+            let (since, asked) = self.at_once(provider_id, clock, ask);
             if let Err(until) = asked {
-                return Admission::Later { since: now, until };
+                return Admission::Later { since, until };
             }
             permit.is_starting = true;
         }
         Admission::Now(permit)
+    }
+
+    // Changes the rate of a provider at the present time, which is returned too. A thread may be suspended
+    // between its reading of the clock and the change, and others go on. Then it reads the clock again. If that
+    // shows an earlier time each time, the clock has gone back.
+    fn at_once<T>(
+        &self,
+        provider_id: &str,
+        clock: &dyn Fn() -> Timestamp,
+        change: impl Fn(&mut Rate, Timestamp) -> T,
+    ) -> (Timestamp, T) {
+        let mut readings = 0;
+        loop {
+            let now = clock();
+            readings += 1;
+            let changed = self.change(provider_id, |calls| {
+                let is_late = readings < READINGS && calls.rate.is_ahead_of(now);
+                (!is_late).then(|| change(&mut calls.rate, now))
+            });
+            if let Some(changed) = changed {
+                return (now, changed);
+            }
+        }
     }
 
     // A call is under way, unless there are too many.

@@ -28,8 +28,8 @@ pub(super) struct Rate {
     early: Vec<(TaskClass, Timestamp)>,
     // Number of messages that were held back for a place beyond the time ahead.
     beyond: usize,
-    // Time of the latest question.
-    asked_at: Option<Timestamp>,
+    // Latest time of a question or of a call.
+    seen: Option<Timestamp>,
 }
 
 impl Rate {
@@ -66,6 +66,12 @@ impl Rate {
         Err(self.beyond(limit, now))
     }
 
+    /// Returns `true` if a question or a call was more than a second behind `now`. Threads ask within the same
+    /// second in any order.
+    pub(super) fn is_ahead_of(&self, now: Timestamp) -> bool {
+        self.seen.is_some_and(|seen| seen > now.after(SECOND))
+    }
+
     /// Holds a message back that has no call at `now` for another reason than the rate.
     pub(super) fn hold_back(&mut self, caller: Caller, now: Timestamp, until: Timestamp) {
         self.come(caller, now);
@@ -75,6 +81,7 @@ impl Rate {
     /// Notes that a call which was admitted is made at `now`.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.give_up();
+        self.seen = self.seen.max(Some(now));
         let place = self.recent.partition_point(|at| *at <= now);
         self.recent.insert(place, now);
     }
@@ -86,10 +93,11 @@ impl Rate {
 
     // A message has come at `now`. Returns `true` if it has waited for that.
     fn come(&mut self, (lane, since): Caller, now: Timestamp) -> bool {
-        // The clock may have gone back. Threads ask within the same second in any order.
-        if self.asked_at.replace(now).is_some_and(|before| before > now.after(SECOND)) {
-            (self.waiting, self.early) = (Waiting::default(), Vec::new());
+        if self.is_ahead_of(now) {
+            // The clock has gone back.
+            (self.waiting, self.early, self.seen) = (Waiting::default(), Vec::new(), None);
         }
+        self.seen = self.seen.max(Some(now));
         while self.recent.front().is_some_and(|at| at.after(SECOND) <= now) {
             self.recent.pop_front();
         }

@@ -77,7 +77,7 @@ impl Waiting {
             }
         }
         while let Some(&(time, lane)) = self.due.front()
-            && time.after(PATIENCE) < now
+            && time.after(PATIENCE) <= now
         {
             self.due.pop_front();
             self.known = self.known.saturating_sub(1);
