@@ -139,8 +139,8 @@ fn simulate(limit: usize, messages: &[(i64, Lane)]) -> Simulated {
     while let Some((time, message)) = due.pop_first() {
         questions += 1;
         let (first, lane) = messages[message];
-        let late = i64::try_from(questions * 7 % 13).unwrap();
-        now = now.max(time + late);
+        let delay = i64::try_from(questions * 7 % 13).unwrap();
+        now = now.max(time + delay);
         match ask(&quotas, (lane, time), now) {
             None => calls.push((now, lane, first)),
             Some(time) => drop(due.insert((time, message))),
