@@ -38,8 +38,8 @@ impl Layouts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the name is empty or longer than 128 characters, or if the body is no
-    /// template with `{{ content }}`.
+    /// [`Error::Invalid`](crate::Error::Invalid), if the name is empty or longer than 128
+    /// characters, or if the body is no template with `{{ content }}`.
     pub fn upsert(&self, upsert: &LayoutUpsert) -> Result<Layout> {
         self.scope.write("layouts.upsert", upsert, |tx| {
             upsert.check()?;
@@ -55,7 +55,7 @@ impl Layouts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is none.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is none.
     pub fn get(&self, name: impl Into<AnyLayoutName>) -> Result<Layout> {
         let name = name.into();
         self.scope.read("layouts.get", |view| get(view, name.as_str()))
@@ -71,7 +71,8 @@ impl Layouts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the limit, the cursors or the order of the query cannot be used.
+    /// [`Error::Invalid`](crate::Error::Invalid), if the limit, the cursors or the order of the
+    /// query cannot be used.
     pub fn list(&self, query: &LayoutQuery) -> Result<Page<Layout>> {
         let request =
             query.page.check(self.scope.list_id(ListKind::Layouts), LayoutQuery::ORDERS)?;
@@ -85,7 +86,7 @@ impl Layouts<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such layout.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such layout.
     pub fn delete(&self, name: impl Into<AnyLayoutName>) -> Result<()> {
         self.remove(name.into().as_str())
     }
