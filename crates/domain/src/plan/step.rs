@@ -73,7 +73,7 @@ impl<'a> RunStep<'a> {
     // Most steps have neither conditions nor variants, and need no object of the subscriber.
     pub(super) fn filter_facts(&self) -> FilterFacts<'_> {
         let subscriber = self.about.get_or_init(|| about(self.subscriber));
-        let actor = self.facts.actor.map(|actor| &*self.actor.get_or_init(|| about(actor)));
+        let actor = self.facts.actor.map(|actor| self.actor.get_or_init(|| about(actor)));
         FilterFacts::new(subscriber, &self.run.payload)
             .with_steps(self.results)
             .with_origin(actor, self.facts.contexts)

@@ -175,10 +175,10 @@ pub(crate) fn page(
     if !selected.rest.is_filtered() {
         return Ok(view.page(&selected.list, &request)?);
     }
-    match selected.rest.needs_payload() {
-        true => selected.page::<WholeMessage>(view, &request),
-        false => selected.page::<MessageExcerpt>(view, &request),
+    if selected.rest.needs_payload() {
+        return selected.page::<WholeMessage>(view, &request);
     }
+    selected.page::<MessageExcerpt>(view, &request)
 }
 
 /// The number of messages of a subscriber that match a query.
@@ -191,10 +191,10 @@ pub(crate) fn count(
     asked.query.check()?;
     let request = PageQuery::default().check(list, MessageQuery::ORDERS)?;
     let selected = Selected::by(view, subscriber, asked)?;
-    match selected.rest.needs_payload() {
-        true => selected.total::<WholeMessage>(view, &request),
-        false => selected.total::<MessageExcerpt>(view, &request),
+    if selected.rest.needs_payload() {
+        return selected.total::<WholeMessage>(view, &request);
     }
+    selected.total::<MessageExcerpt>(view, &request)
 }
 
 /// A query of messages, with the shelves that it is about.

@@ -120,6 +120,8 @@ impl Notifications<'_> {
     ///
     /// [`Error::NotFound`], if there is no such notification.
     pub fn messages(&self, id: impl IntoChecked<NotificationId>) -> Result<Vec<Message>> {
+        // The number of a job has one byte in the place of its message.
+        const PLACES: usize = 1 << u8::BITS;
         let id = id.into_checked()?;
         self.scope.read("notifications.messages", |view| {
             let ordinal = id.ordinal();
@@ -128,8 +130,6 @@ impl Notifications<'_> {
             if found.is_none_or(|found| found.id != id) {
                 return Err(missing(id));
             }
-            // The number of a job has one byte in the place of its message.
-            const PLACES: usize = 1 << u8::BITS;
             let of = ordinal.get()..ordinal.get().saturating_add(1);
             let range = layout::messages_of(view.environment_id(), of);
             Ok(view.readable(&range, Order::Ascending, PLACES)?)

@@ -217,9 +217,10 @@ impl Run {
         {
             let list = layout::message_list(subscriber.environment_id, subscriber.id, *shelf);
             let range = layout::messages_until(&list, through).resumed(&self.behind);
-            let next = match self.filter.needs_payload() {
-                true => self.look::<WholeMessage>(view, &range, &signatures, &mut found),
-                false => self.look::<MessageExcerpt>(view, &range, &signatures, &mut found),
+            let next = if self.filter.needs_payload() {
+                self.look::<WholeMessage>(view, &range, &signatures, &mut found)
+            } else {
+                self.look::<MessageExcerpt>(view, &range, &signatures, &mut found)
             };
             if let Some(last) = next? {
                 self.behind = last;
