@@ -53,6 +53,14 @@ struct LostCommits;
 #[error("others have all connections: `PostgresOptions::connections` allows more")]
 struct Busy;
 
+/// The settings of a connection were made for another one.
+#[derive(Debug, Error)]
+#[error(
+    "the connection has lost its search path: a pooler has to pool sessions, and no transactions, such as by \
+     `pool_mode = session`"
+)]
+struct NoSettings;
+
 /// The store is being dropped.
 #[derive(Debug, Error)]
 #[error("the store is closed")]
@@ -118,6 +126,10 @@ impl Failure {
             }
             other => Self { kind: Kind::Lost, source: Arc::new(other) },
         }
+    }
+
+    pub(crate) fn no_settings() -> Self {
+        Self::refused("open the schema", NoSettings)
     }
 
     pub(crate) fn no_answer() -> Self {

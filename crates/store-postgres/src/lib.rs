@@ -52,6 +52,12 @@
 //!
 //! No extension and no advisory lock is needed.
 //!
+//! # Poolers
+//!
+//! A connection has settings of its own, such as its search path, and prepared statements. A pooler in front of
+//! the server has to pool sessions, and neither transactions nor statements: `pool_mode = session` of
+//! PgBouncer. [`PostgresStore::open`] refuses a connection that has lost its search path.
+//!
 //! # When the server loses commits
 //!
 //! A replica that takes over may lack the last commits, unless `synchronous_commit` waits for it. So may
@@ -283,8 +289,8 @@ impl PostgresStore {
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] if `url` is not readable or the server refuses; [`Error::Unavailable`] if it
-    /// does not answer; [`Error::NewerFormat`] if a newer version of this library has written the
+    /// [`Error::Backend`] if `url` is not readable, the server refuses, or a pooler has lost the settings of
+    /// the connection; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer version of this library has written the
     /// schema.
     pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
         let config =
@@ -376,12 +382,14 @@ fn try_open_schema(
     let schema = options.schema.clone();
     let opened = server.begin("open the schema", move |client| async move {
         let names: Vec<&'static str> = Table::ALL.iter().map(|table| table.name()).collect();
-        let opened = schema::migrate(&client, &schema, &names).await?;
+        let Some(opened) = schema::migrate(&client, &schema, &names).await? else {
+            return Ok(None);
+        };
         let rows = client.query("SELECT id, name FROM tidings_tables", &[]).await?;
         let rows = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        Ok((opened, rows.collect::<Result<_, tokio_postgres::Error>>()?))
+        Ok(Some((opened, rows.collect::<Result<_, tokio_postgres::Error>>()?)))
     });
-    opened.map(|(_, opened)| opened)
+    opened?.1.ok_or_else(Failure::no_settings)
 }
 
 impl Store for PostgresStore {

@@ -270,18 +270,28 @@ pub(crate) struct Opened {
     pub(crate) clock: Reading,
 }
 
-/// Creates what is missing in the schema. The connection is in a transaction if it
-/// fails.
+/// Creates what is missing in the schema. Returns `None`, and has changed nothing, if the connection does not
+/// have the search path of the store. The connection is in a transaction if it fails.
 pub(crate) async fn migrate(
     client: &Client,
     schema: &str,
     tables: &[&'static str],
-) -> Result<Opened, Error> {
+) -> Result<Option<Opened>, Error> {
     // Two that create the same relation at once are in each other's way, and one tries again.
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     let is_there = "SELECT to_regclass(format('%I.tidings_format', $1::text)) IS NOT NULL";
-    if !client.query_one(is_there, &[&schema]).await?.try_get::<_, bool>(0)? {
-        create(client, schema).await?;
+    let is_there: bool = client.query_one(is_there, &[&schema]).await?.try_get(0)?;
+    if !is_there {
+        create_schema(client, schema).await?;
+    }
+    // Statements name no schema. Relations would be made in one of others.
+    let is_own = "SELECT current_schema() IS NOT DISTINCT FROM $1::text::name";
+    if !client.query_one(is_own, &[&schema]).await?.try_get::<_, bool>(0)? {
+        client.batch_execute("ROLLBACK").await?;
+        return Ok(None);
+    }
+    if !is_there {
+        create(client).await?;
     }
     let format = "SELECT format, pg_postmaster_start_time() FROM tidings_format FOR UPDATE";
     let row = client.query_one(format, &[]).await?;
@@ -299,16 +309,20 @@ pub(crate) async fn migrate(
         }
     }
     client.batch_execute("COMMIT").await?;
-    Ok(Opened { format, start, commits, clock: clock(client).await? })
+    Ok(Some(Opened { format, start, commits, clock: clock(client).await? }))
 }
 
-async fn create(client: &Client, schema: &str) -> Result<(), Error> {
+async fn create_schema(client: &Client, schema: &str) -> Result<(), Error> {
     // Also with `IF NOT EXISTS`, a statement that creates a schema needs the right to create one.
     let is_there = "SELECT to_regnamespace(quote_ident($1::text)) IS NOT NULL";
     if !client.query_one(is_there, &[&schema]).await?.try_get::<_, bool>(0)? {
         let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
         client.batch_execute(&create).await?;
     }
+    Ok(())
+}
+
+async fn create(client: &Client) -> Result<(), Error> {
     client.batch_execute(CREATE).await?;
     let format = "INSERT INTO tidings_format (format) VALUES ($1) ON CONFLICT DO NOTHING";
     client.execute(format, &[&FORMAT]).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use store::{Decision, Error, Store, Table};
 use testkit::postgres::Server;
+use testkit::proxy::Proxy;
 use tidings::Engine;
 use tidings::subscriber::{SubscriberCreate, SubscriberQuery};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
@@ -120,4 +121,21 @@ fn a_store_of_a_newer_format_is_refused() {
     server.query(&format!("UPDATE \"{}\".tidings_format SET format = 99", place.schema()));
     let opened = PostgresStore::open_with(place.url(), place.options());
     assert!(matches!(opened, Err(Error::NewerFormat { found: 99, .. })), "{opened:?}");
+}
+
+/// A pooler that gives each transaction another connection loses the search path. The relations would be in
+/// a schema of others.
+#[test]
+fn a_connection_without_its_settings_is_refused() {
+    let Some(server) = Server::shared() else { return };
+    let proxy = Proxy::before(server.folder());
+    let place = server.place().through(&proxy.url());
+    proxy.lose_settings();
+    let opened = PostgresStore::open_with(place.url(), place.options());
+    let error = opened.unwrap_err();
+    assert!(matches!(error, Error::Backend { .. }), "{error:?}");
+    let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    assert!(why.contains("pooler"), "{why}");
+    let elsewhere = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    assert_eq!(server.query(elsewhere), [""; 0]);
 }
