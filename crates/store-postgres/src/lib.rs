@@ -58,6 +58,11 @@
 //! the server has to pool sessions, and neither transactions nor statements: `pool_mode = session` of
 //! PgBouncer. [`PostgresStore::open`] refuses a connection that has lost its search path.
 //!
+//! # Long snapshots
+//!
+//! A read that takes long, such as a check, a copy or `pg_dump`, slows writers in proportion to the commits
+//! since it began: the server keeps all versions of the row that they lock, and goes through them.
+//!
 //! # When the server loses commits
 //!
 //! A replica that takes over may lack the last commits, unless `synchronous_commit` waits for it. So may
