@@ -56,6 +56,8 @@ struct Batch {
     callers: usize,
     /// Number of bytes of the changes of all callers.
     bytes: usize,
+    /// No other caller may join.
+    is_alone: bool,
     outcome: Arc<Outcome>,
 }
 
@@ -65,6 +67,7 @@ pub(crate) struct Ahead {
     pub(crate) counts: Counts,
     pub(crate) changes: Arc<Changes>,
     pub(crate) outcome: Arc<Outcome>,
+    callers: usize,
 }
 
 /// What has become of a transaction.
@@ -79,6 +82,9 @@ pub(crate) struct Outcome {
 pub(crate) enum Unwritten {
     /// The body has touched something outside its scope.
     OutOfScope,
+    /// The server has refused the changes of several callers. The body may run again, in a transaction of its
+    /// own.
+    Together,
     /// The transaction has failed. The body may run again if the failure allows that.
     Undone(Failure),
     /// The connection was lost during the commit, and the server cannot be asked or does not know.
@@ -96,24 +102,25 @@ enum Stopped {
 }
 
 impl Writers {
-    /// Runs `body` once. Returns the error of the body, or of the server.
+    /// Runs `body` once, in a transaction without others if it is alone. Returns the error of the body, or of the
+    /// server.
     pub(crate) fn write(
         &self,
         shared: &Arc<Shared>,
-        scope: WriteScope,
+        (scope, is_alone): (WriteScope, bool),
         body: &mut WriteBody<'_>,
     ) -> Result<Result<(), Unwritten>> {
         let lock = Lock::of(scope);
         let lane = Arc::clone(self.0.lock().entry(lock).or_default());
         let mut turn = lane.wait_for_turn();
-        while let Some(batch) = turn.batch.as_ref().filter(|batch| !batch.goes_on()) {
+        while let Some(batch) = turn.batch.as_ref().filter(|batch| is_alone || !batch.goes_on()) {
             let outcome = Arc::clone(&batch.outcome);
             lane.end(shared, turn, &outcome);
             turn = lane.turn.lock();
         }
         if turn.batch.is_none() {
             match Batch::begin(shared, lock, turn.ahead.clone()) {
-                Ok(batch) => turn.batch = Some(batch),
+                Ok(batch) => turn.batch = Some(Batch { is_alone, ..batch }),
                 Err(failure) => return Ok(Err(Unwritten::Undone(failure))),
             }
         }
@@ -187,6 +194,7 @@ impl Held<'_> {
         let Some(batch) = self.turn.as_mut().and_then(|turn| turn.batch.as_mut()) else {
             return Ok(());
         };
+        batch.callers += 1;
         let ahead = batch.view.ahead().map(|ahead| &*ahead.changes);
         let under = iter::once(&batch.changes).chain(ahead).collect();
         let mut transaction = Overlay::new(under, || Ok(&batch.view)).in_era(batch.view.era());
@@ -208,7 +216,6 @@ impl Held<'_> {
             batch.bytes += own.iter().map(size).sum::<usize>();
             batch.changes.then(own);
         }
-        batch.callers += 1;
         Ok(())
     }
 }
@@ -238,19 +245,20 @@ impl Batch {
             View::begin(shared, Mode::Write(lock))?
         };
         let (changes, outcome) = (Changes::default(), Arc::default());
-        Ok(Self { view, changes, callers: 0, bytes: 0, outcome })
+        Ok(Self { view, changes, callers: 0, bytes: 0, is_alone: false, outcome })
     }
 
     /// Returns `true` if other callers may join.
     fn goes_on(&self) -> bool {
-        self.callers < MOST && self.bytes < BYTES && self.view.failure().is_none()
+        let has_room = self.callers < MOST && self.bytes < BYTES && !self.is_alone;
+        has_room && self.view.failure().is_none()
     }
 
     fn close(self) -> (View, Arc<Ahead>) {
-        let Self { view, changes, outcome, .. } = self;
+        let Self { view, changes, outcome, callers, .. } = self;
         let counts = view.counts_behind(&changes);
         let changes = Arc::new(changes);
-        (view, Arc::new(Ahead { counts, changes, outcome }))
+        (view, Arc::new(Ahead { counts, changes, outcome, callers }))
     }
 }
 
@@ -258,9 +266,14 @@ impl Ahead {
     /// Ends the transaction, with the changes of all callers.
     fn end(&self, shared: &Arc<Shared>, view: View) {
         // Its connection is free when callers go on.
-        let outcome = self.make(shared, view);
-        *self.outcome.known.lock() = Some(outcome);
-        self.outcome.told.notify_all();
+        let make = || match self.make(shared, view) {
+            // It may be about the changes of one of them.
+            Err(Unwritten::Undone(failure)) if self.callers > 1 && failure.is_refused() => {
+                Err(Unwritten::Together)
+            }
+            made => made,
+        };
+        self.outcome.tell(make, || shared.unknown(Failure::no_answer()));
     }
 
     fn make(&self, shared: &Arc<Shared>, view: View) -> Result<(), Unwritten> {
@@ -277,6 +290,12 @@ impl Outcome {
         self.known.lock().is_some()
     }
 
+    /// Tells all who wait what has become of a transaction, or `panicked` if `make` panics.
+    fn tell(&self, make: impl FnOnce() -> Result<(), Unwritten>, panicked: impl Fn() -> Unwritten) {
+        let mut telling = Telling { outcome: self, known: None, panicked };
+        telling.known = Some(make());
+    }
+
     pub(crate) fn wait(&self) -> Result<(), Unwritten> {
         let mut known = self.known.lock();
         loop {
@@ -284,6 +303,34 @@ impl Outcome {
                 return outcome.clone();
             }
             self.told.wait(&mut known);
+        }
+    }
+}
+
+/// An outcome that is told when this is dropped, also by a panic.
+struct Telling<'o, P: Fn() -> Unwritten> {
+    outcome: &'o Outcome,
+    known: Option<Result<(), Unwritten>>,
+    panicked: P,
+}
+
+impl<P: Fn() -> Unwritten> Drop for Telling<'_, P> {
+    fn drop(&mut self) {
+        let known = self.known.take().unwrap_or_else(|| Err((self.panicked)()));
+        *self.outcome.known.lock() = Some(known);
+        self.outcome.told.notify_all();
+    }
+}
+
+impl Unwritten {
+    /// The failure of a transaction behind this one. Without a server it fails as well. Otherwise it may run
+    /// again at once.
+    pub(crate) fn behind(self) -> Failure {
+        match self {
+            Self::Undone(failure) | Self::Unknown(failure) if failure.is_of_connection() => failure,
+            Self::OutOfScope | Self::Together | Self::Undone(_) | Self::Unknown(_) => {
+                Failure::stale()
+            }
         }
     }
 }
@@ -338,5 +385,21 @@ fn is_committed(
             Err(failure) if failure.may_go_on() && patience.wait() => {}
             found => return found,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_commit_keeps_no_callers_waiting() {
+        let outcome = Outcome::default();
+        let unknown = || Unwritten::Unknown(Failure::no_answer());
+        let commit = || outcome.tell(|| panic!("on purpose"), unknown);
+        assert!(catch_unwind(AssertUnwindSafe(commit)).is_err());
+        assert!(outcome.is_known() && matches!(outcome.wait(), Err(Unwritten::Unknown(_))));
     }
 }

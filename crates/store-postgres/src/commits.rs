@@ -67,7 +67,7 @@ impl Commits {
         let join = |all: &mut Gathered| all.join(commit);
         match self.all.ask(join, ask, Err(Failure::no_answer())) {
             Some(Ok(made)) => Ok(made.get(&head).copied()),
-            Some(Err(failure)) if failure.is_lost() => Err(failure),
+            Some(Err(failure)) if failure.is_of_connection() => Err(failure),
             // It may be that of another commit.
             Some(Err(_)) => {
                 self.alone.raise();

@@ -27,8 +27,10 @@ enum Kind {
     Again,
     /// Nothing was changed. What the transaction has taken for right was not.
     Stale,
-    /// The connection is lost, or was not made. What it was asked for last may be done.
+    /// The connection is lost. What it was asked for last may be done.
     Lost,
+    /// There is no connection, so that nothing was asked.
+    Away,
     /// The server refuses, and would again.
     Refused(&'static str),
 }
@@ -115,7 +117,7 @@ impl Failure {
     }
 
     pub(crate) fn of_pool(error: PoolError) -> Self {
-        match error {
+        let failure = match error {
             PoolError::Backend(error) if is_about_trust(&error) => {
                 let cause = error.source().unwrap_or(&error).to_string();
                 Self::refused("connect by TLS", NotTrusted { cause, source: error })
@@ -125,7 +127,9 @@ impl Failure {
                 Self::of("set up a connection", error)
             }
             other => Self { kind: Kind::Lost, source: Arc::new(other) },
-        }
+        };
+        // Nothing was asked but for the settings.
+        if failure.is_lost() { Self { kind: Kind::Away, ..failure } } else { failure }
     }
 
     pub(crate) fn no_settings() -> Self {
@@ -165,7 +169,7 @@ impl Failure {
 
     /// Returns `true` if the transaction may be run again. What was committed last is known.
     pub(crate) fn may_go_on(&self) -> bool {
-        matches!(self.kind, Kind::Again | Kind::Stale | Kind::Lost)
+        matches!(self.kind, Kind::Again | Kind::Stale | Kind::Lost | Kind::Away)
     }
 
     /// Returns `true` if the transaction should be run again at once, and asks the server first.
@@ -202,13 +206,23 @@ impl Failure {
     pub(crate) fn is_lost(&self) -> bool {
         self.kind == Kind::Lost
     }
+
+    /// Returns `true` if the server cannot be asked, and any other call would fail as well.
+    pub(crate) fn is_of_connection(&self) -> bool {
+        matches!(self.kind, Kind::Lost | Kind::Away)
+    }
+
+    /// Returns `true` if the server refuses what it was asked for, and would again.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.kind, Kind::Refused(_))
+    }
 }
 
 impl From<Failure> for Error {
     fn from(Failure { kind, source }: Failure) -> Self {
         let source = source.into();
         match kind {
-            Kind::Again | Kind::Stale | Kind::Lost => {
+            Kind::Again | Kind::Stale | Kind::Lost | Kind::Away => {
                 Error::Unavailable { backend: BACKEND, source }
             }
             Kind::Refused(action) => Error::Backend { backend: BACKEND, action, source },

@@ -150,6 +150,9 @@ use crate::view::{Mode, View};
 /// them for the process whose connection broke meanwhile.
 const COMMITS_KEPT: u64 = 1_024;
 
+/// Shortest time between two questions for commits of other processes.
+const SHORTEST_POLL: Duration = Duration::from_millis(1);
+
 /// A store in a schema of a PostgreSQL database. Clones share its connections.
 #[derive(Clone)]
 pub struct PostgresStore {
@@ -174,7 +177,8 @@ pub struct PostgresOptions {
     /// The schema that has the relations of the store; `tidings` by default. It is created if there
     /// is none.
     pub schema: String,
-    /// Number of connections at most; 8 by default, and at least 2. Readers leave two of them to
+    /// Number of connections at most; 8 by default, and at least 2. A store with a worker or an inbox that is
+    /// waited for has one more, which listens to other processes. Readers leave two of them to
     /// writers, or one if there are fewer than 4. Writers that may wait for a lock have half of them at
     /// most. A read keeps its connection until it ends, and a write that waits for its environment keeps one
     /// while it waits.
@@ -184,10 +188,11 @@ pub struct PostgresOptions {
     /// Time for which a call tries again; 10 seconds by default.
     pub patience: Duration,
     /// Time between two questions for commits of other processes, which wake workers and those who
-    /// wait for an inbox; 100 milliseconds by default. A call by `NOTIFY` makes the store ask sooner,
-    /// if the server passes it on. Reads need no such question.
+    /// wait for an inbox; 100 milliseconds by default, and at least 1. A call by `NOTIFY` makes the store
+    /// ask sooner, if the server passes it on. Reads need no such question.
     pub poll: Duration,
-    /// Size of the values in memory, in bytes; 32 MiB by default. The keys of late commits come on top,
+    /// Size of the values in memory, in bytes; 32 MiB by default. A value takes a 64th of it at most, or 16 KiB
+    /// if that is more. The keys of late commits come on top,
     /// and ranges without entries: at most 4,096 of each for each of 64 groups of environments.
     pub cache_bytes: usize,
 }
@@ -352,8 +357,7 @@ impl PostgresStore {
         let mut patience = Patience::new(self.shared.patience);
         loop {
             match begin() {
-                Err(failure) if failure.is_stale() => {}
-                Err(failure) if failure.may_go_on() && patience.wait() => {}
+                Err(failure) if patience.goes_on(&failure) => {}
                 view => return view,
             }
         }
@@ -421,13 +425,13 @@ impl Store for PostgresStore {
     }
 
     fn write_within(&self, mut scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        let mut patience = Patience::new(self.shared.patience);
+        let (mut patience, mut is_alone) = (Patience::new(self.shared.patience), false);
         loop {
-            match self.writers.write(&self.shared, scope, body)? {
+            match self.writers.write(&self.shared, (scope, is_alone), body)? {
                 Ok(()) => return Ok(()),
                 Err(Unwritten::OutOfScope) => scope = WriteScope::Everything,
-                Err(Unwritten::Undone(failure)) if failure.is_stale() => {}
-                Err(Unwritten::Undone(failure)) if failure.may_go_on() && patience.wait() => {}
+                Err(Unwritten::Together) => is_alone = true,
+                Err(Unwritten::Undone(failure)) if patience.goes_on(&failure) => {}
                 Err(Unwritten::Undone(failure) | Unwritten::Unknown(failure)) => {
                     return Err(failure.into());
                 }
@@ -444,7 +448,7 @@ impl Store for PostgresStore {
     }
 
     fn listen(&self, listener: Listener) {
-        self.shared.listeners.add(&self.shared, listener, self.shared.poll);
+        self.shared.listeners.add(&self.shared, listener, self.shared.poll.max(SHORTEST_POLL));
     }
 
     fn forget_history(&self, scope: WriteScope) -> Result<()> {

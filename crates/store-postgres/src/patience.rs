@@ -3,21 +3,39 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::failure::Failure;
+
 /// First pause between two tries. Each further one is twice as long.
 const FIRST: Duration = Duration::from_millis(2);
 
 const LONGEST: Duration = Duration::from_millis(500);
+
+/// Number of tries without a pause, of what was taken for right and was not. Further ones take patience: two
+/// servers behind one address contradict each other each time.
+const STALE: u32 = 16;
 
 /// The time that is left for further tries.
 #[derive(Debug)]
 pub(crate) struct Patience {
     until: Option<Instant>,
     pause: Duration,
+    /// Number of tries without a pause that are left.
+    stale: u32,
 }
 
 impl Patience {
     pub(crate) fn new(time: Duration) -> Self {
-        Self { until: Instant::now().checked_add(time), pause: FIRST }
+        Self { until: Instant::now().checked_add(time), pause: FIRST, stale: STALE }
+    }
+
+    /// Waits before another try, unless it should be made at once. Returns `false` if there is no time left for
+    /// one, or if it would fail again.
+    pub(crate) fn goes_on(&mut self, failure: &Failure) -> bool {
+        if failure.is_stale() && self.stale > 0 {
+            self.stale -= 1;
+            return true;
+        }
+        failure.may_go_on() && self.wait()
     }
 
     /// Waits before another try. Returns `false` if there is no time left for one.
@@ -35,4 +53,16 @@ impl Patience {
 /// A random number from 0 to 1.
 fn share() -> f64 {
     f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stale_each_time_is_not_tried_for_ever() {
+        let mut patience = Patience::new(Duration::from_millis(20));
+        let tries = (0..10_000).take_while(|_| patience.goes_on(&Failure::stale())).count();
+        assert!((16..100).contains(&tries), "{tries}");
+    }
 }

@@ -14,7 +14,7 @@ use store::{ReadBody, Result, Table};
 use tokio_postgres::Row;
 
 use crate::Shared;
-use crate::batch::Ahead;
+use crate::batch::{Ahead, Unwritten};
 use crate::commit::Commit;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, heads_of};
@@ -211,7 +211,7 @@ impl View {
     /// Waits for the commit ahead of it.
     fn catch_up(&self) -> Result<(), Failure> {
         let Some(ahead) = self.ahead().filter(|_| !self.is_ahead_made.get()) else { return Ok(()) };
-        ahead.outcome.wait().map_err(|_| Failure::stale())?;
+        ahead.outcome.wait().map_err(Unwritten::behind)?;
         self.counts.replace(ahead.counts.clone());
         self.is_ahead_made.set(true);
         Ok(())
