@@ -56,7 +56,7 @@
 //!
 //! A connection has settings of its own, such as its search path, and prepared statements. A pooler in front of
 //! the server has to pool sessions, and neither transactions nor statements: `pool_mode = session` of
-//! PgBouncer. [`PostgresStore::open`] refuses a connection that has lost its search path.
+//! `pgbouncer`. [`PostgresStore::open`] refuses a connection that has lost its search path.
 //!
 //! # Long snapshots
 //!
