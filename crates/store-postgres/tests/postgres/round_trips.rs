@@ -74,7 +74,7 @@ fn large_templates_take_no_round_trips_of_their_own() {
         let world = world_of(&store);
         // Records are compressed, which makes this text hardly smaller.
         let words = (1..words).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let body = words.map(|word| format!("{word:x} ")).collect::<String>();
+        let body = words.map(|word| format!("{word:x}")).collect::<Vec<_>>().join(" ");
         let step = json!({ "type": "in_app", "template": { "body": body } });
         world.workflow_of("order", &[step]);
         let step = json!({ "type": "email", "template": { "subject": "Hello", "body": body } });
