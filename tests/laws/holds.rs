@@ -131,6 +131,8 @@ fn a_copy_touches_as_many_rows_of_a_fuller_target() {
     let most = |rows: u32, size: usize| {
         let noted = Noted::over(Arc::new(MemoryStore::default()));
         let origin = MemoryStore::default();
+        // Without one, it would be an unfinished copy itself.
+        tables::put(&origin, Table::Environments, b"environment", Some(b"value"));
         for number in 0..rows {
             let key = [b"key".as_slice(), &number.to_be_bytes()].concat();
             tables::put(&noted, Table::Topics, &key, Some(&vec![0; size]));
