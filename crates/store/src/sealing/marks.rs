@@ -89,8 +89,8 @@ impl Mark {
 
 /// The marks of a store, and what they say together.
 pub(super) struct Marks {
-    marks: Vec<Mark>,
-    /// The places in `marks` of those that do not open.
+    all: Vec<Mark>,
+    /// The places in `all` of those that do not open.
     damaged: Vec<usize>,
     is_new: bool,
     extent: Extent,
@@ -124,7 +124,7 @@ impl Marks {
                 return Err(Error::WrongKey { key });
             }
         }
-        Ok(Self { marks, damaged, is_new, extent })
+        Ok(Self { all: marks, damaged, is_new, extent })
     }
 
     /// Returns the extent that all marks say together.
@@ -135,7 +135,7 @@ impl Marks {
     /// Returns `true` if there is a mark of the key that seals, and none is damaged.
     pub(super) fn are_sound(&self, seal: &Seal) -> bool {
         let current = Some(seal.keyring().current());
-        self.damaged.is_empty() && self.marks.iter().any(|mark| mark.key() == current)
+        self.damaged.is_empty() && self.all.iter().any(|mark| mark.key() == current)
     }
 
     /// Puts the mark of the key that seals, and those of other keys whose marks are damaged. Removes damaged
@@ -143,11 +143,11 @@ impl Marks {
     /// others by now.
     pub(super) fn renew(&self, transaction: &mut dyn Transaction, seal: &Seal) -> Result<bool> {
         let is_outdated =
-            Mark::all(transaction)? != self.marks || (self.is_new && !is_empty(transaction)?);
+            Mark::all(transaction)? != self.all || (self.is_new && !is_empty(transaction)?);
         if is_outdated {
             return Ok(false);
         }
-        for mark in self.damaged.iter().filter_map(|index| self.marks.get(*index)) {
+        for mark in self.damaged.iter().filter_map(|index| self.all.get(*index)) {
             mark.remove(transaction)?;
             if let Some(key) = mark.place_key().filter(|key| !seal.lacks(*key)) {
                 Mark::put(transaction, seal, key, Extent::Mixed)?;
@@ -159,10 +159,10 @@ impl Marks {
 
     /// Puts the mark of the key that seals in the place of all marks: everything is sealed with it.
     pub(super) fn replace(&self, transaction: &mut dyn Transaction, seal: &Seal) -> Result<()> {
-        if self.marks.len() == 1 && self.are_sound(seal) && self.extent == Extent::Whole {
+        if self.all.len() == 1 && self.are_sound(seal) && self.extent == Extent::Whole {
             return Ok(());
         }
-        for mark in &self.marks {
+        for mark in &self.all {
             mark.remove(transaction)?;
         }
         Mark::put(transaction, seal, seal.keyring().current(), Extent::Whole)
