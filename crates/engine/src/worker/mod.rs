@@ -127,21 +127,21 @@ impl Worker {
         self.shared.report()
     }
 
-    /// Stops the threads, and waits at most for `deadline` until they have ended. Tasks that were
+    /// Stops the threads, and waits at most for `timeout` until they have ended. Tasks that were
     /// claimed and not begun are given back. A call of a provider that takes longer goes on: its
     /// thread stores the result and ends after it. If the process ends before, the message is sent
     /// again after its lease. Threads that have ended have dropped their engine, so that its file can
     /// be opened again when all other clones are dropped. On a thread of the worker itself, as in a
     /// provider, the others are waited for.
     #[must_use = "the report says whether threads are left"]
-    pub fn stop(self, deadline: Duration) -> WorkerReport {
-        self.end(deadline);
+    pub fn stop(self, timeout: Duration) -> WorkerReport {
+        self.end(timeout);
         self.report()
     }
 
-    fn end(&self, deadline: Duration) {
+    fn end(&self, timeout: Duration) {
         self.shared.stop(&self.engine);
-        let end = Instant::now().checked_add(deadline);
+        let end = Instant::now().checked_add(timeout);
         self.shared.wait_for_end(end);
     }
 }
