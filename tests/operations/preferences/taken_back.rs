@@ -13,7 +13,7 @@ fn email_of(world: &World) -> (bool, String) {
     (shown["channels"]["email"] == true, email["layer"].as_str().unwrap().to_owned())
 }
 
-fn say(world: &World, channels: Value) {
+fn say(world: &World, channels: &Value) {
     bulk::update(world, json!([{ "workflowId": "hi", "channels": channels }]));
 }
 
@@ -27,17 +27,17 @@ fn a_channel_follows_the_wider_layer_again() {
         world.bare_subscriber("ada");
         world.workflow_of("hi", &[email()]);
         update_global(&world, json!({ "channels": { "email": false } }));
-        say(&world, json!({ "email": true, "sms": false }));
+        say(&world, &json!({ "email": true, "sms": false }));
         assert_eq!(email_of(&world), (true, "subscriber_workflow".into()));
 
-        say(&world, json!({ "email": null }));
+        say(&world, &json!({ "email": null }));
         assert_eq!(email_of(&world), (false, "subscriber_global".into()));
-        assert_eq!(wire(&get(&world, json!({})).workflows[0].channels)["sms"], false);
+        assert_eq!(wire(get(&world, json!({})).workflows[0].channels)["sms"], false);
         let updated = update_global(&world, json!({ "channels": { "email": null } }));
         assert_eq!(wire(updated.channels), all(true));
         assert_eq!(email_of(&world), (true, "default".into()));
         // What has no setting has none to take back.
-        world.unchanged(|| say(&world, json!({ "email": null, "push": null })));
+        world.unchanged(|| say(&world, &json!({ "email": null, "push": null })));
     });
 }
 
@@ -49,16 +49,16 @@ fn a_preference_without_settings_is_removed() {
         world.workflow_of("hi", &[email()]);
         let hours = json!({ "isEnabled": true });
         update_global(&world, json!({ "channels": { "push": false }, "schedule": hours }));
-        say(&world, json!({ "email": true }));
+        say(&world, &json!({ "email": true }));
         assert_eq!(stored(&world), 2);
 
-        say(&world, json!({ "email": null }));
+        say(&world, &json!({ "email": null }));
         assert_eq!((stored(&world), get(&world, json!({})).workflows[0].updated_at), (1, None));
         update_global(&world, json!({ "channels": { "push": null } }));
         assert_eq!(stored(&world), 1, "the schedule is left");
         update_global(&world, json!({ "schedule": null }));
         assert_eq!(stored(&world), 0);
-        world.unchanged(|| say(&world, json!({ "email": null })));
+        world.unchanged(|| say(&world, &json!({ "email": null })));
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
