@@ -145,7 +145,7 @@ impl Trigger {
 
     /// Maximum number of recipients of a trigger.
     pub const MAX_RECIPIENTS: usize = 100;
-    /// Maximum number of subscribers in the topics of a trigger that are told at once. Tasks tell
+    /// Maximum number of subscribers in the topics of a trigger that are notified at once. Tasks notify
     /// those of larger topics.
     pub const MAX_AT_ONCE: usize = 100;
     /// Maximum number of excluded subscribers of all topics of a trigger. The lists of the topics are united, and

@@ -26,12 +26,12 @@ pub struct TriggerReceipt {
     /// [`NotificationQuery::of_transaction`]: crate::notification::NotificationQuery::of_transaction
     #[serde(default)]
     pub notifications: Vec<CreatedNotification>,
-    /// `true` if tasks tell the other recipients, because there are more than 100. The progress is
+    /// `true` if tasks notify the other recipients, because there are more than 100. The progress is
     /// that of the event.
     #[serde(default, skip_serializing_if = "is_false")]
     pub continues: bool,
     /// Numbers of subscribers in its topics, without those that the trigger names. They are zero if
-    /// tasks tell these subscribers.
+    /// tasks notify these subscribers.
     #[serde(default, skip_serializing_if = "TopicCounts::is_zero")]
     pub topics: TopicCounts,
     /// Topics of the trigger that do not exist.

@@ -250,7 +250,8 @@ pub(crate) fn begin(
     Ok(tx.insert(&task)?)
 }
 
-/// Ends an event whose state is lost. Who was told is not known, and nobody is told twice.
+/// Ends an event whose state is lost. It is not known which recipients were notified, and none is notified
+/// twice.
 pub(super) fn end_lost(tx: &mut Tx<'_>, id: &TransactionId) -> Result<()> {
     let Some(fan_out) = tx.find::<FanOut>(&layout::fan_out(tx.environment_id(), id))? else {
         return Ok(());

@@ -134,7 +134,7 @@ impl Events<'_> {
         Ok(BulkReceipts::new(receipts.into_iter().map(|receipt| receipt.map_err(Error::from))))
     }
 
-    /// Tells all subscribers of the environment. More than 100 are told by tasks, a chunk at a
+    /// Notifies all subscribers of the environment. More than 100 are notified by tasks, a chunk at a
     /// time: each subscriber who is there now and has not left by then gets one notification.
     ///
     /// ```

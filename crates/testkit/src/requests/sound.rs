@@ -35,12 +35,13 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 30] = [
+    const READING: [&str; 31] = [
         "get",
         "find",
         "get_subscription",
         "find_subscription",
         "digest_events",
+        "messages",
         "explain",
         "preview",
         "test",

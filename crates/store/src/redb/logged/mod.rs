@@ -114,7 +114,7 @@ impl Logged {
     }
 
     /// Runs an action that asks the storage of the host. A panic of that ends commits, as an error
-    /// does, so that whoever waits for the action is told.
+    /// does, so that callers that wait for the action get an error.
     fn caught<T>(&self, act: impl FnOnce(&Shared) -> Result<T, Failure>) -> Result<T, Failure> {
         caught(|| act(&self.shared)).unwrap_or_else(|panic| Err(self.shared.stop(panic)))
     }
