@@ -15,7 +15,7 @@ use tidings::endpoint::ChannelEndpointUpdate;
 use tidings::filter::{Filter, FilterChild, Joint};
 use tidings::integration::IntegrationCreate;
 use tidings::json::{Object, read_value};
-use tidings::message::CompleteAction;
+use tidings::message::{CompleteAction, MessageQuery};
 use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, Preference, PreferenceCase};
 use tidings::preview::Preview;
 use tidings::step::Step;
@@ -53,6 +53,12 @@ const CASES: &[Case] = &[
         let refused = read_value::<Trigger>(&deep).unwrap_err();
         assert_eq!(refused.to_string(), "`body` must be nested at most 128 levels deep");
         release(deep);
+    }),
+    ("values of a payload", "MessageQuery::data", || {
+        for value in [list(), object()] {
+            let refused = MessageQuery::default().data("order.status", [value]).unwrap_err();
+            assert!(refused.to_string().starts_with("`data.order.status`"), "{refused}");
+        }
     }),
     (
         "payloads",

@@ -55,15 +55,15 @@ impl MessageQuery {
     }
 
     /// Lists the messages whose payload has one of these values under `name`, which may be a path such as
-    /// `order.status`. A second call for a name demands one of its values as well.
-    #[must_use]
+    /// `order.status`. A second call for a name demands one of its values as well. A list or an object is
+    /// refused.
     pub fn data(
         mut self,
         name: impl Into<String>,
         values: impl IntoIterator<Item: Into<Value>>,
-    ) -> Self {
-        self.data.add(name.into(), values.into_iter().map(Into::into).collect());
-        self
+    ) -> Result<Self, Invalid> {
+        self.data.add(name.into(), values.into_iter().map(Into::into).collect())?;
+        Ok(self)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::{Invalid, Reason, at_most, at_most_items};
-use crate::json::{Member, Object, Shape, Shaped};
+use crate::json::{Member, Object, Shape, Shaped, dismantle};
 
 /// Tags that a message must have: one of each group. Without groups, any message matches.
 ///
@@ -96,8 +96,14 @@ impl DataFilter {
         self.0.is_empty()
     }
 
-    pub(super) fn add(&mut self, name: String, group: Vec<Value>) {
+    // Refuses lists and objects, which may be nested deeper than the stack allows.
+    pub(super) fn add(&mut self, name: String, group: Vec<Value>) -> Result<(), Invalid> {
+        if let Err(invalid) = group.iter().try_for_each(check_scalar) {
+            group.into_iter().for_each(dismantle);
+            return Err(invalid.named(&format!("data.{name}")));
+        }
         self.0.entry(name).or_default().0.push(group);
+        Ok(())
     }
 
     pub(super) fn matches(&self, payload: Option<&Object>) -> bool {

@@ -35,7 +35,7 @@ use crate::workflow::Workflow;
 /// let query = MessageQuery::default()
 ///     .tags(["orders"])
 ///     .and_tags(["urgent", "today"])
-///     .data("order.status", ["open", "paid"]);
+///     .data("order.status", ["open", "paid"])?;
 /// // The same as a request.
 /// let request = r#"{
 ///     "tags": { "and": [{ "or": ["orders"] }, { "or": ["urgent", "today"] }] },
