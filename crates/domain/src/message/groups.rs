@@ -100,7 +100,7 @@ impl DataFilter {
     pub(super) fn add(&mut self, name: String, group: Vec<Value>) -> Result<(), Invalid> {
         if let Err(invalid) = group.iter().try_for_each(check_scalar) {
             group.into_iter().for_each(dismantle);
-            return Err(invalid.named(&format!("data.{name}")));
+            return Err(invalid.named(format!("data.{name}")));
         }
         self.0.entry(name).or_default().0.push(group);
         Ok(())
