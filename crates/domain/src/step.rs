@@ -82,7 +82,7 @@ pub struct StepDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// Name by which conditions, overrides, previews and later declarations know the step, and which no
-    /// other step of the workflow has. See [`Step::named`].
+    /// other step of the workflow has. See [`Step::name`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `true` if the step runs.
