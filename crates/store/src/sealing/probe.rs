@@ -63,13 +63,14 @@ pub(super) fn opens_none_of_the_first(
 ) -> Result<bool> {
     let (mut found, mut opens) = (false, false);
     for table in tables() {
-        each_value(snapshot, table, Some(TRIED), &mut |place, value| {
+        let scanned = each_value(snapshot, table, Some(TRIED), &mut |place, value| {
             if key_of(value) == Some(key) {
                 found = true;
                 opens = seal.open(table, place, value).is_ok();
             }
             if opens { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+        });
+        seen_of_damaged(scanned)?;
         if opens {
             return Ok(false);
         }
@@ -81,10 +82,11 @@ pub(super) fn opens_none_of_the_first(
 pub(super) fn first_key(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<KeyId>> {
     let mut found = None;
     for table in tables() {
-        each_value(snapshot, table, Some(TRIED), &mut |_, value| {
+        let scanned = each_value(snapshot, table, Some(TRIED), &mut |_, value| {
             found = key_of(value);
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+        });
+        seen_of_damaged(scanned)?;
         if found.is_some() {
             break;
         }
@@ -102,6 +104,14 @@ pub(super) fn is_empty(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
         })?;
     }
     Ok(is_empty)
+}
+
+// The rest of a damaged table is not seen, and a repair has to be able to open the store.
+fn seen_of_damaged(scanned: Result<()>) -> Result<()> {
+    match scanned {
+        Err(Error::Corrupt { .. } | Error::Damaged { .. }) => Ok(()),
+        scanned => scanned,
+    }
 }
 
 fn tables() -> impl Iterator<Item = Table> {

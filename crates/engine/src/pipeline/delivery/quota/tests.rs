@@ -168,6 +168,18 @@ fn a_flood_has_all_calls_that_there_are() {
     }
 }
 
+/// All are expected a little before their times, the last one first.
+#[test]
+fn messages_that_come_before_an_expected_one_are_expected_too() {
+    let (mut waiting, lane) = (waiting::Waiting::default(), lane(TaskClass::Normal));
+    for time in [20, 5, 10, 15] {
+        waiting.wait(lane, at(time));
+        waiting.pass(at(0));
+    }
+    let come = [20, 5, 10, 15, 25].map(|time| waiting.come(lane, at(time)));
+    assert_eq!(come, [true, true, true, true, false]);
+}
+
 #[test]
 fn lanes_take_turns_call_by_call() {
     const LANES: usize = 60;

@@ -180,9 +180,13 @@ impl Class {
     // A message should be there since `time`, unless none of the lane is expected any more.
     fn expect(&mut self, lane: Lane, time: Timestamp) {
         self.change(lane, |turns| {
-            if turns.later.front().is_some_and(|first| *first <= time) {
-                turns.due.extend(turns.later.pop_front());
-            }
+            // A message that is expected may come later than this one.
+            let Some(first) = turns.later.front().copied().filter(|first| *first <= time) else {
+                return;
+            };
+            turns.later.pop_front();
+            let place = turns.due.partition_point(|at| *at <= first);
+            turns.due.insert(place, first);
         });
     }
 
