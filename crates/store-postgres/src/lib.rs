@@ -300,8 +300,8 @@ impl PostgresStore {
     /// # Errors
     ///
     /// [`Error::Backend`] if `url` is not readable, the server refuses, or a pooler has lost the settings of
-    /// the connection; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer version of this library has written the
-    /// schema.
+    /// the connection; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer
+    /// version of this library has written the schema.
     pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
         let config =
             url.parse().map_err(|error| Failure::of("read the connection string", error))?;
