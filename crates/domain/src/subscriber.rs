@@ -259,8 +259,8 @@ impl Subscriber {
         Self { profile, version, ..self.clone() }.changed(now)
     }
 
-    /// Returns the subscriber that is connected or not. A disconnection sets the time of the last
-    /// connection. What is known already changes nothing, not even the time.
+    /// Returns the subscriber that is connected or not. A disconnection sets `last_online_at`, also if it was not
+    /// known whether there was a connection. What is known already changes nothing, not even the time.
     #[doc(hidden)]
     #[must_use]
     pub fn online(&self, is_online: bool, now: Timestamp) -> Self {

@@ -84,10 +84,13 @@ impl IntegrationUpdate {
     }
 
     /// Adds filters to those that replace the stored ones. The integration sends only if one of these
-    /// filters and all earlier ones of the update hold.
+    /// filters and all earlier ones of the update hold. Without filters, nothing changes.
     #[must_use]
     pub fn only_if_any(mut self, filters: impl IntoIterator<Item = Filter>) -> Self {
-        Filter::restrict(self.conditions.get_or_insert_default(), filters);
+        let mut filters = filters.into_iter().peekable();
+        if filters.peek().is_some() {
+            Filter::restrict(self.conditions.get_or_insert_default(), filters);
+        }
         self
     }
 

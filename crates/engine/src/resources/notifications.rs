@@ -235,9 +235,9 @@ impl Notifications<'_> {
     /// Sends the message of a step again, with the content and the preferences of now: `step` is the
     /// [id](crate::job::JobStep::id) or the name of the step, or else its place. The job gets another id, which is the
     /// idempotency key for the provider, and its log tells of it. A message for a provider keeps
-    /// its marks, such as read. A message in the inbox is delivered again as it is, and is unseen. One that could not be made, since its template had
-    /// failed, is made anew, by the workflow as it is now. If it fails again, the log of the job says
-    /// so. Steps behind the job do not go on.
+    /// its marks, such as read. A message in the inbox is delivered again as it is, and is unseen. One that
+    /// could not be made, since its template had failed, is made anew, by the workflow as it is now. If it
+    /// fails again, the log of the job says so. Steps behind the job do not go on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

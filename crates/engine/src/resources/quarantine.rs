@@ -131,6 +131,8 @@ fn page(
         Some(after) => all.resumed(layout::quarantined(after).as_bytes()),
         None => all,
     };
+    // A page without entries would be followed by itself.
+    let limit = limit.max(1);
     // One entry more tells whether there is another page.
     let asked = limit.saturating_add(1);
     let (mut found, behind) = snapshot.readable_with_gaps(&range, Order::Ascending, asked)?;
