@@ -106,7 +106,7 @@ fn queries(expected: &[&Expected], population: &Population) -> Vec<NotificationQ
 
 fn query(shape: &Shape, names: &HashMap<InternalSubscriberId, SubscriberId>) -> NotificationQuery {
     let mut query = NotificationQuery::default().page(shape.page).limit(shape.limit);
-    (query.after, query.before) = (shape.after, shape.before);
+    (query.earliest, query.latest) = (shape.after, shape.before);
     query.transaction_id.clone_from(&shape.transaction);
     for wanted in shape.groups.iter().flatten() {
         match wanted {
@@ -114,13 +114,13 @@ fn query(shape: &Shape, names: &HashMap<InternalSubscriberId, SubscriberId>) -> 
                 query.emails.push(format!("{}@example.com", names[id]));
             }
             Wanted::Subscriber(id) => query.subscriber_ids.push(names[id].clone()),
-            Wanted::Workflow(id) => query.templates.push(id.to_string()),
+            Wanted::Workflow(id) => query.workflows.push(id.to_string()),
             Wanted::Topic(key) => query.topic_key = Some(key.clone()),
             Wanted::Subscription(identifier) => query.subscription_id = Some(identifier.clone()),
             Wanted::Contexts(contexts) => {
                 query.context_keys = ContextFilter::Exact(contexts.clone());
             }
-            Wanted::Severity(severity) => query.severity.push(*severity),
+            Wanted::Severity(severity) => query.severities.push(*severity),
             Wanted::Channel(kind) => query.channels.push(*kind),
         }
     }
