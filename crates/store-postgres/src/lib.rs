@@ -347,7 +347,8 @@ impl PostgresStore {
         Ok(Self { shared: Arc::new(shared), writers: Arc::default() })
     }
 
-    /// Number of round trips to the server so far, without those of new connections.
+    /// Number of round trips to the server so far for which a caller has waited, without those of new
+    /// connections.
     pub fn round_trips(&self) -> u64 {
         self.shared.server.round_trips()
     }

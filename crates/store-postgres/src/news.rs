@@ -117,7 +117,7 @@ fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
     let (since, start) = (known.to_row(), known.era.start);
     let own = shared.id().to_vec();
     let is_due = shared.clock.is_due();
-    let asked = shared.server.begin("ask for commits", move |client| async move {
+    let asked = shared.server.begin_aside("ask for commits", move |client| async move {
         let news = client.prepare_cached(schema::NEWS_OF_OTHERS).await?;
         let rows = client.query(&news, &[&since, &start, &own]).await?;
         Ok((rows, if is_due { Some(schema::clock(&client).await?) } else { None }))

@@ -148,6 +148,19 @@ impl Server {
         F: Future<Output = Answer<T>> + Send + 'static,
     {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
+        self.begin_aside(action, question)
+    }
+
+    /// Takes a connection as [`begin`](Self::begin) does, for a question that no caller waits for. It
+    /// is not counted.
+    pub(crate) fn begin_aside<T: Send + 'static, F>(
+        &self,
+        action: &'static str,
+        question: impl FnOnce(Client) -> F + Send + 'static,
+    ) -> Result<(Client, T), Failure>
+    where
+        F: Future<Output = Answer<T>> + Send + 'static,
+    {
         let (pool, patience) = (self.pool.clone(), self.patience);
         self.wait(async move {
             let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
@@ -172,7 +185,7 @@ impl Server {
         self.wait(async move { answer(action, (&pool, patience), question).await })
     }
 
-    /// Number of questions so far.
+    /// Number of questions of callers so far.
     pub(crate) fn round_trips(&self) -> u64 {
         self.round_trips.load(Ordering::Relaxed)
     }
