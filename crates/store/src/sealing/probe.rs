@@ -42,14 +42,11 @@ pub(super) fn evidence(
             evidence = if opens { Evidence::Opens } else { Evidence::OpensNone };
             if opens || tried >= TRIED { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        match scanned {
-            _ if evidence == Evidence::Opens => return Ok(evidence),
-            // The rest of a damaged table is not seen.
-            Err(Error::Corrupt { .. } | Error::Damaged { .. }) if evidence == Evidence::Unused => {
-                evidence = Evidence::Unknown;
-            }
-            Ok(()) | Err(Error::Corrupt { .. } | Error::Damaged { .. }) => {}
-            Err(other) => return Err(other),
+        if evidence == Evidence::Opens {
+            return Ok(evidence);
+        }
+        if !is_whole(scanned)? && evidence == Evidence::Unused {
+            evidence = Evidence::Unknown;
         }
     }
     Ok(evidence)
@@ -70,7 +67,7 @@ pub(super) fn opens_none_of_the_first(
             }
             if opens { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        seen_of_damaged(scanned)?;
+        is_whole(scanned)?;
         if opens {
             return Ok(false);
         }
@@ -86,7 +83,7 @@ pub(super) fn first_key(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Ke
             found = key_of(value);
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        seen_of_damaged(scanned)?;
+        is_whole(scanned)?;
         if found.is_some() {
             break;
         }
@@ -94,23 +91,29 @@ pub(super) fn first_key(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Ke
     Ok(found)
 }
 
-/// Returns `true` if the store has no entry at all.
+/// Returns `true` if the store has no entry at all. A table that is damaged is not empty.
 pub(super) fn is_empty(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-    let mut is_empty = true;
     for table in Table::ALL {
-        each_value(snapshot, table, Some(1), &mut |_, _| {
+        let mut is_empty = true;
+        let scanned = each_value(snapshot, table, Some(1), &mut |_, _| {
             is_empty = false;
             ControlFlow::Break(())
-        })?;
+        });
+        is_empty &= is_whole(scanned)?;
+        if !is_empty {
+            return Ok(false);
+        }
     }
-    Ok(is_empty)
+    Ok(true)
 }
 
-// The rest of a damaged table is not seen, and a repair has to be able to open the store.
-fn seen_of_damaged(scanned: Result<()>) -> Result<()> {
+// Returns `false` if the table is damaged. The rest of it is not seen then, and the store is opened
+// nevertheless, so that it can be repaired.
+fn is_whole(scanned: Result<()>) -> Result<bool> {
     match scanned {
-        Err(Error::Corrupt { .. } | Error::Damaged { .. }) => Ok(()),
-        scanned => scanned,
+        Ok(()) => Ok(true),
+        Err(Error::Corrupt { .. } | Error::Damaged { .. }) => Ok(false),
+        Err(other) => Err(other),
     }
 }
 
