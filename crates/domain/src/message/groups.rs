@@ -221,7 +221,8 @@ impl<'de> Deserialize<'de> for TagFilter {
             return Err(D::Error::custom("`tags` must be a list of texts, or groups of them"));
         };
         if is_group {
-            return Ok(Self(groups));
+            // No groups are no filter for any message: `check` refuses one without tags.
+            return Ok(Self(if groups.is_empty() { vec![Vec::new()] } else { groups }));
         }
         let tags = groups.into_iter().flatten().filter(|tag| !tag.is_empty());
         Ok(tags.collect::<Vec<_>>().into())

@@ -147,6 +147,7 @@ fn a_refusal_names_the_field() {
         (json!({ "tags": or(&[1; 31]) }), "`tags.and` must have at most 30 items"),
         (json!({ "tags": or(&[1, 101]) }), "`tags.and[1].or` must have at most 100 items"),
         (json!({ "tags": or(&[100, 100, 1]) }), "`tags` must have at most 200 items"),
+        (json!({ "tags": or(&[]) }), "`tags` must not be empty"),
         (json!({ "tags": or(&[1, 0]) }), "`tags.and[1].or` must not be empty"),
         (json!({ "tags": [or(&[1])] }), "`tags` must be a list of texts, or groups of them"),
         (json!({ "tags": { "and": ["a"] } }), "`tags.and[0]` must be an object"),
