@@ -259,15 +259,16 @@ impl Subscriber {
         Self { profile, version, ..self.clone() }.changed(now)
     }
 
-    /// Returns the subscriber that is connected or not. A disconnection sets `last_online_at`, also if it was not
-    /// known whether there was a connection. What is known already changes nothing, not even the time.
+    /// Returns the subscriber that is connected or not. The end of a connection sets `last_online_at`. What is
+    /// known already changes nothing, not even the time.
     #[doc(hidden)]
     #[must_use]
     pub fn online(&self, is_online: bool, now: Timestamp) -> Self {
         if self.is_online == Some(is_online) {
             return self.clone();
         }
-        let last_online_at = if is_online { self.last_online_at } else { Some(now) };
+        let has_left = self.is_online == Some(true);
+        let last_online_at = if has_left { Some(now) } else { self.last_online_at };
         let version = self.version.saturating_add(1);
         Self { is_online: Some(is_online), last_online_at, version, ..self.clone() }.changed(now)
     }

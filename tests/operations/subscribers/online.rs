@@ -37,6 +37,15 @@ fn a_subscriber_comes_and_goes() {
     });
 }
 
+#[test]
+fn a_subscriber_who_was_never_there_has_not_left() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let offline = world.env.subscribers().set_online("ada", false).unwrap();
+        assert_eq!((offline.is_online, offline.last_online_at), (Some(false), None));
+    });
+}
+
 /// An e-mail is for those who are not looking, and a template sees the same.
 #[test]
 fn conditions_and_templates_see_who_is_connected() {

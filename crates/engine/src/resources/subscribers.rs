@@ -151,9 +151,9 @@ impl Subscribers<'_> {
         })
     }
 
-    /// Says whether a subscriber is connected, such as by an open page: `isOnline` in templates and
-    /// conditions. A disconnection sets `lastOnlineAt` to the time of the call. A call that says what is
-    /// known changes nothing.
+    /// Sets whether a subscriber is connected, such as by an open page: `isOnline` in templates and
+    /// conditions. The end of a connection sets `lastOnlineAt` to the time of the call. A call without a
+    /// change does nothing.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
