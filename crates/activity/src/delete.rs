@@ -5,7 +5,8 @@ use std::ops::{ControlFlow, Range};
 use domain::ids::{EnvironmentId, TransactionId};
 use domain::notification::{Notification, Ordinal};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
+use domain::trigger::AcceptedTrigger;
+use store::{Key, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::append::Runs;
 use crate::head::{self, Head};
@@ -189,10 +190,11 @@ pub fn forget_if_gone(
     if has_runs { forget(txn, environment, id) } else { Ok(()) }
 }
 
-/// Removes runs of a trigger whose notifications are gone, so many at most, if it has others than `gone`, which are in
-/// order, in none of its runs. Returns `true` if it has removed some and there may be more of them: then it is called
-/// again, in another transaction, before `gone` are deleted. The first run stays, which has the receipt. So an
-/// interruption leaves a trigger that the deletion of its last notification removes.
+/// Removes runs of a trigger whose notifications are gone, so many at most, if it has others than `gone`,
+/// which are in order, in none of its runs. Returns `true` if it has removed some and there may be more of
+/// them: then it is called again, in another transaction, before `gone` are deleted. The first run stays,
+/// which has the receipt. So an interruption leaves a trigger that the deletion of its last notification
+/// removes.
 ///
 /// # Errors
 ///
@@ -211,34 +213,46 @@ pub fn clear_runs(
     if is_in_use || txn.contains(&layout::fan_out(environment, id))? {
         return Ok(false);
     }
-    let most = RUNS_AT_A_TIME + 1 + gone.len();
-    let mut runs = Vec::new();
-    txn.scan_bytes(&entries, Order::Descending, Some(most), &mut |entry, _| {
-        let run = layout::run_of_transaction(entry);
-        runs.extend(run.map(|(run, trigger)| (entry.to_vec(), run, trigger)));
-        ControlFlow::Continue(())
-    })?;
-    if runs.len() <= RUNS_AT_A_TIME {
-        return Ok(false);
-    }
-    let mut empty = Vec::new();
-    for (entry, run, trigger) in runs {
-        if has_others(&*txn, environment, run.clone(), gone)? {
-            return Ok(false);
-        }
-        if !gone.iter().any(|ordinal| run.contains(&ordinal.get())) {
-            empty.push((entry, trigger));
-        }
-    }
+    let Some(empty) = empty_runs(&*txn, environment, &entries, gone)? else { return Ok(false) };
     // The last one may be the first run.
-    if empty.len() <= RUNS_AT_A_TIME {
-        return Ok(false);
-    }
     for (entry, trigger) in empty.into_iter().take(RUNS_AT_A_TIME) {
         txn.delete(Table::Transactions, &entry)?;
         txn.delete_key(&trigger)?;
     }
     Ok(true)
+}
+
+// A run in the list of a transaction: its entry, and the key of its record.
+type ListedRun = (Vec<u8>, Key<AcceptedTrigger>);
+
+// The last of these runs, somewhat more than are removed at a time, without those of notifications in `gone`.
+// Returns `None` if one has other notifications, or if there are no more of them than are removed at a time.
+fn empty_runs(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    runs: &store::Range<AcceptedTrigger>,
+    gone: &[Ordinal],
+) -> Result<Option<Vec<ListedRun>>> {
+    let most = RUNS_AT_A_TIME + 1 + gone.len();
+    let mut found = Vec::new();
+    snapshot.scan_bytes(runs, Order::Descending, Some(most), &mut |entry, _| {
+        let run = layout::run_of_transaction(entry);
+        found.extend(run.map(|(ordinals, trigger)| (ordinals, (entry.to_vec(), trigger))));
+        ControlFlow::Continue(())
+    })?;
+    if found.len() <= RUNS_AT_A_TIME {
+        return Ok(None);
+    }
+    let mut empty = Vec::new();
+    for (ordinals, run) in found {
+        if has_others(snapshot, environment, ordinals.clone(), gone)? {
+            return Ok(None);
+        }
+        if !gone.iter().any(|ordinal| ordinals.contains(&ordinal.get())) {
+            empty.push(run);
+        }
+    }
+    Ok((empty.len() > RUNS_AT_A_TIME).then_some(empty))
 }
 
 // Returns `true` if there are notifications of `ordinals` beside those that are in `gone`.
