@@ -20,12 +20,12 @@
 //! ```
 
 mod case;
+mod channels;
 mod compose;
 mod effective;
 mod layers;
 mod record;
 mod request;
-mod update;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,7 @@ use crate::json::shape;
 use crate::vocabulary::Channel;
 
 pub use case::{Decision, PreferenceCase};
+pub use channels::{PerChannel, PreferenceChannels, PreferenceChannelsUpdate};
 pub use effective::{
     GlobalPreference, OverrideSource, PreferenceLevel, PreferenceOverride, Preferences,
     UpdatedPreference, WorkflowInfo, WorkflowName, WorkflowPreference,
@@ -47,7 +48,6 @@ pub use request::{
     BulkPreference, BulkPreferences, BulkRefusal, Criticality, GlobalPreferenceUpdate,
     PreferencesQuery,
 };
-pub use update::PreferenceChannelsUpdate;
 
 /// Preference of one layer: one setting for all channels, and settings for single ones.
 ///
@@ -69,33 +69,11 @@ pub struct Preference {
 
 shape! { Preference { "enabled": enabled, "condition": condition; channels } }
 
-/// Setting for each channel. `None` for a channel without one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[expect(missing_docs, reason = "the channels say it")]
-#[non_exhaustive]
-pub struct PreferenceChannels {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub email: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sms: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_app: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chat: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub push: Option<bool>,
-}
-
-shape! { PreferenceChannels {
-    "email": email, "sms": sms, "in_app": in_app, "chat": chat, "push": push
-} }
-
 impl Preference {
     /// Returns the preference with `channel` switched on or off.
     #[must_use]
     pub fn with(mut self, channel: Channel, enabled: bool) -> Self {
-        *self.channels.word(channel) = Some(enabled);
+        *self.channels.value_mut(channel) = Some(enabled);
         self
     }
 
@@ -132,39 +110,6 @@ impl Preference {
             ConditionData::AssumedToHold => Setting::On,
             ConditionData::Known(data) => rule.holds(data).into(),
         })
-    }
-}
-
-impl PreferenceChannels {
-    /// Returns the setting for `channel`.
-    pub const fn get(&self, channel: Channel) -> Option<bool> {
-        match channel {
-            Channel::InApp => self.in_app,
-            Channel::Email => self.email,
-            Channel::Sms => self.sms,
-            Channel::Chat => self.chat,
-            Channel::Push => self.push,
-        }
-    }
-
-    /// Returns the decision of `layers` for every channel.
-    #[doc(hidden)]
-    pub fn resolved(layers: Layers<'_>) -> Self {
-        let mut channels = Self::default();
-        for channel in Channel::ALL {
-            *channels.word(*channel) = Some(resolve(layers, *channel).is_enabled());
-        }
-        channels
-    }
-
-    const fn word(&mut self, channel: Channel) -> &mut Option<bool> {
-        match channel {
-            Channel::InApp => &mut self.in_app,
-            Channel::Email => &mut self.email,
-            Channel::Sms => &mut self.sms,
-            Channel::Chat => &mut self.chat,
-            Channel::Push => &mut self.push,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preference,
-    PreferenceChannels, PreferencesQuery,
+    PreferencesQuery,
 };
 use crate::condition::Rule;
 use crate::context::ContextKey;
@@ -14,15 +14,6 @@ setters! { Preference:
     /// Sets the condition, which overrides the setting for all channels: a rule, JSON, or an
     /// [`Expression`](crate::condition::Expression).
     condition: within(Rule);
-}
-
-impl PreferenceChannels {
-    /// Returns the channels with `channel` switched on or off.
-    #[must_use]
-    pub fn with(mut self, channel: Channel, enabled: bool) -> Self {
-        *self.word(channel) = Some(enabled);
-        self
-    }
 }
 
 impl BulkPreference {

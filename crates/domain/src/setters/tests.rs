@@ -402,6 +402,7 @@ fn integrations() {
             ))
     };
     same(update(), fields);
+    same(Ok(IntegrationUpdate::default().only_if_any([])), json!({}));
     let cleared = IntegrationUpdate::default().clear_configurations();
     same(Ok(cleared), json!({ "configurations": null }));
     same(Ok(IntegrationDelete::default().promote(true)), json!({ "promote": true }));
