@@ -15,7 +15,7 @@ use crate::trigger::TriggerStatus;
 use crate::vocabulary::{Channel, JobType, wire_enum};
 
 #[doc(hidden)]
-pub use evidence::Findings;
+pub use evidence::EvidenceLog;
 pub use evidence::{
     Candidate, ConditionCheck, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting,
     Rejected, SendTime, VariantChoice,

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::contact::TimeZone;
 use crate::context::Context;
 use crate::event::Event;
-use crate::explain::Findings;
+use crate::explain::EvidenceLog;
 use crate::ids::{IntegrationId, MessageId, StepId, TransactionId};
 use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus, SendTarget};
@@ -71,7 +71,7 @@ pub struct Facts<'a> {
     /// Hours in which the subscriber accepts disturbing messages.
     pub schedule: Option<&'a Schedule>,
     /// Takes note of what the decisions are made from. `None` if nothing is explained.
-    pub findings: Option<&'a Findings>,
+    pub evidence: Option<&'a EvidenceLog>,
     /// Texts of the workflow in the languages of the subscriber.
     pub texts: Option<&'a Texts>,
     /// Layout of the e-mail. Only the attempt that renders one needs it.

@@ -10,7 +10,7 @@ use activity::ActivityIndex;
 use domain::circuit::CircuitPolicy;
 use domain::contact::Locale;
 use domain::convert::IntoChecked;
-use domain::explain::Findings;
+use domain::explain::EvidenceLog;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
 use domain::retention::Retention;
@@ -48,7 +48,7 @@ pub struct Builder {
     circuits: Circuits,
     retention: Retention,
     observer: Dispatcher,
-    findings: Option<Arc<Findings>>,
+    evidence: Option<Arc<EvidenceLog>>,
     default_locale: Option<Locale>,
     unsubscribe: Option<UnsubscribeLinks>,
     keyring: Option<Keyring>,
@@ -71,7 +71,7 @@ impl Default for Builder {
             circuits: Circuits::default(),
             retention: Retention::default(),
             observer: Dispatcher::default(),
-            findings: None,
+            evidence: None,
             default_locale: None,
             unsubscribe: None,
             keyring: None,

@@ -1,4 +1,4 @@
-//! Findings: what the decisions about the steps of a notification are made from.
+//! Evidence: what the decisions about the steps of a notification are made from.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -258,17 +258,17 @@ pub enum Rejected {
     CircuitOpen,
 }
 
-/// Findings of the plans of one event, by subscriber and step, in the order of the decisions.
+/// Evidence of the plans of one event, by subscriber and step, in the order of the decisions.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct EvidenceLog {
     of_steps: Mutex<HashMap<(SubscriberId, StepId), Vec<Evidence>>>,
     filtered: Mutex<BTreeMap<SubscriberId, FilteredMember>>,
     /// Size of the content so far, in bytes.
     content: AtomicUsize,
 }
 
-impl Findings {
+impl EvidenceLog {
     /// Adds evidence about a step, for a subscriber. Leaves out what was found before. A subscriber
     /// that the event creates has no id of the engine yet.
     pub fn note(&self, of: (SubscriberId, StepId), at: Timestamp, kind: EvidenceKind) {

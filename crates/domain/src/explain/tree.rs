@@ -123,7 +123,7 @@ fn step(number: usize, step: &ExplainedStep) -> Branch {
     let name = step.name.as_deref().map(|name| format!(" \"{}\"", excerpt(name)));
     let name = name.unwrap_or_default();
     let line = format!("{number} {}{name}: {}", step.kind, status(step));
-    let mut under = findings(&step.evidence);
+    let mut under = evidence(&step.evidence);
     under.extend(step.log.iter().filter_map(|entry| logged(entry.detail, entry.raw.as_deref())));
     under.extend(step.message.as_ref().map(message));
     under.extend(step.assumed.iter().map(|one| Branch::leaf(assumption(*one))));
@@ -150,11 +150,11 @@ fn status(step: &ExplainedStep) -> String {
     format!("{word}{at}{}", reason.unwrap_or_default())
 }
 
-// A finding names its time if that is not the time of the one before.
-fn findings(findings: &[Evidence]) -> Vec<Branch> {
+// The time of evidence is named if it is not the time of the one before.
+fn evidence(all: &[Evidence]) -> Vec<Branch> {
     let mut before = None;
-    let branches = findings.iter().map(|found| {
-        let mut branch = finding(&found.kind);
+    let branches = all.iter().map(|found| {
+        let mut branch = evidence_of(&found.kind);
         if before.replace(found.at).is_some_and(|before| before != found.at) {
             branch.line = format!("{} (at {})", branch.line, found.at);
         }
@@ -163,7 +163,7 @@ fn findings(findings: &[Evidence]) -> Vec<Branch> {
     branches.collect()
 }
 
-fn finding(kind: &EvidenceKind) -> Branch {
+fn evidence_of(kind: &EvidenceKind) -> Branch {
     match kind {
         EvidenceKind::RunIf { holds, rule, actual } => condition(*holds, rule, actual),
         EvidenceKind::Filters { holds, checks } => {
@@ -301,7 +301,7 @@ fn candidate(candidate: &Candidate) -> Branch {
     Branch { line, under: checks.iter().map(check).collect() }
 }
 
-// Entries of the log that no finding says.
+// Entries of the log that no evidence repeats.
 fn logged(detail: Detail, raw: Option<&str>) -> Option<Branch> {
     let said = raw.map(excerpt).unwrap_or_default();
     match detail {

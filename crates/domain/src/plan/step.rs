@@ -79,11 +79,11 @@ impl<'a> RunStep<'a> {
             .with_origin(actor, self.facts.contexts)
     }
 
-    /// Takes note of what a decision is made from, if somebody asks.
-    pub(super) fn note(&self, finding: impl FnOnce() -> EvidenceKind) {
-        if let Some(findings) = self.facts.findings {
+    /// Notes what a decision is made from, in a rehearsal.
+    pub(super) fn note(&self, kind: impl FnOnce() -> EvidenceKind) {
+        if let Some(evidence) = self.facts.evidence {
             let of = (self.subscriber.subscriber_id.clone(), self.step.id);
-            findings.note(of, self.facts.now, finding());
+            evidence.note(of, self.facts.now, kind());
         }
     }
 

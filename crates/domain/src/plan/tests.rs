@@ -77,7 +77,7 @@ impl World {
 
     fn facts(&self) -> Facts<'_> {
         Facts {
-            findings: None,
+            evidence: None,
             subscriber: self.subscriber.as_ref(),
             actor: self.actor.as_ref(),
             workflow: self.workflow.as_ref(),

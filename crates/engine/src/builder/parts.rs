@@ -7,7 +7,7 @@ use std::time::Duration;
 use activity::ActivityIndex;
 use domain::contact::Locale;
 use domain::environment::Environment;
-use domain::explain::Findings;
+use domain::explain::EvidenceLog;
 use domain::integration::Integration;
 use domain::job::RetryPolicy;
 use domain::layout::Layout;
@@ -96,8 +96,8 @@ pub(crate) struct Parts {
     /// Erasures that are under way.
     pub(crate) meanwhile: Meanwhile,
     pub(crate) observer: Dispatcher,
-    /// Findings of a rehearsal. `None` in any other engine.
-    pub(crate) findings: Option<Arc<Findings>>,
+    /// Evidence of a rehearsal. `None` in any other engine.
+    pub(crate) evidence: Option<Arc<EvidenceLog>>,
 }
 
 impl Parts {
@@ -120,7 +120,7 @@ impl Parts {
             circuits,
             retention,
             observer,
-            findings,
+            evidence,
             default_locale,
             unsubscribe,
             keyring: _,
@@ -162,7 +162,7 @@ impl Parts {
             backfill: Backfill::default(),
             meanwhile: Meanwhile::default(),
             observer,
-            findings,
+            evidence,
         }
     }
 
@@ -205,7 +205,7 @@ impl Parts {
             limits: self.limits,
             quotas: self.quotas.without_calls(),
             circuits: self.circuits.copied(),
-            findings: Some(Arc::default()),
+            evidence: Some(Arc::default()),
             default_locale: self.default_locale.clone(),
             unsubscribe: self.unsubscribe.clone(),
             ..Builder::default()

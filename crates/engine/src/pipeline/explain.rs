@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::explain::{
-    EventOutcome, ExplainedCrowd, ExplainedRecipient, ExplainedStep, Explanation, Findings,
+    EventOutcome, EvidenceLog, ExplainedCrowd, ExplainedRecipient, ExplainedStep, Explanation,
 };
 use domain::ids::TransactionId;
 use domain::message::Message;
@@ -88,8 +88,8 @@ impl Events<'_> {
         explanation.recipients = self.recipients(&rehearsal, &receipt)?;
         explanation.crowd = if receipt.continues { Some(self.crowd(trigger)?) } else { None };
         explanation.filtered = receipt.topics.filtered;
-        let findings = rehearsal.engine.parts.findings.as_deref();
-        explanation.filtered_members = findings.map(Findings::take_filtered).unwrap_or_default();
+        let evidence = rehearsal.engine.parts.evidence.as_deref();
+        explanation.filtered_members = evidence.map(EvidenceLog::take_filtered).unwrap_or_default();
         explanation.missing_topics = receipt.missing_topics;
         Ok(explanation.cut_at(end))
     }
@@ -105,14 +105,14 @@ impl Events<'_> {
         rehearsal: &Scope,
         receipt: &TriggerReceipt,
     ) -> Result<Vec<ExplainedRecipient>> {
-        let findings = rehearsal.engine.parts.findings.as_deref();
+        let evidence = rehearsal.engine.parts.evidence.as_deref();
         let explained = rehearsal.view(|view| {
             let Some(accepted) = find_accepted(view, &receipt.transaction_id)? else {
                 return Ok(Vec::new());
             };
             let range = layout::notifications_between(view.environment_id(), accepted.ordinals);
             let made: Vec<Notification> = view.first(&range, Order::Ascending, usize::MAX)?;
-            let explained = made.iter().map(|notification| recipient(view, notification, findings));
+            let explained = made.iter().map(|notification| recipient(view, notification, evidence));
             explained.collect::<Result<Vec<_>>>()
         })?;
         let mut explained: Vec<_> = explained.into_iter().flatten().collect();
@@ -150,7 +150,7 @@ impl Events<'_> {
 fn recipient(
     view: &dyn View,
     notification: &Notification,
-    findings: Option<&Findings>,
+    evidence: Option<&EvidenceLog>,
 ) -> Result<Option<ExplainedRecipient>> {
     let environment = view.environment_id();
     let key = layout::subscriber_id(environment, notification.subscriber_id);
@@ -164,7 +164,7 @@ fn recipient(
             None => None,
         };
         let of = (subscriber_id.clone(), job.step.id);
-        let found = findings.map(|findings| findings.take(of)).unwrap_or_default();
+        let found = evidence.map(|evidence| evidence.take(of)).unwrap_or_default();
         let at = notification.created_at;
         explained.steps.push(ExplainedStep::new(job, at, found, message.as_ref()));
     }
