@@ -285,8 +285,8 @@ fn a_deletion_touches_as_many_rows_of_a_broadcast_in_more_runs() {
     assert!(0 < few && many <= few, "{many} rows in one transaction, and {few} of fewer runs");
 }
 
-/// With the last notification of a broadcast go all of its runs, in transactions that are no larger where there are
-/// more of them.
+/// With the last notification of a broadcast go all of its runs, in transactions that are no larger where
+/// there are more of them.
 #[test]
 fn a_deletion_touches_as_many_rows_with_the_last_notification_of_more_runs() {
     type Delete = fn(&World, &TriggerReceipt);

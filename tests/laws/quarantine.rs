@@ -163,10 +163,12 @@ fn an_unreadable_task_is_moved() {
         let delivery = world.engine.delivery();
         let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
         assert_eq!(entry.environment_id, world.env.environment_id());
-        assert_eq!((entry.table.as_str(), entry.task), ("tasks", None));
+        assert_eq!((entry.table.as_str(), &entry.task), ("tasks", &None));
         assert_eq!(entry.key, key.escape_ascii().to_string());
         assert_eq!(entry.value, value.escape_ascii().to_string());
         assert!(!entry.reason.is_empty());
+        let smallest = world.engine.quarantine().list(None, 0).unwrap();
+        assert_eq!((smallest.data, smallest.next), (vec![entry.clone()], None));
         assert_eq!(delivery.stats().unwrap().quarantined, 1);
 
         world.engine.quarantine().discard(entry.id).unwrap();

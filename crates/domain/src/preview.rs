@@ -20,7 +20,7 @@ use crate::unsubscribe::Link;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
 
-/// Request for the rendered content of a step.
+/// Request for the rendered content of a step. It has no actor: filters on an actor do not hold.
 ///
 /// ```
 /// # extern crate tidings_domain as tidings;

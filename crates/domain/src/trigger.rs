@@ -148,8 +148,8 @@ impl Trigger {
     /// Maximum number of subscribers in the topics of a trigger that are notified at once. Tasks notify
     /// those of larger topics.
     pub const MAX_AT_ONCE: usize = 100;
-    /// Maximum number of excluded subscribers of all topics of a trigger. The lists of the topics are united, and
-    /// each chunk of a crowd reads them.
+    /// Maximum number of excluded subscribers of all topics of a trigger. The lists of the topics are united,
+    /// and each chunk of a crowd reads them.
     pub const MAX_EXCLUDED: usize = 1_000;
     /// Maximum number of triggers in a bulk.
     pub const MAX_BULK: usize = 100;

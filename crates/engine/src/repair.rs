@@ -45,16 +45,16 @@ pub struct RepairReport {
 }
 
 impl Engine {
-    /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other
-    /// derived rows are made anew from the records. A record that cannot be read is moved into
-    /// [quarantine](Engine::quarantine), with its bytes and the reason. One that is sealed with a key that the
-    /// engine does not have stays. In place of an environment that cannot be read, or whose
-    /// record is gone, there is another record with the name `Repaired` and the id.
+    /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other derived rows are
+    /// made anew from the records. A record that cannot be read is moved into
+    /// [quarantine](Engine::quarantine), with its bytes and the reason. One that is sealed with a key that
+    /// the engine does not have stays. In place of an environment that cannot be read, or whose record is
+    /// gone, there is another record with the name `Repaired` and the id.
     /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
     /// [`development`](crate::Organization::development) makes a new one. An environment without the key of
-    /// its unsubscribe links gets another one, and links of the lost key stay invalid. Jobs, snoozes and broadcasts
-    /// whose task is missing get another one; a function of the host may be called a second time. A
-    /// message for a provider becomes a dead letter instead, as it may have been sent.
+    /// its unsubscribe links gets another one, and links of the lost key stay invalid. Jobs, snoozes and
+    /// broadcasts whose task is missing get another one; a function of the host may be called a second time.
+    /// A message for a provider becomes a dead letter instead, as it may have been sent.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written

@@ -102,8 +102,8 @@ enum Stopped {
 }
 
 impl Writers {
-    /// Runs `body` once, in a transaction without others if it is alone. Returns the error of the body, or of the
-    /// server.
+    /// Runs `body` once, in a transaction without others if it is alone. Returns the error of the body, or of
+    /// the server.
     pub(crate) fn write(
         &self,
         shared: &Arc<Shared>,

@@ -17,8 +17,8 @@ const SMALL_LIMIT: usize = 256;
 
 const LARGEST_PAGE: usize = 4_096;
 
-/// Size of the entries of a page, in bytes. It is somewhat more than what a transaction of a copy takes, so that
-/// such a transaction needs one page.
+/// Size of the entries of a page, in bytes. It is somewhat more than what a transaction of a copy takes, so
+/// that such a transaction needs one page.
 const PAGE_BYTES: usize = (1 << 20) + (1 << 17);
 
 /// Scans a range by the rows of its pages, until `visit` breaks. `fitting` is the number of entries of a page,

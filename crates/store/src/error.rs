@@ -138,8 +138,8 @@ pub enum Error {
         key: KeyId,
     },
 
-    /// The key of that id is another one than that which values are sealed with, or the mark of the
-    /// key is damaged, and there is no record that the key opens. If you are sure of the key, open the store once
+    /// The key of that id is another one than that which values are sealed with, or the mark of the key is
+    /// damaged, and there is no record that the key opens. If you are sure of the key, open the store once
     /// with [`Keyring::trusted`](crate::sealing::Keyring::trusted).
     #[error(
         "key {key} is not the one that the store is sealed with, or the mark of the key is damaged: give the \

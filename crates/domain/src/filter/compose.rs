@@ -7,8 +7,8 @@ use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
 };
 
-/// Fact of a comparison, made by [`Filter::payload`], [`Filter::subscriber`], [`Filter::actor`], [`Filter::context`] and
-/// [`Filter::step`].
+/// Fact of a comparison, made by [`Filter::payload`], [`Filter::subscriber`], [`Filter::actor`],
+/// [`Filter::context`] and [`Filter::step`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct FilterField {

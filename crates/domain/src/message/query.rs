@@ -112,7 +112,7 @@ impl MessageQuery {
     /// Fields that the list can be sorted by.
     #[doc(hidden)]
     pub const ORDERS: &[OrderBy] = &[OrderBy::Id];
-    /// Maximum number of values in each list of a query, but for tags and data.
+    /// Maximum number of values in each list of a query. [`TagFilter`] has the limits of tags and data.
     pub const MAX_VALUES: usize = 100;
     /// Maximum number of messages that a page reads.
     pub const MAX_SCANNED: usize = 2_000;

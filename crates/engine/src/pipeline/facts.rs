@@ -7,7 +7,7 @@ use domain::connection::ChannelConnection;
 use domain::contact::Email;
 use domain::context::{Context, ContextSet};
 use domain::endpoint::{ChannelEndpoint, Endpoint};
-use domain::explain::Findings;
+use domain::explain::EvidenceLog;
 use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
 use domain::layout::Framed;
@@ -54,7 +54,7 @@ pub(crate) struct Preferences {
     global: Option<Preference>,
     specific: Option<Preference>,
     schedule: Option<Schedule>,
-    findings: Option<Arc<Findings>>,
+    evidence: Option<Arc<EvidenceLog>>,
 }
 
 impl RunFacts {
@@ -257,8 +257,8 @@ impl Preferences {
         }
         let preference = |said: Option<SubscriberPreference>| said.map(|said| said.preference);
         let (global, specific) = (preference(global), preference(specific));
-        let findings = view.engine().parts.findings.clone();
-        Ok(Self { global, specific, schedule, findings })
+        let evidence = view.engine().parts.evidence.clone();
+        Ok(Self { global, specific, schedule, evidence })
     }
 
     /// Returns the facts of a turn at `now` with these preferences.
@@ -280,7 +280,7 @@ impl Preferences {
             endpoints: &[],
             schedule: self.schedule.as_ref(),
             canceled: false,
-            findings: self.findings.as_deref(),
+            evidence: self.evidence.as_deref(),
             texts: None,
             framed: Framed::Bare,
             link: None,

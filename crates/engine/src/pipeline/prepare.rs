@@ -297,8 +297,8 @@ impl<'r> Preparation<'r> {
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
-                if let Some(findings) = &self.view.engine.parts.findings {
-                    findings.note_filtered(|| member.filtered(event));
+                if let Some(evidence) = &self.view.engine.parts.evidence {
+                    evidence.note_filtered(|| member.filtered(event));
                 }
                 continue;
             };

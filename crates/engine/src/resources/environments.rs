@@ -319,7 +319,8 @@ pub(crate) fn insert_link_key(draft: &mut Draft<'_>, environment_id: Environment
     Ok(draft.writer.insert(&LinkKey { environment_id, key, created_at })?)
 }
 
-/// Stores a new key of the unsubscribe links, unless there is one, readable or not, or the environment is deleted.
+/// Stores a new key of the unsubscribe links, unless there is one, readable or not, or the environment is
+/// deleted.
 pub(crate) fn put_link_key(tx: &mut Tx<'_>) -> Result<()> {
     let key = layout::link_key(tx.environment_id());
     if tx.contains(&key)? || !is_there(tx.engine(), &*tx, tx.home())? {
@@ -329,8 +330,8 @@ pub(crate) fn put_link_key(tx: &mut Tx<'_>) -> Result<()> {
     insert_link_key(&mut tx.draft, environment)
 }
 
-/// Puts a record in the place of one that is gone or could not be read, under the same key. Returns the id of the
-/// environment. Returns `None` if the key cannot be read either.
+/// Puts a record in the place of one that is gone or could not be read, under the same key. Returns the id of
+/// the environment. Returns `None` if the key cannot be read either.
 pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<EnvironmentId>> {
     let Some(home) = layout::home_of(key) else { return Ok(None) };
     let environment = Environment::stand_in(&home, draft.made.text(12), draft.now);

@@ -233,8 +233,8 @@ impl Notifications<'_> {
     }
 
     /// Sends the message of a step again, with the content and the preferences of now: `step` is the
-    /// [id](crate::job::JobStep::id) or the name of the step, or else its place. The job gets another id, which is the
-    /// idempotency key for the provider, and its log tells of it. A message for a provider keeps
+    /// [id](crate::job::JobStep::id) or the name of the step, or else its place. The job gets another id,
+    /// which is the idempotency key for the provider, and its log tells of it. A message for a provider keeps
     /// its marks, such as read. A message in the inbox is delivered again as it is, and is unseen. One that
     /// could not be made, since its template had failed, is made anew, by the workflow as it is now. If it
     /// fails again, the log of the job says so. Steps behind the job do not go on.
@@ -370,8 +370,8 @@ impl Notifications<'_> {
     }
 }
 
-/// Removes some runs of the triggers of `removed`, which are in the order of their ordinals. Returns `true` if there
-/// are more runs to remove before these notifications are deleted.
+/// Removes some runs of the triggers of `removed`, which are in the order of their ordinals. Returns `true`
+/// if there are more runs to remove before these notifications are deleted.
 pub(crate) fn clear_runs(tx: &mut Tx<'_>, removed: &[Notification]) -> Result<bool> {
     let environment = tx.environment_id();
     for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {

@@ -42,9 +42,9 @@ impl<'e> Quarantine<'e> {
     /// A page of at most `limit` entries behind the entry `after`, or from the first one on. The oldest
     /// comes first.
     ///
-    /// An entry that is damaged itself is left out. [`check`](Engine::check) has a finding for it, in the table
-    /// `quarantine`. A [repair](Engine::repair) puts an entry with its bytes in its place, which is listed and can be
-    /// [discarded](Self::discard).
+    /// An entry that is damaged itself is left out. [`check`](Engine::check) has a finding for it, in the
+    /// table `quarantine`. A [repair](Engine::repair) puts an entry with its bytes in its place, which is
+    /// listed and can be [discarded](Self::discard).
     ///
     /// # Errors
     ///

@@ -22,8 +22,9 @@ const SWEPT_AT_A_TIME: usize = 4_096;
 /// of complaints add to them, and so may the host. A message for such an address is skipped, also one
 /// of a critical workflow: `address_suppressed` in the log of its job.
 ///
-/// A suppression that has expired has no effect and is in no list. It stays in the store until later ones are added
-/// in the environment, each of which removes up to four that have expired, or until the addresses are cleared.
+/// A suppression that has expired has no effect and is in no list. It stays in the store until later ones are
+/// added in the environment, each of which removes up to four that have expired, or until the addresses are
+/// cleared.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

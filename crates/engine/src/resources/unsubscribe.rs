@@ -118,8 +118,9 @@ pub(crate) fn link(view: &dyn View, workflow: &Workflow, to: LinkTo<'_>) -> Resu
     Ok(links.link(&key.ok_or_else(lost_key)?, workflow, to))
 }
 
-/// Runs `body`. If it needs the key of the links and the key is gone, another one is made, and it runs once more: a
-/// message without its link is worse than old links that are invalid in any case.
+/// Runs `body`. If it needs the key of the links and the key is gone, another one is made, and it runs once
+/// more: a message without its link is worse than old links that are invalid in any case. A key that is
+/// damaged stays, and is replaced by a repair.
 pub(crate) fn with_key<T>(
     engine: &Engine,
     (home, now): (&Home, Timestamp),

@@ -74,7 +74,8 @@ fn back_up(store: &dyn Store, path: &Path, progress: &mut OnProgress<'_>) -> Res
 }
 
 /// Checks every page of the backup at `from`, and copies it to `to`, which is a new file. On Unix that is
-/// readable and writable for its owner alone. The backup stays as it is, and may be read-only. If it is a copy with a log beside it, the log is used up.
+/// readable and writable for its owner alone. The backup stays as it is, and may be read-only. If it is a
+/// copy with a log beside it, the log is used up.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -94,8 +95,8 @@ fn back_up(store: &dyn Store, path: &Path, progress: &mut OnProgress<'_>) -> Res
 /// # Errors
 ///
 /// [`Error::Damaged`] if a page of the backup is damaged; [`Error::NotOurs`] if it is no store;
-/// [`Error::Unopenable`] if it cannot be read, or is a folder; [`Error::UnfinishedCopy`] if it is the part of an
-/// unfinished backup; otherwise as [`backup`].
+/// [`Error::Unopenable`] if it cannot be read, or is a folder; [`Error::UnfinishedCopy`] if it is the part of
+/// an unfinished backup; otherwise as [`backup`].
 pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Copied> {
     restore_with(from, to, |_| ControlFlow::Continue(()))
 }

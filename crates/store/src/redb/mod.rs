@@ -47,9 +47,9 @@ mod tests;
 
 /// A store in one file. No other process can open the file meanwhile.
 ///
-/// While the store is open, there is a log beside the file: `shop.redb-log` beside `shop.redb`. It has
-/// the permissions of the file. The two belong together: a copy of one of them is of no use. When the store is dropped, everything is
-/// in the file, and the log is gone. Dropping takes up to a second.
+/// While the store is open, there is a log beside the file: `shop.redb-log` beside `shop.redb`. It has the
+/// permissions of the file. The two belong together: a copy of one of them is of no use. When the store is
+/// dropped, everything is in the file, and the log is gone. Dropping takes up to a second.
 pub struct RedbStore(GroupCommit<Logged>);
 
 impl RedbStore {

@@ -121,13 +121,13 @@ impl Keyring {
         self
     }
 
-    /// Takes the key `id` of this keyring as that of the store, also if its mark does not open. A mark that is
-    /// damaged cannot tell whether the key is right, if no record that the key has sealed opens: then the store
-    /// is [`WrongKey`](crate::Error::WrongKey) with the right key, too. One start with these keys writes the mark
-    /// anew, and later ones need no trust.
+    /// Takes the key `id` of this keyring as that of the store, also if its mark does not open. A mark that
+    /// is damaged cannot tell whether the key is right, if no record that the key has sealed opens: then the
+    /// store is [`WrongKey`](crate::Error::WrongKey) with the right key, too. One start with these keys
+    /// writes the mark anew, and later ones need no trust.
     ///
-    /// With another key than that of the store, its records would look damaged, and a repair would put them into
-    /// quarantine.
+    /// With another key than that of the store, its records would look damaged, and a repair would put them
+    /// into quarantine.
     ///
     /// ```
     /// # extern crate tidings_store as tidings;

@@ -14,10 +14,10 @@
 //! Values of records are sealed, all of them. Keys of entries, and what is derived from records, are
 //! not: those are what scans sort and search by.
 //!
-//! The table `seals` has a mark for each sealing key that values may be sealed with. A mark is sealed
-//! with its key, and says whether all values are sealed. The key of a damaged mark is right if it opens a
-//! record. If no record names it, nothing is lost by any key, but a mark that looks whole may be that of another
-//! key: the host has to say that it is sure of its own.
+//! The table `seals` has a mark for each sealing key that values may be sealed with. A mark is sealed with
+//! its key, and says whether all values are sealed. The key of a damaged mark is right if it opens a record.
+//! If no record names it, nothing is lost by any key, but a mark that looks whole may be that of another key:
+//! the host has to say that it is sure of its own.
 
 mod keys;
 mod marks;

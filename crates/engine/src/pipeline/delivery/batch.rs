@@ -85,8 +85,8 @@ impl DeliveryQueue<'_> {
     // A rehearsal keeps its content in memory.
     fn counted(&self, done: Done) -> Result<Done> {
         let parts = &self.engine.parts;
-        if let Some(findings) = &parts.findings {
-            parts.limits.check_content(findings.count(done.messages_size()))?;
+        if let Some(evidence) = &parts.evidence {
+            parts.limits.check_content(evidence.count(done.messages_size()))?;
         }
         Ok(done)
     }
@@ -113,7 +113,7 @@ impl DeliveryQueue<'_> {
     fn attempt(&self, leased: &Leased) -> Result<Done> {
         match &leased.task.work {
             // A rehearsal tells the recipients of its trigger only.
-            Work::FanOut { .. } if self.engine.parts.findings.is_some() => Ok(Done::Dropped),
+            Work::FanOut { .. } if self.engine.parts.evidence.is_some() => Ok(Done::Dropped),
             Work::FanOut { transaction_id } => self.tell_some(leased, transaction_id),
             Work::Cancel { .. } => {
                 cancel::step(self.engine, &leased.task).map(|()| Done::Created(0))
