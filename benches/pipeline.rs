@@ -21,7 +21,7 @@ use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
 use tidings::vocabulary::{Channel, TimeUnit};
 use tidings::workflow::WorkflowCreate;
-use tidings::{Builder, Engine, ManualClock, Outbox, Scope};
+use tidings::{Builder, Engine, ManualClock, RecordingProvider, Scope};
 
 const NOTIFICATIONS: u32 = 20_000;
 const EVENTS: u32 = 10_000;
@@ -114,9 +114,9 @@ fn recovery(path: &Path) {
 }
 
 fn sends(store_name: &str, store: impl Store) {
-    let outbox = Outbox::default();
+    let recorder = RecordingProvider::default();
     let email = Step::email("News", "<p>{{ payload.text }}</p>").unwrap();
-    let builder = Engine::builder().default_provider(outbox.clone());
+    let builder = Engine::builder().default_provider(recorder.clone());
     let World { engine, env, .. } = world(store, vec![email], builder);
     let ses = tidings::integration::IntegrationCreate::new("ses", Channel::Email).unwrap();
     env.integrations().create(&ses).unwrap();
@@ -128,7 +128,7 @@ fn sends(store_name: &str, store: impl Store) {
     fill(&env, NOTIFICATIONS);
     let start = Instant::now();
     engine.delivery().run_due(usize::MAX).unwrap();
-    assert_eq!(outbox.sent().len(), NOTIFICATIONS as usize);
+    assert_eq!(recorder.sent().len(), NOTIFICATIONS as usize);
     say(store_name, "messages handed to a provider", NOTIFICATIONS, start.elapsed());
 }
 

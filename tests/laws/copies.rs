@@ -19,7 +19,7 @@ use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::tables::dump;
 use tidings::subscriber::SubscriberCreate;
 use tidings::trigger::Trigger;
-use tidings::{Engine, Error, Outbox, Scope};
+use tidings::{Engine, Error, RecordingProvider, Scope};
 
 use crate::full::SmallDisk;
 use crate::parsed;
@@ -29,7 +29,7 @@ use crate::seeded::{self, copy};
 #[test]
 fn a_backup_is_the_state_of_one_moment() {
     let folder = tempdir().unwrap();
-    let builder = Engine::builder().default_provider(Outbox::default());
+    let builder = Engine::builder().default_provider(RecordingProvider::default());
     let engine = &builder.open(folder.path().join("tidings.redb")).unwrap();
     let env = &crate::full::prepared(engine);
     let (acknowledged, is_over) = (&Mutex::new(Vec::new()), &AtomicBool::new(false));

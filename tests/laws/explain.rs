@@ -208,10 +208,10 @@ fn holds(backend: &Backend, chosen: &[Value], critical: bool, events: &[Event]) 
     for (number, event) in events.iter().enumerate() {
         now += event.0;
         let trigger = trigger(*event, number);
-        let sent = (world.outbox.sent().len(), calls.load(Ordering::Relaxed));
+        let sent = (world.recorder.sent().len(), calls.load(Ordering::Relaxed));
         let explained =
             world.unchanged(|| world.env.events().explain(&trigger, minutes(now)).unwrap());
-        assert_eq!(sent, (world.outbox.sent().len(), calls.load(Ordering::Relaxed)));
+        assert_eq!(sent, (world.recorder.sent().len(), calls.load(Ordering::Relaxed)));
         assert!(explained.cut.is_none(), "{explained}");
         // It prints, and it is JSON.
         assert!(explained.to_string().lines().count() > explained.recipients.len());

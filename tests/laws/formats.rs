@@ -28,7 +28,7 @@ use testkit::interposed::{Interposed, Point};
 use testkit::tables::{Entry, check_indexes, dump, load, of_plain_worlds, put};
 use tidings::preference::PreferencesQuery;
 use tidings::subscriber::{Subscriber, SubscriberQuery};
-use tidings::{Clock, Engine, ManualClock, Outbox, Scope};
+use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope};
 
 use crate::parsed;
 use crate::seeded::{self, ada, entries, made_in, trigger};
@@ -147,16 +147,16 @@ fn first_environment(engine: &Engine) -> Scope {
 #[track_caller]
 fn check_reads(store: &Interposed) {
     check_indexes(store);
-    let outbox = Outbox::default();
+    let recorder = RecordingProvider::default();
     let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
     let engine = Engine::builder()
         .clock(ManualClock::at(now))
-        .default_provider(outbox.clone())
+        .default_provider(recorder.clone())
         .build(store.clone());
 
     check_reads_back(&engine, store);
     engine.delivery().run_due(usize::MAX).unwrap();
-    assert!(!outbox.sent().is_empty(), "what was due is not sent");
+    assert!(!recorder.sent().is_empty(), "what was due is not sent");
     check_indexes(store);
 }
 

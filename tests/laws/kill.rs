@@ -22,7 +22,7 @@ use tidings::job::JobStatus;
 use tidings::message::{MarkAs, MarkMessages, Message, MessageQuery};
 use tidings::notification::Notification;
 use tidings::trigger::{AcceptedTrigger, Trigger};
-use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SystemClock};
+use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope, SystemClock};
 
 use crate::seeded::{ada, email, inbox};
 use crate::{parsed, scale};
@@ -66,7 +66,8 @@ fn is_not_lost(server: Option<&Server>) {
 fn child() {
     let Some(file) = file_of_child() else { return };
     exit_on_panic();
-    let builder = Engine::builder().default_provider(Outbox::default()).activity_segments(16);
+    let builder =
+        Engine::builder().default_provider(RecordingProvider::default()).activity_segments(16);
     let engine = builder.build(open(Path::new(&file)));
     let env = &prepared(&engine);
     thread::scope(|scope| {
@@ -142,8 +143,8 @@ fn check_left(path: &Path, acknowledged: &[String]) {
     check_whole(&store, acknowledged);
     // So late that all leases are over.
     let clock = ManualClock::at(SystemClock.now().after(Duration::from_secs(3_600)));
-    let outbox = Outbox::default();
-    let engine = Engine::builder().clock(clock).default_provider(outbox).build(store.clone());
+    let recorder = RecordingProvider::default();
+    let engine = Engine::builder().clock(clock).default_provider(recorder).build(store.clone());
     engine.delivery().run_due(usize::MAX).unwrap();
     check_indexes(&store);
     check_whole(&store, acknowledged);

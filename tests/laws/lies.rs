@@ -9,7 +9,7 @@ use testkit::requests;
 use testkit::seeded;
 use testkit::tables::load;
 use testkit::world::{World, email};
-use tidings::{Clock, Engine, Error, ManualClock, Outbox, SeededEntropy};
+use tidings::{Clock, Engine, Error, ManualClock, RecordingProvider, SeededEntropy};
 
 use crate::wreck::ids;
 
@@ -28,7 +28,7 @@ fn answers(lie: Option<Lie>) -> Vec<(Value, String)> {
     let engine = Engine::builder()
         .clock(ManualClock::at(now))
         .entropy(SeededEntropy::new(1))
-        .default_provider(Outbox::default())
+        .default_provider(RecordingProvider::default())
         .activity_segments(16)
         .build(store.clone());
     let env = engine.environment(seeded::world().env.environment_id());
@@ -95,7 +95,7 @@ fn a_job_that_is_due_after_its_claim_is_not_sent_again() {
     world.notify("mail", "ada");
     let engine = Engine::builder()
         .clock(world.clock.clone())
-        .default_provider(world.outbox.clone())
+        .default_provider(world.recorder.clone())
         .build(world.store.clone().discarding());
 
     world.store.stop(Point::Write, 10);
@@ -103,5 +103,5 @@ fn a_job_that_is_due_after_its_claim_is_not_sent_again() {
 
     let is_corrupt = matches!(refused, Error::Store(store::Error::Corrupt { table: "due", .. }));
     assert!(is_corrupt, "{refused:?}");
-    assert_eq!(world.outbox.sent().len(), 1);
+    assert_eq!(world.recorder.sent().len(), 1);
 }

@@ -236,7 +236,7 @@ fn claims_take_each_task_once() {
         });
         *sent.lock().unwrap() += world.run_due().sent;
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
-        for delivery in world.outbox.sent() {
+        for delivery in world.recorder.sent() {
             *times.entry(delivery.idempotency_key().to_string()).or_default() += 1;
         }
         let is_once = times.len() == 20 && times.values().all(|times| *times == 1);

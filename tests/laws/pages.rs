@@ -10,7 +10,7 @@ use testkit::interposed::{Interposed, Point};
 use testkit::tables::load;
 use testkit::{parsed, requests, seeded};
 use tidings::ids::EnvironmentId;
-use tidings::{Clock, Engine, ManualClock, Outbox, Scope, SeededEntropy};
+use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope, SeededEntropy};
 use uuid::Uuid;
 
 use crate::scale;
@@ -117,7 +117,7 @@ fn engine(store: impl Store) -> Engine {
     Engine::builder()
         .clock(ManualClock::at(now))
         .entropy(SeededEntropy::new(1))
-        .default_provider(Outbox::default())
+        .default_provider(RecordingProvider::default())
         .activity_segments(16)
         .build(store)
 }

@@ -126,9 +126,9 @@ impl Course {
         let (mut settled, mut unsettled) = (BTreeMap::new(), BTreeMap::new());
         let mut done = 0;
         for (step, expected) in self.steps.iter().zip(&self.answers) {
-            let known = world.outbox.sent().len();
+            let known = world.recorder.sent().len();
             let answer = act(&world, step);
-            let sent = sent(&world.outbox.sent()[known..]);
+            let sent = sent(&world.recorder.sent()[known..]);
             match answer {
                 Ok(answer) if disk.power_left() > 0 => {
                     assert_eq!(answer, *expected, "{step}");
@@ -178,7 +178,7 @@ fn check(course: &Course, run: &Run, found: &[Entry], tally: &mut Tally) {
     // So late that all leases are over.
     world.clock.set(world.clock.now().after(Duration::from_secs(24 * 3_600)));
     world.engine.delivery().run_due(usize::MAX).unwrap();
-    let again = sent(&world.outbox.sent());
+    let again = sent(&world.recorder.sent());
     let settled: BTreeSet<_> = again.keys().filter(|key| run.settled.contains_key(*key)).collect();
     assert!(settled.is_empty(), "{settled:?} are sent again");
     for (key, message) in &run.unsettled {

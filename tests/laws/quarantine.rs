@@ -98,7 +98,7 @@ fn with_each(table: Table, scenario: impl Fn(World, &Entry, Option<Vec<u8>>)) {
 
 /// Every message that was sent, each once.
 fn sent(world: &World) -> BTreeSet<Sent> {
-    let sent = world.outbox.sent();
+    let sent = world.recorder.sent();
     let name = |delivery: &Delivery| {
         let workflow = delivery.message.template_identifier.clone();
         let subscriber = delivery.subscriber.subscriber_id.to_string();

@@ -70,7 +70,7 @@ fn set_up(world: &World) {
     for name in ["push", "held"] {
         world.notify(name, "ada");
     }
-    world.outbox.refuse_next(SendError::retryable("busy"));
+    world.recorder.refuse_next(SendError::retryable("busy"));
     world.run_due();
     // Both devices have it, and get it again.
     world.env.notifications().resend(sent, "0").unwrap();
@@ -128,7 +128,7 @@ fn end(world: &World) -> (usize, usize) {
     let messages = world.records::<Message>();
     assert!(messages.iter().all(|message| message.snoozed_until.is_none()));
     let inbox = messages.iter().filter(|message| message.channel == Channel::InApp).count();
-    (inbox, world.outbox.sent().len())
+    (inbox, world.recorder.sent().len())
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn whichever_task_is_lost_the_record_that_waits_for_it_goes_on() {
                 letters.redrive(letter.id).unwrap();
             }
             world.run_due();
-            let after = (ended.0, world.outbox.sent().len());
+            let after = (ended.0, world.recorder.sent().len());
             let expected = whole.replace(None).unwrap_or(after);
             whole.set(Some(expected));
             assert_eq!(after, expected, "without {:?}", task.work);

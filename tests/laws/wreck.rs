@@ -23,7 +23,7 @@ use testkit::disk::Disk;
 use testkit::requests::{Refusal, call, sound, text, writes};
 use testkit::seeded;
 use testkit::tables::try_dump;
-use tidings::{Engine, Error, ManualClock, Outbox, Scope, SeededEntropy};
+use tidings::{Engine, Error, ManualClock, RecordingProvider, Scope, SeededEntropy};
 
 /// Number of files by default.
 const FILES: u64 = 32;
@@ -206,7 +206,10 @@ static EXPECTED: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
 fn engine(store: &Arc<RedbStore>) -> Engine {
     let clock = ManualClock::at(seeded::world().now());
     let builder = Engine::builder().clock(clock).entropy(SeededEntropy::new(977));
-    builder.default_provider(Outbox::default()).activity_segments(16).build(Arc::clone(store))
+    builder
+        .default_provider(RecordingProvider::default())
+        .activity_segments(16)
+        .build(Arc::clone(store))
 }
 
 /// The ids that only the other environment shows.

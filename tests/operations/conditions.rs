@@ -202,7 +202,7 @@ fn an_email_is_decided_in_its_turn_and_again_when_it_is_sent() {
         plan("free");
         world.run_due();
         assert_eq!([last(first), last(second)], ["message_sent", filtered]);
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 

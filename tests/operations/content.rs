@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidings::content::MessageContent;
 use tidings::ids::NotificationId;
 use tidings::preview::Preview;
-use tidings::{Outbox, SendError};
+use tidings::{RecordingProvider, SendError};
 
 use crate::layouts;
 use crate::world::{
@@ -314,8 +314,8 @@ fn a_layout_has_texts_of_its_own_and_blocks_become_html() {
 
 #[test]
 fn a_retry_has_the_content_of_the_first_attempt() {
-    let outbox = Outbox::default();
-    let provider = outbox.clone();
+    let recorder = RecordingProvider::default();
+    let provider = recorder.clone();
     on_both_with(
         move |builder| builder.default_provider(provider.clone()),
         |world| {
@@ -329,7 +329,7 @@ fn a_retry_has_the_content_of_the_first_attempt() {
             );
             world.workflow(translated("mail", &[mail("{{ t.x }}")]));
             translate(&world, "workflow", "mail", "de", &json!({ "x": "eins" }));
-            outbox.refuse_next(SendError::retryable("421"));
+            recorder.refuse_next(SendError::retryable("421"));
             let id = send(&world, json!({ "name": "mail", "to": "ada" }));
             translate(&world, "workflow", "mail", "de", &json!({ "x": "zwei" }));
             world.env.layouts().delete("f").unwrap();
@@ -337,7 +337,7 @@ fn a_retry_has_the_content_of_the_first_attempt() {
             assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
             assert_eq!(only(world.messages("ada")).text(), Some("[eins]"));
             assert_eq!(warnings(&world, id), []);
-            let sent = outbox.sent().pop().unwrap();
+            let sent = recorder.sent().pop().unwrap();
             assert_eq!(sent.message.text(), Some("[eins]"));
             assert_eq!(sent.message.plain_text().as_deref(), Some("[eins]"));
         },

@@ -32,7 +32,7 @@ fn prepared(world: &World) {
 
 // An e-mail that the provider refuses.
 fn refused(world: &World) -> NotificationId {
-    world.outbox.refuse_next(SendError::permanent("no"));
+    world.recorder.refuse_next(SendError::permanent("no"));
     let id = world.notify("mail", "ada");
     assert_eq!(world.run_due().failed, 1);
     id
@@ -63,7 +63,7 @@ fn a_dead_letter_is_redriven_twice_at_the_same_time() {
             redrive(&world.env);
             let env = world.env.clone();
             world.store.pause(Point::Begin, calls, move || _ = redrive(&env));
-            world.outbox.refuse_next(SendError::permanent("no"));
+            world.recorder.refuse_next(SendError::permanent("no"));
 
             let report = world.run_due();
 
@@ -97,7 +97,7 @@ fn a_dead_letter_is_redriven_with_the_same_message() {
         sound(&world);
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
 
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!((sent.idempotency_key(), sent.attempt()), (letter.idempotency_key, 1));
         let message = only(world.messages("ada"));
         assert_eq!(Some(message.id), letter.message_id);
@@ -119,7 +119,7 @@ fn what_fails_again_is_another_dead_letter() {
         refused(&world);
         let first = only(letters(&world, json!({})));
         world.env.dead_letters().redrive(first.id).unwrap();
-        world.outbox.refuse_next(SendError::recipient_gone("moved"));
+        world.recorder.refuse_next(SendError::recipient_gone("moved"));
         assert_eq!(world.run_due().failed, 1);
         let second = only(letters(&world, json!({})));
         assert_ne!(second.id, first.id);
@@ -141,7 +141,7 @@ fn what_fails_again_is_another_dead_letter() {
 fn nothing_behind_a_redriven_message_is_revived() {
     on_both(|world| {
         prepared(&world);
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         let id = world.notify("both", "ada");
         world.run_due();
         assert_eq!(statuses(&world, id), ["failed", "canceled"]);
@@ -169,7 +169,7 @@ fn a_dead_letter_says_why() {
         on_both_with(configure, |world| {
             prepared(&world);
             for _ in 0..2 {
-                world.outbox.refuse_next(answer.clone());
+                world.recorder.refuse_next(answer.clone());
             }
             world.notify("mail", "ada");
             world.run_due();
@@ -188,7 +188,7 @@ fn a_dead_letter_says_why() {
 fn a_message_without_an_integration_is_redriven() {
     on_both(|world| {
         prepared(&world);
-        world.outbox.refuse_next(SendError::retryable("busy"));
+        world.recorder.refuse_next(SendError::retryable("busy"));
         let id = world.notify("mail", "ada");
         world.run_due();
         let ses = world.env.integrations().list_active().unwrap();
@@ -227,7 +227,7 @@ fn one_of_several_destinations_is_redriven() {
         }] }));
         let push = json!({ "type": "push", "template": { "title": "Hi", "body": "Hi" } });
         world.workflow_of("push", &[push]);
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         let id = world.notify("push", "ada");
         assert_eq!(world.run_due(), Counts { sent: 1, failed: 1, ..Counts::default() });
         assert_eq!(statuses(&world, id), ["completed"]);
@@ -238,7 +238,7 @@ fn one_of_several_destinations_is_redriven() {
         assert_eq!(statuses(&world, id), ["queued"]);
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         assert_eq!(statuses(&world, id), ["completed"]);
-        let keys = names(&world.outbox.sent(), Delivery::idempotency_key);
+        let keys = names(&world.recorder.sent(), Delivery::idempotency_key);
         assert_eq!(keys[1], letter.idempotency_key.to_string());
         assert_ne!(keys[0], keys[1]);
         assert!(log(&world.notification(id), 0).contains(&"some_sends_failed: 1".into()));
@@ -256,7 +256,7 @@ fn a_query_selects() {
         let at = world.now();
         let second = refused(&world);
         world.tick();
-        world.outbox.refuse_next(SendError::misconfigured("no"));
+        world.recorder.refuse_next(SendError::misconfigured("no"));
         let third = world.notify("text", "ada");
         world.run_due();
         let all = [first, second, third];
@@ -331,10 +331,10 @@ fn many_are_redriven_and_discarded() {
     on_both(|world| {
         prepared(&world);
         for _ in 0..120 {
-            world.outbox.refuse_next(SendError::permanent("no"));
+            world.recorder.refuse_next(SendError::permanent("no"));
             world.notify("mail", "ada");
         }
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         let text = world.notify("text", "ada");
         assert_eq!(world.run_due().failed, 121);
         let mails: DeadLetterQuery = parsed(json!({ "templates": ["mail"] }));
@@ -364,7 +364,7 @@ fn large_ones_are_discarded_in_steps() {
         prepared(&world);
         let payload = json!({ "text": "x".repeat(255 * 1_024) });
         for _ in 0..20 {
-            world.outbox.refuse_next(SendError::permanent("no"));
+            world.recorder.refuse_next(SendError::permanent("no"));
             world.trigger(json!({ "name": "mail", "to": "ada", "payload": payload }));
         }
         assert_eq!(world.run_due().failed, 20);
@@ -489,7 +489,7 @@ fn a_page_looks_at_ten_thousand_dead_letters() {
     const OTHERS: u128 = DeadLetterQuery::MAX_SCANNED as u128 - 1;
     let world = World::in_memory();
     prepared(&world);
-    world.outbox.refuse_next(SendError::permanent("no"));
+    world.recorder.refuse_next(SendError::permanent("no"));
     world.notify("text", "ada");
     assert_eq!(world.run_due().failed, 1);
     world.pass(DAY);

@@ -125,7 +125,7 @@ fn an_explanation_leaves_no_trace() {
             }
         });
         assert_eq!(seen(), before);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
         drop((env, engine));
         let created = |event: &Event| matches!(event, Event::MessageCreated(_));
         assert_eq!(told.iter().filter(created).count(), 1);

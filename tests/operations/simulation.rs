@@ -53,7 +53,7 @@ fn replay(backend: &Backend, events: &[Event]) -> World {
         now += wait;
         world.engine.delivery().run_until(minutes(now)).unwrap();
         if *refused {
-            world.outbox.refuse_next(tidings::SendError::retryable("busy"));
+            world.recorder.refuse_next(tidings::SendError::retryable("busy"));
         }
         let (workflow, to) = (WORKFLOWS[*workflow], SUBSCRIBERS[*subscriber]);
         world.trigger(json!({ "name": workflow, "to": to }));
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let [first, second] = [(); 2].map(|()| replay(&Backend::both()[0], &events));
         prop_assert!(in_common(first.dump()) == in_common(second.dump()));
-        let sent = |world: &World| format!("{:?}", world.outbox.sent());
+        let sent = |world: &World| format!("{:?}", world.recorder.sent());
         prop_assert_eq!(sent(&first), sent(&second));
         let told = first.notifications(json!({ "limit": 50 }));
         prop_assert!(told.iter().flat_map(|one| &one.jobs).all(|job| job.status.has_ended()));
@@ -133,7 +133,7 @@ fn tasks_of_one_time_have_an_order() {
             world.trigger(json!({ "name": name, "to": "ada" }));
         }
         world.engine.delivery().run_until(world.now()).unwrap();
-        let sent = world.outbox.sent();
+        let sent = world.recorder.sent();
         let of = |sent: &tidings::Delivery| sent.notification.workflow_id.unwrap();
         assert_eq!(sent.iter().map(of).collect::<Vec<_>>(), [urgent, other, mail, other]);
     });
@@ -151,7 +151,7 @@ fn many_tasks_of_one_time_have_an_order() {
             }
         }
         world.engine.delivery().run_until(world.now()).unwrap();
-        let sent = world.outbox.sent();
+        let sent = world.recorder.sent();
         let jobs: Vec<_> = sent.iter().map(tidings::Delivery::idempotency_key).collect();
         assert_eq!(jobs.len(), 80);
         assert!(jobs.is_sorted(), "{jobs:?}");
@@ -179,12 +179,12 @@ fn a_fallback_takes_over_in_a_simulation() {
         let second = with(active_integration("email", "second"), json!({ "fallback": 1 }));
         world.integration(second);
         world.trigger(json!({ "name": "mail", "to": "ada" }));
-        world.outbox.refuse_next(tidings::SendError::misconfigured("no key"));
+        world.recorder.refuse_next(tidings::SendError::misconfigured("no key"));
 
         let report = world.engine.delivery().run_until(minutes(1)).unwrap();
 
         assert_eq!((report.retried, report.sent), (1, 1));
-        assert_eq!(world.outbox.sent()[0].integration.identifier.as_str(), "second");
+        assert_eq!(world.recorder.sent()[0].integration.identifier.as_str(), "second");
     });
 }
 

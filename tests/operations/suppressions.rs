@@ -32,10 +32,10 @@ fn ready(world: &World) {
 
 // The channels of the messages that a trigger sends.
 fn sent(world: &World) -> Vec<Channel> {
-    let before = world.outbox.sent().len();
+    let before = world.recorder.sent().len();
     world.notify("all", "ada");
     world.run_due();
-    world.outbox.sent()[before..].iter().map(|sent| sent.integration.channel).collect()
+    world.recorder.sent()[before..].iter().map(|sent| sent.integration.channel).collect()
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_message_for_a_suppressed_address_is_skipped_with_the_reason() {
 fn the_next_attempt_looks_again() {
     on_both(|world| {
         ready(&world);
-        world.outbox.refuse_next(tidings::SendError::retryable("busy"));
+        world.recorder.refuse_next(tidings::SendError::retryable("busy"));
         let id = world.notify("all", "ada");
         world.run_due();
         suppress(&world, Channel::Email, "ada@example.org", None);

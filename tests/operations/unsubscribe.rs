@@ -36,7 +36,7 @@ fn ready(world: &World) {
 // The token in the link of the only message that was sent.
 fn sent_token(world: &World) -> String {
     world.run_due();
-    let link = only(world.outbox.sent()).unsubscribe_url.expect("it has a link");
+    let link = only(world.recorder.sent()).unsubscribe_url.expect("it has a link");
     token_in(&link)
 }
 
@@ -67,7 +67,7 @@ fn a_message_of_an_environment_without_a_key_has_a_link_of_a_new_one() {
 
         world.run_due();
 
-        let sent = world.outbox.sent();
+        let sent = world.recorder.sent();
         assert_eq!(sent.len(), 2);
         for sent in sent {
             let token = token_in(sent.unsubscribe_url.as_ref().expect("it has a link"));
@@ -90,7 +90,7 @@ fn a_link_is_in_the_message_and_beside_it() {
         world.notify("news", "ada");
         world.run_due();
 
-        for sent in world.outbox.sent() {
+        for sent in world.recorder.sent() {
             let link = sent.unsubscribe_url.clone().unwrap();
             let meaning = world.env.read_unsubscribe(&token_in(&link)).unwrap();
             assert_eq!(wire(meaning)["from"]["channel"], sent.integration.channel.as_str());
@@ -114,7 +114,7 @@ fn every_attempt_has_the_same_link() {
         ready(&world);
         world.workflow_of("news", &[linked()]);
         world.notify("news", "ada");
-        world.outbox.refuse_next(tidings::SendError::retryable("busy"));
+        world.recorder.refuse_next(tidings::SendError::retryable("busy"));
         world.run_due();
         let notification = only(world.notifications(json!({})));
         world.pass(DAY / 24);
@@ -140,7 +140,7 @@ fn some_messages_have_no_link() {
         world.notify("inbox", "ada");
         world.notify("critical", "ada");
         world.run_due();
-        assert_eq!(only(world.outbox.sent()).unsubscribe_url, None);
+        assert_eq!(only(world.recorder.sent()).unsubscribe_url, None);
         for message in world.messages("ada") {
             assert_eq!(wire(message.content), "none");
         }
@@ -169,7 +169,7 @@ fn a_token_switches_off_one_channel_of_one_workflow() {
         world.workflow_of("both", &[linked(), sms()]);
         world.notify("both", "ada");
         world.run_due();
-        let links = world.outbox.sent();
+        let links = world.recorder.sent();
         let mail = links.iter().find(|sent| sent.integration.channel == Channel::Email).unwrap();
         let token = token_in(mail.unsubscribe_url.as_ref().unwrap());
 
@@ -187,7 +187,7 @@ fn a_token_switches_off_one_channel_of_one_workflow() {
         world.notify("news", "ada");
         world.run_due();
         let channels: Vec<_> =
-            world.outbox.sent()[2..].iter().map(|sent| sent.integration.channel).collect();
+            world.recorder.sent()[2..].iter().map(|sent| sent.integration.channel).collect();
         assert_eq!(channels.len(), 2, "{channels:?}");
         let log = wire(&world.notification(id).jobs[0].execution_details);
         let last = log.as_array().unwrap().last().unwrap();
@@ -207,11 +207,11 @@ fn a_token_is_about_the_contexts_of_its_message() {
         world.env.unsubscribe(&token).unwrap();
         world.trigger(of("acme"));
         world.run_due();
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
         world.trigger(of("umbrella"));
         world.notify("news", "ada");
         world.run_due();
-        assert_eq!(world.outbox.sent().len(), 3);
+        assert_eq!(world.recorder.sent().len(), 3);
     });
 }
 

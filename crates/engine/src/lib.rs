@@ -71,8 +71,8 @@ pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
     Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler,
-    Inbound, InboundReport, IntegrationStats, IntegrationTest, LaneStats, Outbox, Provider,
-    ProviderReceipt, QueueDepth, QueueStats, SendError,
+    Inbound, InboundReport, IntegrationStats, IntegrationTest, LaneStats, Provider,
+    ProviderReceipt, QueueDepth, QueueStats, RecordingProvider, SendError,
 };
 pub use pipeline::receipts::BulkReceipts;
 pub use pipeline::trigger::Events;

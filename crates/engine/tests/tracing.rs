@@ -19,7 +19,7 @@ use tidings::subscriber::SubscriberCreate;
 use tidings::trigger::Trigger;
 use tidings::vocabulary::Channel;
 use tidings::workflow::{WorkflowCreate, WorkflowQuery};
-use tidings::{Engine, Outbox, Scope, SendError};
+use tidings::{Engine, RecordingProvider, Scope, SendError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -98,8 +98,8 @@ impl Spans {
 /// Does something of each kind: operations that are accepted and refused, and tasks whose provider
 /// accepts and refuses. Everything that is private has `secret` in it.
 fn work() -> Result<(), Box<dyn std::error::Error>> {
-    let outbox = Outbox::default();
-    let builder = Engine::builder().default_provider(outbox.clone());
+    let recorder = RecordingProvider::default();
+    let builder = Engine::builder().default_provider(recorder.clone());
     let engine = builder.build(MemoryStore::default());
     let env = engine.organization("acme")?.development()?;
     let account = Credentials::default().password("secret").api_key("secret");
@@ -112,7 +112,7 @@ fn work() -> Result<(), Box<dyn std::error::Error>> {
     let event = Trigger::new("mail", ada)?.payload(json!({ "text": "secret" }))?;
     env.events().trigger(&event)?;
     engine.delivery().run_due(10)?;
-    outbox.refuse_next(SendError::permanent("secret@example.org is unknown"));
+    recorder.refuse_next(SendError::permanent("secret@example.org is unknown"));
     env.events().trigger(&event)?;
     engine.delivery().run_due(10)?;
     env.workflows().delete("secret").unwrap_err();

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Once};
 
 use arbitrary::Arbitrary;
 use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
-use tidings::{Engine, ManualClock, Outbox, SeededEntropy};
+use tidings::{Engine, ManualClock, RecordingProvider, SeededEntropy};
 
 use crate::disk::{Disk, PAGE};
 use crate::effort::Effort;
@@ -211,7 +211,10 @@ fn options() -> RedbOptions {
 fn engine(store: &Arc<RedbStore>) -> Engine {
     let clock = ManualClock::at(seeded::world().now());
     let builder = Engine::builder().clock(clock).entropy(SeededEntropy::new(977));
-    builder.default_provider(Outbox::default()).activity_segments(16).build(Arc::clone(store))
+    builder
+        .default_provider(RecordingProvider::default())
+        .activity_segments(16)
+        .build(Arc::clone(store))
 }
 
 /// A fuzzer ends the process at every panic. The store catches those of redb, which does not expect

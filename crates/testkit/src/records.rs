@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use store::Table;
 use store::memory::MemoryStore;
-use tidings::{Clock, Engine, ManualClock, Outbox, SeededEntropy};
+use tidings::{Clock, Engine, ManualClock, RecordingProvider, SeededEntropy};
 
 use crate::effort::Effort;
 use crate::interposed::{Call, Interposed};
@@ -120,7 +120,7 @@ fn answer(store: &Interposed, request: &Value) -> Answer {
     let engine = Engine::builder()
         .clock(ManualClock::at(now))
         .entropy(SeededEntropy::new(1))
-        .default_provider(Outbox::default())
+        .default_provider(RecordingProvider::default())
         .activity_segments(16)
         .build(store.clone());
     match engine.environment(seeded::world().env.environment_id()) {

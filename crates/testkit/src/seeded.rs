@@ -421,8 +421,8 @@ fn trigger_and_deliver(world: &World) {
     add_waiting(world);
     send("first", trigger("inbox", json!(["ada", "bob"])));
     send("second", trigger("both", json!(["ada", "bob"])));
-    world.outbox.refuse_next(SendError::permanent("no"));
-    world.outbox.refuse_next(SendError::retry_after("not now", minute * 10));
+    world.recorder.refuse_next(SendError::permanent("no"));
+    world.recorder.refuse_next(SendError::retry_after("not now", minute * 10));
     world.engine.delivery().run_due(2).unwrap();
     send("third", trigger("both", json!("ada")));
     world.engine.delivery().run_due(1).unwrap();
@@ -507,7 +507,7 @@ fn add_quarantine(world: &World) {
 }
 
 // Leaves behind a message whose provider has given it an id, and has delivered it. The id is put
-// there, since the outbox gives none.
+// there, since the recorder gives none.
 fn receive(world: &World) {
     let integration = email_integration(&world.env, 0).unwrap();
     let query = NotificationQuery::default().transaction_id("second").unwrap();

@@ -1,4 +1,4 @@
-//! World of a scenario: an engine with a manual clock, a seed and an outbox.
+//! World of a scenario: an engine with a manual clock, a seed and a recorder.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,8 +23,8 @@ use tidings::trigger::TriggerReceipt;
 use tidings::unsubscribe::UnsubscribeLinks;
 use tidings::workflow::Workflow;
 use tidings::{
-    Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Outbox, Provider,
-    ProviderReceipt, Scope, SeededEntropy, SendError,
+    Builder, Clock, Delivery, DeliveryReport, Engine, ManualClock, Organization, Provider,
+    ProviderReceipt, RecordingProvider, Scope, SeededEntropy, SendError,
 };
 
 use crate::disk::Disk;
@@ -44,7 +44,7 @@ pub struct World {
     /// The clock of the engine.
     pub clock: ManualClock,
     /// The provider of the engine.
-    pub outbox: Outbox,
+    pub recorder: RecordingProvider,
     /// The organization `acme`.
     pub organization: Organization,
     /// The environment `Development` of the organization.
@@ -113,11 +113,11 @@ impl World {
     /// A world in `store`, with an engine that `configure` changes.
     pub fn with(store: Interposed, configure: impl FnOnce(Builder) -> Builder) -> Self {
         let clock = ManualClock::at(time(START));
-        let outbox = Outbox::default();
-        let builder = builder(&clock, 7).default_provider(outbox.clone());
+        let recorder = RecordingProvider::default();
+        let builder = builder(&clock, 7).default_provider(recorder.clone());
         let engine = configure(builder).build(store.clone());
         let (organization, env) = homes(&engine);
-        Self { engine, clock, outbox, organization, env, store }
+        Self { engine, clock, recorder, organization, env, store }
     }
 
     /// Puts another engine in the place of this one: another process, or this one after a restart.
@@ -126,7 +126,7 @@ impl World {
         (self.organization, self.env) = homes(&self.engine);
     }
 
-    /// Another engine on the same store, at the same time, with the same outbox: what a second
+    /// Another engine on the same store, at the same time, with the same recorder: what a second
     /// process would be, or this one after a crash.
     pub fn another_engine(&self) -> Engine {
         self.engine_with(|builder| builder)
@@ -134,7 +134,7 @@ impl World {
 
     /// Another engine like that, which `configure` changes.
     pub fn engine_with(&self, configure: impl FnOnce(Builder) -> Builder) -> Engine {
-        let builder = builder(&self.clock, 8).default_provider(self.outbox.clone());
+        let builder = builder(&self.clock, 8).default_provider(self.recorder.clone());
         configure(builder).build(self.store.clone())
     }
 

@@ -84,7 +84,7 @@ fn fail_deliveries(of_calls: usize, copy: impl Fn() -> World) {
                 assert_whole(&world);
             }
             world.engine.delivery().run_due(usize::MAX).unwrap();
-            let sent = world.outbox.sent();
+            let sent = world.recorder.sent();
             let keys: BTreeSet<_> = sent.iter().map(Delivery::idempotency_key).collect();
             assert_eq!(
                 keys.len(),
@@ -112,7 +112,7 @@ impl Outcome {
             world.engine.delivery().run_due(usize::MAX).unwrap();
             world.clock.advance(Duration::from_secs(wait));
         }
-        let sent = world.outbox.sent().into_iter().map(|delivery| {
+        let sent = world.recorder.sent().into_iter().map(|delivery| {
             let message = format!("{:?} {:?}", delivery.address, delivery.message.content);
             (delivery.idempotency_key(), message)
         });

@@ -10,7 +10,7 @@ use tempfile::tempdir;
 use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::sealed::{keyring, marks};
 use tidings::trigger::Trigger;
-use tidings::{Engine, Outbox, Scope};
+use tidings::{Engine, RecordingProvider, Scope};
 
 use crate::seeded::{email, inbox};
 use crate::{parsed, scale};
@@ -75,7 +75,7 @@ fn open(path: &Path) -> Engine {
     ids.push(ids.last().copied().unwrap_or_default() + 1);
     ids.reverse();
     let builder = Engine::builder().sealing(keyring(&ids)).activity_segments(16);
-    builder.default_provider(Outbox::default()).open(path).unwrap()
+    builder.default_provider(RecordingProvider::default()).open(path).unwrap()
 }
 
 fn prepared(engine: &Engine) -> Scope {

@@ -9,7 +9,7 @@ use testkit::interposed::Interposed;
 use testkit::sealed::keyring;
 use testkit::tables::{check_indexes, dump};
 use tidings::trigger::Trigger;
-use tidings::{Delivery, Engine, Error, Outbox};
+use tidings::{Delivery, Engine, Error, RecordingProvider};
 
 use super::check_sealed;
 use crate::parsed;
@@ -21,12 +21,12 @@ const MEANWHILE: usize = 50;
 #[test]
 fn workers_send_while_a_key_is_rotated() {
     let store = Interposed::default();
-    let engine = |ids: &[u32], outbox: &Outbox| {
-        let builder = Engine::builder().sealing(keyring(ids)).default_provider(outbox.clone());
+    let engine = |ids: &[u32], recorder: &RecordingProvider| {
+        let builder = Engine::builder().sealing(keyring(ids)).default_provider(recorder.clone());
         builder.build(store.clone())
     };
-    let outbox = Outbox::default();
-    let env = engine(&[1], &outbox).organization("acme").unwrap().development().unwrap();
+    let recorder = RecordingProvider::default();
+    let env = engine(&[1], &recorder).organization("acme").unwrap().development().unwrap();
     let workflow = json!({ "workflowId": "mail", "name": "Mail", "steps": [email()] });
     env.workflows().create(&parsed(workflow)).unwrap();
     let mail = json!({ "providerId": "host", "channel": "email", "active": true });
@@ -37,7 +37,7 @@ fn workers_send_while_a_key_is_rotated() {
     check_sealed(&store, 1);
     drop(env);
 
-    let engine = engine(&[2, 1], &outbox);
+    let engine = engine(&[2, 1], &recorder);
     let env = engine.organization("acme").unwrap().development().unwrap();
     let worker = engine.worker().threads(2).start().unwrap();
     thread::scope(|scope| {
@@ -51,13 +51,13 @@ fn workers_send_while_a_key_is_rotated() {
         assert!(report.resealed > BEFORE as u64, "{report:?}");
     });
     let start = Instant::now();
-    while outbox.sent().len() < BEFORE + MEANWHILE && start.elapsed() < Duration::from_secs(60) {
+    while recorder.sent().len() < BEFORE + MEANWHILE && start.elapsed() < Duration::from_secs(60) {
         thread::sleep(Duration::from_millis(5));
     }
     let report = worker.stop(Duration::from_secs(60));
     assert_eq!((report.errors, report.running), (0, 0), "{report:?}");
-    let keys: BTreeSet<_> = outbox.sent().iter().map(Delivery::idempotency_key).collect();
-    assert_eq!((keys.len(), outbox.sent().len()), (BEFORE + MEANWHILE, BEFORE + MEANWHILE));
+    let keys: BTreeSet<_> = recorder.sent().iter().map(Delivery::idempotency_key).collect();
+    assert_eq!((keys.len(), recorder.sent().len()), (BEFORE + MEANWHILE, BEFORE + MEANWHILE));
     check_sealed(&store, 2);
     check_indexes(&store);
 }
@@ -67,9 +67,9 @@ fn workers_send_while_a_key_is_rotated() {
 fn an_engine_without_a_new_key_takes_no_record_for_damaged() {
     let cases: [(Option<&[u32]>, &[u32]); 2] = [(None, &[1]), (Some(&[1]), &[2, 1])];
     for (before, after) in cases {
-        let (store, outbox) = (Interposed::default(), Outbox::default());
+        let (store, recorder) = (Interposed::default(), RecordingProvider::default());
         let engine = |ids: Option<&[u32]>| {
-            let builder = Engine::builder().default_provider(outbox.clone());
+            let builder = Engine::builder().default_provider(recorder.clone());
             let builder = ids.iter().fold(builder, |builder, ids| builder.sealing(keyring(ids)));
             builder.build(store.clone())
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use tempfile::tempdir;
 use testkit::sealed::keyring;
-use tidings::{Builder, Engine, Outbox};
+use tidings::{Builder, Engine, RecordingProvider};
 
 use super::{CANARY, Shown, call, filling};
 
@@ -27,7 +27,7 @@ fn found(configure: impl Fn(Builder) -> Builder) -> [bool; 3] {
     let folder = tempdir().unwrap();
     let path = folder.path().join("shop.redb");
     let log = folder.path().join("shop.redb-log");
-    let builder = configure(Engine::builder()).default_provider(Outbox::default());
+    let builder = configure(Engine::builder()).default_provider(RecordingProvider::default());
     let engine = builder.open(&path).unwrap();
     let env = engine.organization("acme").unwrap().development().unwrap();
     let shown = Shown::default();

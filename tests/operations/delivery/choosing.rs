@@ -134,7 +134,7 @@ fn the_integration_is_chosen_when_the_message_is_sent() {
         mailing(&world);
         world.active_integration("email", "first");
         let second = world.active_integration("email", "second");
-        world.outbox.refuse_next(super::retryable("busy"));
+        world.recorder.refuse_next(super::retryable("busy"));
         let id = world.notify("mail", "ada");
         world.run_due();
 
@@ -152,7 +152,7 @@ fn the_integration_is_chosen_when_the_message_is_sent() {
                 "message_sent",
             ]
         );
-        assert_eq!(only(world.outbox.sent()).message.provider_id.as_deref(), Some("second"));
+        assert_eq!(only(world.recorder.sent()).message.provider_id.as_deref(), Some("second"));
     });
 }
 
@@ -163,7 +163,7 @@ fn every_provider_has_its_own_messages() {
         world.workflow_of("text", &[sms()]);
         world.active_integration("email", "sendgrid");
         world.active_integration("sms", "own");
-        let own = tidings::Outbox::default();
+        let own = tidings::RecordingProvider::default();
         let engine = world.engine_with(|builder| builder.provider("own", own.clone()));
         world.notify("mail", "ada");
         world.notify("text", "ada");
@@ -171,7 +171,7 @@ fn every_provider_has_its_own_messages() {
         engine.delivery().run_due(usize::MAX).unwrap();
 
         assert_eq!(only(own.sent()).message.channel.as_str(), "sms");
-        assert_eq!(only(world.outbox.sent()).message.channel.as_str(), "email");
+        assert_eq!(only(world.recorder.sent()).message.channel.as_str(), "email");
         // A provider that only the host knows has no name in the activity list.
         let jobs = world.notifications(json!({ "channels": ["sms"] }));
         assert_eq!(only(only(jobs).jobs).provider_id.as_str(), "svc-sms");
@@ -246,11 +246,11 @@ fn sender(world: &World, payload: Value) -> String {
 fn sender_with(world: &World, fields: Value) -> String {
     let event = with(json!({ "name": "mail", "to": "ada" }), fields);
     let receipt = world.env.events().trigger(&parsed(event)).unwrap();
-    let already = world.outbox.sent().len();
+    let already = world.recorder.sent().len();
     world.run_due();
     let id = only(receipt.notifications).notification_id;
     let details = &only(world.notification(id).jobs).execution_details;
-    match world.outbox.sent().get(already) {
+    match world.recorder.sent().get(already) {
         Some(sent) => sent.integration.identifier.to_string(),
         None => names(details, |entry| entry.detail).pop().unwrap(),
     }
@@ -271,7 +271,7 @@ fn of_several_push_integrations_the_one_that_reaches_the_subscriber_sends() {
         world.notify("push", "ada");
         world.run_due();
 
-        assert_eq!(only(world.outbox.sent()).integration.id, old.id);
+        assert_eq!(only(world.recorder.sent()).integration.id, old.id);
     });
 }
 
@@ -292,10 +292,10 @@ fn a_text_message_goes_to_a_phone_endpoint() {
             world.env.channel_endpoints().create(&parsed(create)).unwrap().identifier
         };
         let sent_to = || {
-            let before = world.outbox.sent().len();
+            let before = world.recorder.sent().len();
             world.notify("text", "ada");
             world.run_due();
-            world.outbox.sent().get(before).map(|delivery| match delivery.address.clone() {
+            world.recorder.sent().get(before).map(|delivery| match delivery.address.clone() {
                 Address::Phone(number) => number,
                 other => panic!("{other:?}"),
             })

@@ -28,7 +28,7 @@ fn prepared(world: &World) {
 
 fn fail(world: &World, times: usize) {
     for _ in 0..times {
-        world.outbox.refuse_next(retryable("down"));
+        world.recorder.refuse_next(retryable("down"));
     }
 }
 
@@ -60,7 +60,7 @@ fn an_integration_that_keeps_failing_is_left_alone() {
         world.pass(SECOND * 10);
         assert_eq!(world.run_due().sent, 3);
         assert_eq!(circuit(&world), Circuit::default());
-        let attempts = names(&world.outbox.sent(), Delivery::attempt);
+        let attempts = names(&world.recorder.sent(), Delivery::attempt);
         assert_eq!(attempts, ["1", "1", "1"]);
         world.pass(SECOND * 60);
         assert_eq!(world.run_due().sent, 3);
@@ -124,7 +124,7 @@ fn a_fallback_takes_over_at_once() {
         });
         world.integration(fallback);
         for _ in 0..3 {
-            world.outbox.refuse_next(SendError::misconfigured("no key"));
+            world.recorder.refuse_next(SendError::misconfigured("no key"));
             world.notify("mail", "ada");
             assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..Counts::default() });
         }
@@ -132,14 +132,14 @@ fn a_fallback_takes_over_at_once() {
 
         world.notify("mail", "ada");
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        let sent = world.outbox.sent().pop().unwrap();
+        let sent = world.recorder.sent().pop().unwrap();
         assert_eq!((sent.attempt(), &*sent.integration.provider_id), (1, "mailgun"));
 
         // The probe goes through the first one again.
         world.pass(SECOND * 10);
         world.notify("mail", "ada");
         assert_eq!(world.run_due().sent, 1);
-        assert_ne!(world.outbox.sent().pop().unwrap().integration.provider_id, "mailgun");
+        assert_ne!(world.recorder.sent().pop().unwrap().integration.provider_id, "mailgun");
     });
 }
 
@@ -149,8 +149,8 @@ fn refusals_of_messages_open_no_circuit() {
     on_both_with(policy, |world| {
         prepared(&world);
         for _ in 0..4 {
-            world.outbox.refuse_next(SendError::permanent("no"));
-            world.outbox.refuse_next(SendError::recipient_gone("no"));
+            world.recorder.refuse_next(SendError::permanent("no"));
+            world.recorder.refuse_next(SendError::recipient_gone("no"));
             world.notify("mail", "ada");
             world.notify("mail", "ada");
         }
@@ -190,7 +190,7 @@ fn servers_that_are_down_open_no_circuit(
         world.workflow_of("chat", std::slice::from_ref(step));
         fail(&world, 3);
         for _ in 0..3 {
-            world.outbox.refuse_next(SendError::unknown("no answer"));
+            world.recorder.refuse_next(SendError::unknown("no answer"));
         }
         for _ in 0..7 {
             world.notify("chat", "ada");
@@ -200,7 +200,7 @@ fn servers_that_are_down_open_no_circuit(
 
         // A setting that the integration lacks is one for all of them.
         for _ in 0..3 {
-            world.outbox.refuse_next(SendError::misconfigured("no key"));
+            world.recorder.refuse_next(SendError::misconfigured("no key"));
             world.notify("chat", "ada");
         }
         assert_eq!(world.run_due().failed, 3);

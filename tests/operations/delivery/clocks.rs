@@ -88,7 +88,7 @@ fn what_a_clock_has_put_off_that_was_ahead_is_done() {
             let inbox = || world.inbox("ada").len();
 
             world.run_due();
-            assert_eq!((world.outbox.sent().len(), inbox()), (1, 0));
+            assert_eq!((world.recorder.sent().len(), inbox()), (1, 0));
             world.pass(SECOND * 3_599);
             world.run_due();
             assert_eq!(inbox(), 0);
@@ -157,7 +157,7 @@ fn what_a_clock_has_put_off_of_an_earlier_event_is_done() {
             let right = world.now();
             // Behind the first minute, and before the month.
             world.clock.set(time("2026-12-01T00:00:00.000Z"));
-            world.outbox.refuse_next(retryable("down"));
+            world.recorder.refuse_next(retryable("down"));
             assert_eq!(world.run_due().retried, 1);
             world.clock.set(right);
             if restarts {
@@ -165,7 +165,7 @@ fn what_a_clock_has_put_off_of_an_earlier_event_is_done() {
             }
 
             world.run_due();
-            let sent = |world: &World| (world.outbox.sent().len(), world.inbox("ada").len());
+            let sent = |world: &World| (world.recorder.sent().len(), world.inbox("ada").len());
             // The digest was told under that clock.
             assert_eq!(sent(&world), (1, 1));
             for (wait, messages) in [(119, 1), (1, 2), (29 * 86_400, 2), (86_400, 3)] {
@@ -200,7 +200,7 @@ fn a_delay_behind_a_message_keeps_its_length() {
             for (wait, messages) in [(0, 0), (119, 0), (1, 1)] {
                 world.pass(SECOND * wait);
                 world.run_due();
-                assert_eq!(world.outbox.sent().len(), 1, "{kind}");
+                assert_eq!(world.recorder.sent().len(), 1, "{kind}");
                 assert_eq!(world.inbox("ada").len(), messages, "{kind} {wait}");
             }
             assert_eq!(world.engine.check().unwrap().findings, []);
@@ -301,7 +301,7 @@ fn resume_ahead(world: &World, integration: IntegrationId) {
     world.clock.set(time("2099-01-01T00:00:00.000Z"));
     world.env.integrations().resume(integration).unwrap();
     world.engine.delivery().run_due(1).unwrap();
-    assert_eq!(world.outbox.sent().len(), 0);
+    assert_eq!(world.recorder.sent().len(), 0);
     world.clock.set(right);
 }
 
@@ -323,7 +323,7 @@ fn a_message_that_was_released_by_a_clock_that_was_ahead_is_sent() {
 
             world.run_due();
 
-            assert_eq!(world.outbox.sent().len(), 1);
+            assert_eq!(world.recorder.sent().len(), 1);
         });
     }
 }
@@ -351,7 +351,7 @@ fn messages_to_endpoints_that_were_released_by_a_clock_that_was_ahead_are_sent()
 
         world.run_due();
 
-        assert_eq!(world.outbox.sent().len(), 2);
+        assert_eq!(world.recorder.sent().len(), 2);
     });
 }
 
@@ -413,7 +413,7 @@ fn what_waits_for_its_workflow_is_brought_back() {
         world.notify("mail", "ada");
         let right = world.now();
         world.clock.set(time("2099-01-01T00:00:00.000Z"));
-        world.outbox.refuse_next(retryable("down"));
+        world.recorder.refuse_next(retryable("down"));
         assert_eq!(world.run_due().retried, 1);
         world.env.workflows().pause("mail").unwrap();
         world.clock.set(right);
@@ -429,7 +429,7 @@ fn what_waits_for_its_workflow_is_brought_back() {
 #[test]
 fn a_message_waits_for_a_circuit() {
     check(SECOND * 10, |world| {
-        world.outbox.refuse_next(retryable("down"));
+        world.recorder.refuse_next(retryable("down"));
         for _ in 0..2 {
             world.notify("mail", "ada");
         }
@@ -457,6 +457,6 @@ fn a_message_waits_for_the_end_of_quiet_hours() {
         world.env.preferences("ada").unwrap().update_global(&parsed(schedule)).unwrap();
         world.notify("mail", "ada");
         world.run_due();
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
     });
 }

@@ -15,8 +15,8 @@ use crate::world::{World, active_integration, email, names, on_both, only, parse
 fn a_fallback_takes_over_after_two_failures() {
     on_both(|world| {
         let id = mailing(&world, &["first", "second"]);
-        world.outbox.refuse_next(retryable("busy"));
-        world.outbox.refuse_next(SendError::retry_after("busy", Duration::from_secs(7_200)));
+        world.recorder.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(SendError::retry_after("busy", Duration::from_secs(7_200)));
 
         assert_eq!(world.run_due().retried, 1);
         world.pass(Duration::from_secs(60));
@@ -24,7 +24,7 @@ fn a_fallback_takes_over_after_two_failures() {
         let report = world.run_due();
 
         assert_eq!((report.retried, report.sent), (1, 1));
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!((sent.integration.identifier.as_str(), sent.attempt()), ("second", 3));
         assert_eq!(
             log(&world.notification(id), 0),
@@ -47,20 +47,20 @@ fn a_fallback_takes_over_after_two_failures() {
 fn an_integration_that_is_not_set_up_has_a_fallback_at_once() {
     on_both(|world| {
         let id = mailing(&world, &["first", "second", "third"]);
-        world.outbox.refuse_next(SendError::misconfigured("no key"));
-        world.outbox.refuse_next(SendError::misconfigured("no host"));
+        world.recorder.refuse_next(SendError::misconfigured("no key"));
+        world.recorder.refuse_next(SendError::misconfigured("no host"));
 
         let report = world.run_due();
 
         assert_eq!((report.retried, report.sent, report.failed), (2, 1, 0));
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!(sent.integration.identifier.as_str(), "third");
         assert_eq!(log(&world.notification(id), 0)[3], "integration_switched: first");
 
         // Where each one lacks a setting, the message fails.
         let id = world.notify("mail", "ada");
         for _ in 0..3 {
-            world.outbox.refuse_next(SendError::misconfigured("no key"));
+            world.recorder.refuse_next(SendError::misconfigured("no key"));
         }
         assert_eq!(world.run_due().failed, 1);
         let last = log(&world.notification(id), 0).pop().unwrap();
@@ -72,7 +72,7 @@ fn an_integration_that_is_not_set_up_has_a_fallback_at_once() {
 fn a_provider_that_is_not_registered_has_a_fallback() {
     on_both(|world| {
         mailing(&world, &["first", "second"]);
-        let own = tidings::Outbox::default();
+        let own = tidings::RecordingProvider::default();
         let engine = testkit::sealed::builder().clock(world.clock.clone());
         let engine = engine.provider("second", own.clone()).build(world.store.clone());
 
@@ -85,9 +85,9 @@ fn a_provider_that_is_not_registered_has_a_fallback() {
 fn a_refused_message_has_no_fallback() {
     on_both(|world| {
         mailing(&world, &["first", "second"]);
-        world.outbox.refuse_next(SendError::permanent("spam"));
+        world.recorder.refuse_next(SendError::permanent("spam"));
         assert_eq!(world.run_due().failed, 1);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
     });
 }
 
@@ -124,7 +124,7 @@ fn a_lost_answer_is_followed_by_what_the_integration_says() {
             let id = mailing(&world, &["first", "second"]);
             set(&world, json!({ "onUnknown": on_unknown }));
             for _ in 0..2 {
-                world.outbox.refuse_next(SendError::unknown("timeout"));
+                world.recorder.refuse_next(SendError::unknown("timeout"));
             }
             world.run_due();
             world.pass(Duration::from_secs(60));
@@ -132,7 +132,7 @@ fn a_lost_answer_is_followed_by_what_the_integration_says() {
             world.pass(Duration::from_secs(120));
             world.run_due();
 
-            let senders = names(&world.outbox.sent(), |sent| sent.integration.identifier.clone());
+            let senders = names(&world.recorder.sent(), |sent| sent.integration.identifier.clone());
             let sender = senders.first().map_or("nobody", String::as_str);
             assert_eq!(sender, then, "{on_unknown}");
             let status = if then == "nobody" { "failed" } else { "completed" };
@@ -160,7 +160,7 @@ fn a_crash_during_a_call_is_a_lost_answer() {
             world.run_due();
 
             assert_eq!(statuses(&world, id), [status], "{on_unknown}");
-            assert_eq!(world.outbox.sent().len(), calls, "{on_unknown}");
+            assert_eq!(world.recorder.sent().len(), calls, "{on_unknown}");
             if calls == 0 {
                 let log = log(&world.notification(id), 0);
                 assert_eq!(log, ["step_queued", "lease_expired", "answer_lost"]);

@@ -24,7 +24,7 @@ fn a_push_message_goes_to_each_device() {
 
         assert_eq!(world.run_due(), Counts { sent: 3, ..Counts::default() });
 
-        let sent = world.outbox.sent();
+        let sent = world.recorder.sent();
         assert_eq!(tokens(&world), ["phone", "tablet", "watch"]);
         let keys: std::collections::BTreeSet<_> =
             sent.iter().map(Delivery::idempotency_key).collect();
@@ -53,7 +53,7 @@ fn a_push_message_goes_to_each_device() {
 fn what_was_sent_is_not_sent_again_with_the_others() {
     on_both(|world| {
         let id = pushing(&world);
-        world.outbox.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
 
         assert_eq!(world.run_due(), Counts { sent: 2, retried: 1, ..Counts::default() });
         assert_eq!(statuses(&world, id), ["queued"]);
@@ -70,7 +70,7 @@ fn what_was_sent_is_not_sent_again_with_the_others() {
 fn a_message_that_some_devices_have_is_sent() {
     on_both(|world| {
         let id = pushing(&world);
-        world.outbox.refuse_next(SendError::permanent("too large"));
+        world.recorder.refuse_next(SendError::permanent("too large"));
 
         assert_eq!(world.run_due(), Counts { sent: 2, failed: 1, ..Counts::default() });
 
@@ -89,7 +89,7 @@ fn a_message_that_no_device_has_has_failed() {
     on_both(|world| {
         let id = pushing(&world);
         for _ in 0..3 {
-            world.outbox.refuse_next(SendError::permanent("too large"));
+            world.recorder.refuse_next(SendError::permanent("too large"));
         }
         assert_eq!(world.run_due(), Counts { failed: 3, ..Counts::default() });
         assert_eq!(statuses(&world, id), ["failed"]);
@@ -104,7 +104,7 @@ fn a_device_without_a_recipient_is_removed() {
         let id = pushing(&world);
         let before = world.env.subscribers().get("ada").unwrap();
         world.tick();
-        world.outbox.refuse_next(SendError::recipient_gone("the app was removed"));
+        world.recorder.refuse_next(SendError::recipient_gone("the app was removed"));
 
         assert_eq!(world.run_due().sent, 2);
 
@@ -124,7 +124,7 @@ fn a_device_without_a_recipient_is_removed() {
         assert_eq!(left, sent);
         assert_eq!((ada.version, ada.updated_at), (before.version + 1, world.now()));
         assert_eq!(world.engine.check().unwrap().findings, []);
-        world.outbox.refuse_next(SendError::recipient_gone("the app was removed"));
+        world.recorder.refuse_next(SendError::recipient_gone("the app was removed"));
         world.notify("push", "ada");
         assert_eq!(world.run_due().sent, 1);
     });
@@ -135,7 +135,7 @@ fn a_destination_that_goes_while_its_send_waits_is_skipped() {
     on_both(|world| {
         let id = pushing(&world);
         for _ in 0..3 {
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
         }
         world.run_due();
         let fcm = world.env.integrations().list().unwrap().remove(0).id;
@@ -173,7 +173,7 @@ fn a_message_whose_integrations_do_not_send_fails() {
                 let id = world.notify("push", "ada");
                 let sends = devices.as_array().unwrap().len();
                 for _ in 0..sends {
-                    world.outbox.refuse_next(retryable("busy"));
+                    world.recorder.refuse_next(retryable("busy"));
                 }
                 assert_eq!(world.run_due(), Counts { retried: sends, ..Counts::default() });
                 change(&world, "fcm");
@@ -204,7 +204,7 @@ fn a_send_whose_own_integration_does_not_send_fails() {
     on_both(|world| {
         let id = pushing(&world);
         for _ in 0..3 {
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
         }
         world.run_due();
         update(&world, "fcm", json!({ "active": false }));
@@ -225,7 +225,7 @@ fn sends_of_an_integration_that_cannot_be_read_are_set_aside() {
     on_both(|world| {
         let id = pushing(&world);
         for _ in 0..3 {
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
         }
         world.run_due();
         let rows = tables::dump(&world.store).into_iter();
@@ -344,7 +344,7 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
         assert_eq!(world.run_due().sent, 5);
 
         let mut addresses: Vec<_> =
-            world.outbox.sent().iter().map(|sent| shown(&sent.address)).collect();
+            world.recorder.sent().iter().map(|sent| shown(&sent.address)).collect();
         addresses.sort();
         assert_eq!(
             addresses,
@@ -372,7 +372,7 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
         assert_eq!(only(world.notification(id).jobs).sends, []);
 
         // An endpoint without a recipient is removed.
-        world.outbox.refuse_next(SendError::recipient_gone("the channel was removed"));
+        world.recorder.refuse_next(SendError::recipient_gone("the channel was removed"));
         let trigger = json!({ "name": "chat", "to": "ada", "context": { "tenant": "acme" } });
         world.trigger(trigger);
         assert_eq!(world.run_due().failed, 1);
@@ -441,7 +441,7 @@ fn a_destination_that_gets_another_address_during_the_call_stays() {
         let ada = world.env.subscribers().get("ada").unwrap();
         let url = only(ada.profile.channels).credentials.webhook_url.unwrap();
         assert_eq!(url.expose(), after);
-        world.outbox.refuse_next(SendError::recipient_gone("the channel was removed"));
+        world.recorder.refuse_next(SendError::recipient_gone("the channel was removed"));
         world.notify("chat", "ada");
         assert_eq!(world.run_due().failed, 1);
         let ada = world.env.subscribers().get("ada").unwrap();
@@ -452,7 +452,7 @@ fn a_destination_that_gets_another_address_during_the_call_stays() {
 // Sends a message to a destination without a recipient, and changes it during the call.
 fn refused_while(world: &World, change: Box<dyn FnOnce() + Send>) {
     world.notify("chat", "ada");
-    world.outbox.refuse_next(SendError::recipient_gone("the channel was removed"));
+    world.recorder.refuse_next(SendError::recipient_gone("the channel was removed"));
     world.store.pause(Point::Write, 1, change);
     assert_eq!(world.run_due().failed, 1);
 }
@@ -476,7 +476,7 @@ fn a_connection_that_is_created_again_for_another_integration_is_not_used() {
             connect(&world, integration);
             world.notify("chat", "ada");
             assert_eq!(world.run_due().sent, 1);
-            let sent = world.outbox.sent().pop().unwrap();
+            let sent = world.recorder.sent().pop().unwrap();
             let Address::Workspace { workspace, access_token, .. } = sent.address else {
                 panic!("{:?}", sent.address)
             };
@@ -614,7 +614,7 @@ fn pushing(world: &World) -> NotificationId {
 }
 
 fn tokens(world: &World) -> Vec<String> {
-    let mut tokens = names(&world.outbox.sent(), token);
+    let mut tokens = names(&world.recorder.sent(), token);
     tokens.sort();
     tokens
 }

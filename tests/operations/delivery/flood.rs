@@ -32,7 +32,7 @@ fn check(world: &World, size: u32) {
     let report = world.engine.delivery().run_due(32).unwrap();
 
     assert_eq!((report.sent, report.superseded), (2, 30));
-    let sent = names(&world.outbox.sent(), |delivery| {
+    let sent = names(&world.recorder.sent(), |delivery| {
         delivery.message.template_identifier.clone().unwrap()
     });
     assert_eq!(sent, ["code", "other"]);
@@ -53,7 +53,7 @@ fn lanes_take_turns_in_claims_of_one_task() {
             world.engine.delivery().run_due(1).unwrap();
         }
 
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 
@@ -74,7 +74,7 @@ fn a_task_without_an_outcome_holds_up_no_lane() {
 
         world.engine.delivery().run_due(32).unwrap();
 
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
         assert!(!is_there(&world, |task| task.state.is_leased()));
     });
 }

@@ -46,7 +46,7 @@ fn what_a_crash_left_behind_is_sent_again_after_its_lease() {
         world.clock.set(until);
         assert_eq!(run_due(&next), SENT);
 
-        let again = only(world.outbox.sent());
+        let again = only(world.recorder.sent());
         assert_eq!(Some(again.idempotency_key()), *key.lock().unwrap());
         assert_eq!(wire(only(world.messages("ada")))["status"], "sent");
         assert_eq!(
@@ -75,7 +75,8 @@ fn a_crash_leaves_nothing_else_behind() {
         assert_eq!(world.messages("ada"), []);
         world.pass(LEASE);
         assert_eq!(world.run_due(), Counts { sent: 3, ..NOTHING });
-        let to = names(&world.outbox.sent(), |delivery| delivery.subscriber.subscriber_id.clone());
+        let to =
+            names(&world.recorder.sent(), |delivery| delivery.subscriber.subscriber_id.clone());
         assert_eq!(to, ["ada", "bob", "cyd"]);
     });
 }
@@ -93,7 +94,7 @@ fn nobody_else_takes_what_is_being_sent() {
         queued_email(&world);
 
         assert_eq!(run_due(&engine), SENT);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
     });
 }
 
@@ -126,10 +127,10 @@ fn suspended(on_unknown: &str) -> usize {
                 Ok(ProviderReceipt::default())
             }))
         });
-        let (clock, outbox) = (world.clock.clone(), world.outbox.clone());
+        let (clock, recorder) = (world.clock.clone(), world.recorder.clone());
         let (tell, told) = mpsc::channel();
         world.store.pause(Point::Begin, calls, move || {
-            let is_in_time = outbox.sent().is_empty();
+            let is_in_time = recorder.sent().is_empty();
             if is_in_time {
                 clock.advance(LEASE);
                 let thread = thread::spawn(move || run_due(&other));
@@ -141,7 +142,7 @@ fn suspended(on_unknown: &str) -> usize {
         let counts = run_due(&world.engine);
 
         let Ok(thread) = told.try_recv() else { break };
-        assert_eq!(world.outbox.sent().len(), 0, "suspended before call {calls}");
+        assert_eq!(world.recorder.sent().len(), 0, "suspended before call {calls}");
         answer.send(()).unwrap();
         assert_eq!(thread.join().unwrap(), SENT);
         superseded += counts.superseded;
@@ -168,7 +169,7 @@ fn a_call_that_is_noted_too_late_has_no_lost_answer() {
             let counts = world.run_due();
 
             assert_eq!(counts, Counts { sent: 1, ..SUPERSEDED }, "{on_unknown:?}, {point:?}");
-            let attempts: Vec<_> = world.outbox.sent().iter().map(Delivery::attempt).collect();
+            let attempts: Vec<_> = world.recorder.sent().iter().map(Delivery::attempt).collect();
             assert_eq!(attempts, [2], "the attempt without a call counts");
             assert_eq!(log(&world.notification(id), 0).pop().unwrap(), "message_sent");
         }
@@ -343,7 +344,7 @@ fn what_kills_its_process_is_not_tried_for_ever() {
 
         assert_eq!(statuses(&world, id), ["failed"]);
         assert_eq!(log(&world.notification(id), 0).last().unwrap(), "lease_expired");
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
     });
 }
 
@@ -501,7 +502,7 @@ fn an_outcome_that_comes_too_late_is_ignored() {
             assert_eq!(run_due(&engine), SUPERSEDED);
 
             let message = only(world.messages("ada"));
-            assert_eq!(message.id, only(world.outbox.sent()).message.id);
+            assert_eq!(message.id, only(world.recorder.sent()).message.id);
             assert_eq!(wire(message)["status"], "sent");
             assert_eq!(statuses(&world, id), ["completed"]);
             assert_eq!(log(&world.notification(id), 0).last().unwrap(), "message_sent");
@@ -513,7 +514,7 @@ fn an_outcome_that_comes_too_late_is_ignored() {
 #[test]
 fn what_was_sent_is_not_tried_again() {
     on_both(|world| {
-        world.outbox.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
         let retried = Counts { retried: 1, ..NOTHING };
         let engine = slow(&world, retried, Ok(ProviderReceipt::default()));
         let id = queued_email(&world);

@@ -41,7 +41,7 @@ fn a_message_stays_read_while_another_device_gets_it() {
         ] }));
         world.workflow_of("push", &[push()]);
         world.notify("push", "ada");
-        world.outbox.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
         assert_eq!(world.run_due().sent, 1);
         let before = read(&world);
 
@@ -56,7 +56,7 @@ fn a_message_stays_read_while_another_device_gets_it() {
 fn a_dead_letter_that_is_redriven_stays_read() {
     on_both(|world| {
         queued_email(&world);
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         assert_eq!(world.run_due().failed, 1);
         world.env.dead_letters().redrive_matching(&DeadLetterQuery::default()).unwrap();
         let before = read(&world);

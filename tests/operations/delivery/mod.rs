@@ -91,7 +91,7 @@ fn an_email_goes_to_the_address_of_its_subscriber() {
             })
         );
 
-        let delivery = only(world.outbox.sent());
+        let delivery = only(world.recorder.sent());
         assert_eq!(delivery.integration, integration);
         assert_eq!(delivery.subscriber.subscriber_id.as_str(), "ada");
         assert_eq!((delivery.message.id, delivery.notification.id), (message.id, id));
@@ -272,7 +272,8 @@ fn at_most_so_many_jobs_are_run() {
 
         assert_eq!(sent, [0, 3, 35, 2]);
         // Oldest first.
-        let to = names(&world.outbox.sent(), |delivery| delivery.subscriber.subscriber_id.clone());
+        let to =
+            names(&world.recorder.sent(), |delivery| delivery.subscriber.subscriber_id.clone());
         assert_eq!(to, (0..40).map(|n| format!("s{n}")).collect::<Vec<_>>());
     });
 }
@@ -295,7 +296,7 @@ fn environments_are_delivered_for_alone() {
 
         // Production has no integration, and does not use that of development.
         assert_eq!(report, Counts { sent: 1, failed: 1, ..Counts::default() });
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!(sent.notification.environment_id, world.env.environment_id());
         assert_eq!(sent.message.email.as_deref(), Some("ada@example.org"));
         let subscriber = id("ada");
@@ -310,7 +311,7 @@ fn two_threads_send_each_message_once() {
         world.active_integration("email", "sendgrid");
         world.workflow_of("mail", &[email()]);
         world.trigger(json!({ "name": "mail", "to": crowd(100) }));
-        let (calls, outbox) = (AtomicUsize::new(0), world.outbox.clone());
+        let (calls, recorder) = (AtomicUsize::new(0), world.recorder.clone());
         let provider = Told(move |delivery: &Delivery| {
             calls.fetch_add(1, Ordering::SeqCst);
             // Neither goes on before the other has something to send, if it ever has.
@@ -318,7 +319,7 @@ fn two_threads_send_each_message_once() {
             while calls.load(Ordering::SeqCst) < 2 && Instant::now() < patience {
                 thread::yield_now();
             }
-            outbox.send(delivery)
+            recorder.send(delivery)
         });
         let engine = world.engine_with(|builder| builder.default_provider(provider));
 
@@ -329,7 +330,7 @@ fn two_threads_send_each_message_once() {
 
         assert_eq!(sent.iter().sum::<usize>(), 100);
         assert!(sent.iter().all(|sent| *sent > 0), "{sent:?}");
-        let keys = names(&world.outbox.sent(), Delivery::idempotency_key);
+        let keys = names(&world.recorder.sent(), Delivery::idempotency_key);
         assert_eq!(keys.len(), 100);
         assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), 100);
     });

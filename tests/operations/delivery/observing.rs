@@ -69,7 +69,7 @@ fn what_happens_is_told_in_its_order() {
         env.inbox("ada").unwrap().mark_all(MarkAs::Read).unwrap();
         let global = parsed(json!({ "channels": { "sms": false } }));
         env.preferences("ada").unwrap().update_global(&global).unwrap();
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         env.events().trigger(&trigger).unwrap();
         engine.delivery().run_due(10).unwrap();
         // What is refused has not happened.
@@ -151,7 +151,7 @@ fn a_message_that_is_sent_after_a_failure_is_told() {
         let (engine, events) = observed(&world, |builder| builder);
         let env = engine.environment(world.env.environment_id()).unwrap();
         let run = || engine.delivery().run_due(10).unwrap();
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         env.events().trigger(&parsed(json!({ "name": "mail", "to": "ada" }))).unwrap();
         assert_eq!(run().failed, 1);
         let message = only(world.messages("ada"));
@@ -163,7 +163,7 @@ fn a_message_that_is_sent_after_a_failure_is_told() {
             .unwrap();
         env.notifications().resend(message.notification_id, "0").unwrap();
         assert_eq!(run().sent, 1);
-        world.outbox.refuse_next(SendError::permanent("gone"));
+        world.recorder.refuse_next(SendError::permanent("gone"));
         env.notifications().resend(message.notification_id, "0").unwrap();
         assert_eq!(run().failed, 1);
 
@@ -188,9 +188,9 @@ fn a_message_that_another_device_gets_is_told() {
         world.workflow_of("push", &[push()]);
         let (engine, events) = observed(&world, |builder| builder);
         let env = engine.environment(world.env.environment_id()).unwrap();
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         for _ in 0..2 {
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
         }
         env.events().trigger(&parsed(json!({ "name": "push", "to": "ada" }))).unwrap();
         engine.delivery().run_due(10).unwrap();

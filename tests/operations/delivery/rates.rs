@@ -12,7 +12,7 @@ const EACH: usize = 6;
 // Messages that were sent, by the workflow.
 fn sent(world: &World) -> BTreeMap<String, usize> {
     let mut sent = BTreeMap::new();
-    for delivery in world.outbox.sent() {
+    for delivery in world.recorder.sent() {
         let workflow = delivery.message.template_identifier.unwrap();
         *sent.entry(workflow.to_string()).or_default() += 1;
     }
@@ -37,7 +37,7 @@ fn workflows_take_turns_at_the_calls_of_a_provider() {
             let mut postponed = world.engine.delivery().run_due(usize::MAX).unwrap().postponed;
             let first = sent(&world);
             let mut seconds = 1;
-            while world.outbox.sent().len() < LANES * EACH {
+            while world.recorder.sent().len() < LANES * EACH {
                 world.tick();
                 seconds += 1;
                 let report = world.engine.delivery().run_due(usize::MAX).unwrap();

@@ -25,7 +25,7 @@ fn a_preference_keeps_a_message_back() {
             let notification = world.notify("mail", "ada");
 
             assert_eq!(world.run_due(), NOTHING);
-            assert_eq!(world.outbox.sent().len(), 0);
+            assert_eq!(world.recorder.sent().len(), 0);
             let notification = world.notification(notification);
             assert_eq!(log(&notification, 0), [detail]);
             assert_eq!(statuses(&world, notification.id), ["skipped", "completed"]);
@@ -211,7 +211,7 @@ fn what_is_deleted_is_not_sent() {
         world.env.workflows().update("mail", &parsed(update)).unwrap();
         assert_eq!(world.run_due(), SKIPPED);
         assert_eq!(log(&world.notification(gone), 0), ["step_queued", "step_deleted"]);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
     });
 }
 
@@ -240,7 +240,7 @@ fn a_failure_for_good_is_listed_and_ends_its_job() {
     ] {
         on_both(|world| {
             let id = queued_email(&world);
-            world.outbox.refuse_next(refusal.clone());
+            world.recorder.refuse_next(refusal.clone());
 
             let report = world.run_due();
 
@@ -293,7 +293,7 @@ fn without_an_integration_a_job_fails() {
 #[test]
 fn without_a_provider_a_message_fails() {
     on_both_with(
-        |_| testkit::sealed::builder().provider("twilio", tidings::Outbox::default()),
+        |_| testkit::sealed::builder().provider("twilio", tidings::RecordingProvider::default()),
         |world| {
             let id = queued_email(&world);
 
@@ -337,7 +337,7 @@ fn a_step_that_matters_stops_those_after_it_when_it_fails() {
             let name = format!("mail-{stops}-{fails}");
             world.workflow_of(&name, &[first, in_app(), in_app()]);
             if fails {
-                world.outbox.refuse_next(SendError::permanent("no"));
+                world.recorder.refuse_next(SendError::permanent("no"));
             }
             let id = world.notify(&name, "ada");
             world.run_due();

@@ -6,7 +6,7 @@ use serde_json::json;
 use tidings::job::{Detail, JobStatus, RetryPolicy};
 use tidings::notification::Notification;
 use tidings::vocabulary::JobType;
-use tidings::{DeliveryReport, FailureReason, IntegrationTest, Outbox, SendError};
+use tidings::{DeliveryReport, FailureReason, IntegrationTest, RecordingProvider, SendError};
 
 use super::retries::due_at;
 use super::{ada, crowd, queued_email};
@@ -22,8 +22,8 @@ fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
         let id = queued_email(&world);
         let busy = SendError::retry_after("busy", Duration::from_secs(90));
         let gone = SendError::recipient_gone("bounced");
-        world.outbox.refuse_next(busy.clone());
-        world.outbox.refuse_next(gone.clone());
+        world.recorder.refuse_next(busy.clone());
+        world.recorder.refuse_next(gone.clone());
 
         let retried = report(&world);
         let failure = only(&retried.failures);
@@ -54,7 +54,7 @@ fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
 fn reports_are_written_as_json() {
     on_both(|world| {
         let id = queued_email(&world);
-        world.outbox.refuse_next(SendError::retry_after("busy", Duration::from_secs(90)));
+        world.recorder.refuse_next(SendError::retry_after("busy", Duration::from_secs(90)));
         let report = report(&world);
         let job = only(world.notification(id).jobs).id;
         let failure = json!({
@@ -83,7 +83,7 @@ fn reports_are_written_as_json() {
 #[test]
 fn what_is_not_handed_to_a_provider_says_why() {
     on_both_with(
-        |_| testkit::sealed::builder().provider("twilio", Outbox::default()),
+        |_| testkit::sealed::builder().provider("twilio", RecordingProvider::default()),
         |world| {
             ada(&world);
             world.active_integration("email", "sendgrid");
@@ -132,7 +132,7 @@ fn a_report_names_the_first_hundred_failures() {
             world.trigger(json!({ "name": "mail", "to": recipients }));
         }
         for n in 0..120 {
-            world.outbox.refuse_next(SendError::permanent(n.to_string()));
+            world.recorder.refuse_next(SendError::permanent(n.to_string()));
         }
 
         let report = report(&world);

@@ -18,7 +18,7 @@ const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, sup
 fn a_job_names_the_provider_of_its_latest_try() {
     on_both(|world| {
         let id = queued_email(&world);
-        world.outbox.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
         world.run_due();
         assert_eq!(only(world.notification(id).jobs).provider_id, ProviderId::Sendgrid);
 
@@ -36,7 +36,7 @@ fn a_job_names_the_provider_of_its_latest_try() {
 fn as_much_is_kept_of_what_a_provider_says_as_is_worth_keeping() {
     on_both(|world| {
         let id = queued_email(&world);
-        world.outbox.refuse_next(SendError::permanent("x".repeat(5_000)));
+        world.recorder.refuse_next(SendError::permanent("x".repeat(5_000)));
         world.run_due();
 
         let log = only(world.notification(id).jobs).execution_details;
@@ -48,7 +48,7 @@ fn as_much_is_kept_of_what_a_provider_says_as_is_worth_keeping() {
 fn a_message_whose_answer_was_lost_is_tried_again_with_its_key() {
     on_both(|world| {
         let id = queued_email(&world);
-        world.outbox.refuse_next(SendError::unknown("reset"));
+        world.recorder.refuse_next(SendError::unknown("reset"));
         assert_eq!(world.run_due(), RETRIED);
 
         world.clock.set(due_at(&world, id, 1));
@@ -56,7 +56,7 @@ fn a_message_whose_answer_was_lost_is_tried_again_with_its_key() {
 
         let log = log(&world.notification(id), 0);
         assert!(log.contains(&"provider_retry: no answer: reset".into()), "{log:?}");
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!(sent.idempotency_key(), only(world.notification(id).jobs).id);
     });
 }
@@ -68,7 +68,7 @@ fn a_message_is_tried_again_when_its_policy_says() {
         let id = queued_email(&world);
 
         for attempts in 1..policy.attempts {
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
             let failed_at = world.now();
             assert_eq!(world.run_due(), RETRIED, "{attempts}");
 
@@ -83,7 +83,7 @@ fn a_message_is_tried_again_when_its_policy_says() {
         }
 
         // The last try of the eight.
-        world.outbox.refuse_next(retryable("still busy"));
+        world.recorder.refuse_next(retryable("still busy"));
         assert_eq!(world.run_due(), Counts { failed: 1, ..NOTHING });
         assert_eq!(statuses(&world, id), ["failed"]);
         let message = only(world.messages("ada"));
@@ -97,8 +97,8 @@ fn a_message_is_tried_again_when_its_policy_says() {
 fn a_message_that_gets_through_in_the_end_is_listed_once() {
     on_both(|world| {
         let id = queued_email(&world);
-        world.outbox.refuse_next(retryable("busy"));
-        world.outbox.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
 
         for expected in [RETRIED, RETRIED, Counts { sent: 1, ..NOTHING }] {
             assert_eq!(world.run_due(), expected);
@@ -133,7 +133,7 @@ fn a_service_that_asks_to_be_left_alone_is() {
         on_both(|world| {
             let id = queued_email(&world);
             let later = SendError::retry_after("later", Duration::from_secs(after));
-            world.outbox.refuse_next(later);
+            world.recorder.refuse_next(later);
             let failed_at = world.now();
 
             assert_eq!(world.run_due(), RETRIED);
@@ -182,7 +182,7 @@ fn a_policy_of_one_try_does_not_try_again() {
         move |builder| builder.retry(policy),
         |world| {
             let id = queued_email(&world);
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
 
             assert_eq!(world.run_due(), Counts { failed: 1, ..NOTHING });
             assert_eq!(statuses(&world, id), ["failed"]);
@@ -198,7 +198,7 @@ fn only_a_step_that_stops_on_failure_is_waited_for() {
         let stops = with(email(), json!({ "shouldStopOnFail": true }));
         for (step, name, behind) in [(email(), "both", "completed"), (stops, "first", "pending")] {
             world.workflow_of(name, &[step, in_app()]);
-            world.outbox.refuse_next(retryable("busy"));
+            world.recorder.refuse_next(retryable("busy"));
 
             let id = world.notify(name, "ada");
             assert_eq!(world.run_due(), RETRIED);
@@ -215,7 +215,7 @@ fn only_a_step_that_stops_on_failure_is_waited_for() {
 fn a_message_that_waits_does_not_hold_up_others() {
     on_both(|world| {
         queued_email(&world);
-        world.outbox.refuse_next(retryable("busy"));
+        world.recorder.refuse_next(retryable("busy"));
         world.trigger(json!({
             "name": "mail", "to": { "subscriberId": "bob", "email": "bob@example.org" },
         }));

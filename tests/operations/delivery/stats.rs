@@ -64,7 +64,7 @@ fn a_leased_task_does_not_wait() {
 fn a_message_that_is_tried_again_waits() {
     on_both(|world| {
         queued_email(&world);
-        world.outbox.refuse_next(retryable("not now"));
+        world.recorder.refuse_next(retryable("not now"));
         assert_eq!(world.run_due(), Counts { retried: 1, ..Counts::default() });
 
         let total = world.engine.delivery().stats().unwrap().total();
@@ -89,7 +89,7 @@ fn a_rate_spreads_messages_over_seconds() {
                 world.pass(Duration::from_secs(1));
             }
             // What is held back is no attempt.
-            assert!(world.outbox.sent().iter().all(|delivery| delivery.attempt() == 1));
+            assert!(world.recorder.sent().iter().all(|delivery| delivery.attempt() == 1));
         },
     );
 }
@@ -126,7 +126,7 @@ fn sealed(world: &crate::world::World) -> usize {
 fn every_integration_has_counts() {
     on_both(|world| {
         let first = queued_email(&world);
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         world.notify("mail", "ada");
         world.run_due();
         let integrations = || world.engine.delivery().stats().unwrap().integrations;

@@ -36,7 +36,7 @@ fn stores() -> [Interposed; 2] {
 }
 
 fn sent_for(world: &World, env: &Scope) -> Vec<String> {
-    let sent = world.outbox.sent();
+    let sent = world.recorder.sent();
     let own = sent.iter().filter(|one| one.notification.environment_id == env.environment_id());
     own.map(|one| one.message.template_identifier.clone().unwrap().to_string()).collect()
 }
@@ -56,7 +56,7 @@ fn a_flood_of_one_environment_holds_up_no_other_one() {
         assert!(sent_for(&world, &flooded).len() >= 32);
         world.run_due();
         assert_eq!(sent_for(&world, &flooded).len(), FLOOD);
-        assert_eq!(world.outbox.sent().len(), FLOOD + 1);
+        assert_eq!(world.recorder.sent().len(), FLOOD + 1);
     }
 }
 
@@ -135,7 +135,7 @@ fn a_message_without_an_outcome_has_the_next_turn() {
         world.notify("lost", "ada");
         let died = world.interrupted(1, || world.engine.delivery().run_due(1));
         assert!(died.is_err(), "{died:?}");
-        let lost = world.outbox.sent().remove(0).idempotency_key();
+        let lost = world.recorder.sent().remove(0).idempotency_key();
         world.restart_with(|builder| builder);
         for _ in 0..FLOOD {
             world.notify("busy", "ada");
@@ -144,13 +144,13 @@ fn a_message_without_an_outcome_has_the_next_turn() {
         for _ in 0..FLOOD {
             world.notify("lost", "ada");
         }
-        let before = world.outbox.sent().len();
+        let before = world.recorder.sent().len();
 
         for _ in 0..2 {
             world.engine.delivery().run_due(32).unwrap();
         }
 
-        let sent = world.outbox.sent().split_off(before);
+        let sent = world.recorder.sent().split_off(before);
         let keys: Vec<_> = sent.iter().map(Delivery::idempotency_key).collect();
         assert!(keys.contains(&lost), "{}", keys.len());
     });

@@ -40,12 +40,12 @@ fn a_worker_sends_what_is_due_and_what_comes() {
         queued_email(&world);
         let engine = running(&world, |builder| builder);
         let worker = engine.worker().threads(3).start().unwrap();
-        wait_until(|| world.outbox.sent().len() == 1);
+        wait_until(|| world.recorder.sent().len() == 1);
 
         let env = engine.environment(world.env.environment_id()).unwrap();
         let trigger = parsed(json!({ "name": "mail", "to": crowd(50) }));
         env.events().trigger(&trigger).unwrap();
-        wait_until(|| world.outbox.sent().len() == 51);
+        wait_until(|| world.recorder.sent().len() == 51);
         wait_until(|| worker.report().delivery.sent == 51);
 
         let report = worker.stop(PATIENCE);
@@ -61,7 +61,7 @@ fn a_stopped_worker_sends_nothing() {
         drop(engine.worker().threads(2).start().unwrap());
         queued_email(&world);
         thread::sleep(Duration::from_millis(20));
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
         assert_eq!(engine.delivery().run_due(10).unwrap().sent, 1);
     });
 }
@@ -97,7 +97,7 @@ fn a_worker_survives_a_store_that_fails_for_a_time() {
         assert!(worker.report().last_error.is_some());
 
         world.store.recover();
-        wait_until(|| world.outbox.sent().len() == 1);
+        wait_until(|| world.recorder.sent().len() == 1);
         assert_eq!(worker.stop(PATIENCE).running, 0);
     });
 }
@@ -125,7 +125,7 @@ fn a_worker_survives_panics_of_the_host() {
         assert_eq!(worker.report().last_error.unwrap(), "the host's code panicked");
 
         clock.0.store(false, Ordering::SeqCst);
-        wait_until(|| world.outbox.sent().len() == 1);
+        wait_until(|| world.recorder.sent().len() == 1);
         assert_eq!(worker.stop(PATIENCE).running, 0);
     });
 }
@@ -194,18 +194,18 @@ fn calls_of_a_provider_at_once_are_limited() {
         world.workflow_of("mail", &[email()]);
         world.trigger(json!({ "name": "mail", "to": crowd(30) }));
         let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
-        let (seen, outbox) = (Arc::clone(&most), world.outbox.clone());
+        let (seen, recorder) = (Arc::clone(&most), world.recorder.clone());
         let provider = Told(move |delivery: &Delivery| {
             seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             thread::sleep(Duration::from_millis(3));
             now.fetch_sub(1, Ordering::SeqCst);
-            outbox.send(delivery)
+            recorder.send(delivery)
         });
         let engine = running(&world, |builder| {
             builder.default_provider(provider).max_concurrent("sendgrid", 2)
         });
         let worker = engine.worker().threads(6).start().unwrap();
-        wait_until(|| world.outbox.sent().len() == 30);
+        wait_until(|| world.recorder.sent().len() == 30);
         assert_eq!(most.load(Ordering::SeqCst), 2);
         assert_eq!(worker.stop(PATIENCE).errors, 0);
     });

@@ -38,7 +38,7 @@ fn what_waits_is_canceled_at_once() {
         assert_eq!(wire(&canceled), expected);
         assert_eq!(statuses(&world, id), ["completed", "canceled", "canceled"]);
         assert_eq!(log(&world.notification(id), 1), ["step_queued", "canceled"]);
-        assert_eq!((world.run_due(), world.outbox.sent().len()), (NOTHING, 0));
+        assert_eq!((world.run_due(), world.recorder.sent().len()), (NOTHING, 0));
         // Twice is the same as once.
         assert_eq!(world.unchanged(|| world.env.events().cancel("t1").unwrap()), canceled);
         // The message in the inbox has been delivered.
@@ -77,7 +77,7 @@ fn an_event_that_is_not_there_cannot_be_canceled() {
 fn a_message_that_waits_for_another_attempt_is_canceled() {
     on_both(|world| {
         let id = trigger_email(&world, json!({}));
-        world.outbox.refuse_next(SendError::retryable("busy"));
+        world.recorder.refuse_next(SendError::retryable("busy"));
         assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..NOTHING });
 
         assert_eq!(world.env.events().cancel("t1").unwrap().canceled, 1);
@@ -161,7 +161,7 @@ fn a_crowd_is_canceled_by_tasks() {
 
         assert_eq!((canceled.canceled, canceled.remaining), (100, 50));
         world.run_due();
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
         let query = NotificationQuery::default().limit(50);
         for page in 0..3 {
             for notification in
@@ -201,7 +201,7 @@ fn a_cancellation_does_not_reach_a_later_event() {
         world.trigger(trigger);
         world.run_due();
 
-        assert_eq!(world.outbox.sent().len(), 150);
+        assert_eq!(world.recorder.sent().len(), 150);
     });
 }
 
@@ -220,7 +220,7 @@ fn what_is_not_sent_in_time_is_skipped() {
         let expires_at = world.now().after(Duration::from_secs(1));
         let id = trigger_email(&world, json!({ "expiresAt": expires_at }));
         assert_eq!(world.notification(id).expires_at, Some(expires_at));
-        world.outbox.refuse_next(SendError::retryable("busy"));
+        world.recorder.refuse_next(SendError::retryable("busy"));
         assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..NOTHING });
 
         world.pass(Duration::from_secs(86_400));

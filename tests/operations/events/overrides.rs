@@ -26,7 +26,7 @@ fn a_message_is_sent_with_the_settings_of_its_trigger() {
         world.trigger(trigger.clone());
         world.run_due();
 
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!(sent.integration.identifier.as_str(), "relay");
         assert_eq!(sent.message.subject.as_deref(), Some("Your  receipt"));
         assert_eq!(sent.message.text(), Some("<p>Hello</p>"));

@@ -26,7 +26,7 @@ const OTHERS: &[(&str, Other)] = &[
         world.active_integration("email", "sendgrid");
         world.workflow_of("letter", &[email()]);
         let id = world.notify("letter", "cyd");
-        world.outbox.refuse_next(SendError::retryable("busy"));
+        world.recorder.refuse_next(SendError::retryable("busy"));
         assert_eq!(world.run_due().retried, 1);
         world.pass(std::time::Duration::from_secs(600));
         assert_eq!(world.run_due().sent, 1);

@@ -558,7 +558,7 @@ fn letters(world: &World) -> Vec<DeadLetterId> {
     let cyd = json!({ "subscriberId": "cyd", "email": "cyd@example.org" });
     world.subscriber(cyd);
     for _ in 0..2 {
-        world.outbox.refuse_next(tidings::SendError::permanent("no"));
+        world.recorder.refuse_next(tidings::SendError::permanent("no"));
         world.notify("mail", "cyd");
     }
     assert_eq!(world.run_due().failed, 2);

@@ -117,7 +117,7 @@ fn a_notification_that_was_deleted_is_nowhere() {
             // What it has put into an inbox stays; what it has not sent is not sent.
             assert_eq!(world.inbox("ada"), inbox);
             world.run_due();
-            assert!(world.outbox.sent().is_empty());
+            assert!(world.recorder.sent().is_empty());
             // The trigger has happened, and happens no more.
             let again = json!({ "name": "hi", "to": "ada", "transactionId": "t" });
             assert_eq!(world.trigger(again).notifications.len(), 2);

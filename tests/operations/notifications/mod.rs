@@ -86,7 +86,7 @@ fn the_log_of_a_job_is_in_order_of_time() {
         world.workflow_of("mail", &[email()]);
         let id = world.notify("mail", "ada");
         let retryable = tidings::SendError::retryable("busy");
-        world.outbox.refuse_next(retryable);
+        world.recorder.refuse_next(retryable);
         for _ in 0..2 {
             world.pass(std::time::Duration::from_secs(60));
             world.run_due();

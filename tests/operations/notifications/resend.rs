@@ -32,7 +32,7 @@ fn a_message_is_sent_again() {
         resend(&world, id, 1).unwrap();
         assert_eq!(world.notification(id).jobs[1].status.as_str(), "queued");
         assert_eq!(world.run_due().sent, 1);
-        let [first, second] = &world.outbox.sent()[..] else { panic!("two messages") };
+        let [first, second] = &world.recorder.sent()[..] else { panic!("two messages") };
         assert_ne!(first.idempotency_key(), second.idempotency_key());
         let job = &world.notification(id).jobs[1];
         assert_eq!(job.id, second.idempotency_key());
@@ -51,7 +51,7 @@ fn a_message_is_sent_again() {
 fn a_failed_message_is_sent_again() {
     on_both(|world| {
         prepared(&world);
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         let id = world.notify("both", "ada");
         assert_eq!(world.run_due().failed, 1);
         resend(&world, id, 1).unwrap();
@@ -73,7 +73,7 @@ fn a_resent_message_that_fails_stops_no_step_behind_it() {
         world.workflow_of("reminded", &[stopping, delay, in_app()]);
         let id = world.notify("reminded", "ada");
         assert_eq!(world.run_due().sent, 1);
-        world.outbox.refuse_next(SendError::permanent("no"));
+        world.recorder.refuse_next(SendError::permanent("no"));
         resend(&world, id, 0).unwrap();
         assert_eq!(world.run_due().failed, 1);
         world.pass(Duration::from_secs(3_600));

@@ -22,7 +22,7 @@ fn resume(world: &World, id: IntegrationId) {
 }
 
 fn told(world: &World) -> Vec<String> {
-    names(&world.outbox.sent(), |delivery: &Delivery| delivery.integration.identifier.clone())
+    names(&world.recorder.sent(), |delivery: &Delivery| delivery.integration.identifier.clone())
 }
 
 /// An integration for e-mail, with another one behind it, and a workflow that uses it.
@@ -58,7 +58,7 @@ fn a_paused_integration_holds_its_messages_and_others_go_on() {
         resume(&world, id);
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         assert_eq!(told(&world), ["twilio", "first"]);
-        assert_eq!(world.outbox.sent()[1].attempt(), 1);
+        assert_eq!(world.recorder.sent()[1].attempt(), 1);
         assert_eq!((statuses(&world, sent), held(&world)), (vec!["completed".to_owned(); 2], 0));
         check_still(&world);
     });
@@ -98,7 +98,7 @@ fn a_retry_that_is_held_is_the_same_message_later() {
     on_both(|world| {
         let id = mail(&world);
         world.notify("mail", "ada");
-        world.outbox.refuse_next(SendError::retryable("busy"));
+        world.recorder.refuse_next(SendError::retryable("busy"));
         assert_eq!(world.run_due().retried, 1);
         pause(&world, id);
         world.pass(HOUR);
@@ -110,7 +110,7 @@ fn a_retry_that_is_held_is_the_same_message_later() {
 
         resume(&world, id);
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        let sent = only(world.outbox.sent());
+        let sent = only(world.recorder.sent());
         assert_eq!(sent.attempt(), 2);
         assert_ne!(sent.message.subject.as_deref(), Some("Other"));
     });
@@ -203,10 +203,10 @@ fn many_messages_are_released_some_at_a_time() {
 
         resume(&world, id);
         world.engine.delivery().run_due(1_000).unwrap();
-        let mut keys = names(&world.outbox.sent(), Delivery::idempotency_key);
+        let mut keys = names(&world.recorder.sent(), Delivery::idempotency_key);
         keys.sort();
         keys.dedup();
-        assert_eq!((keys.len(), world.outbox.sent().len()), (300, 300));
+        assert_eq!((keys.len(), world.recorder.sent().len()), (300, 300));
         check_still(&world);
     });
 }

@@ -35,10 +35,10 @@ fn held(world: &World) -> usize {
 /// Checks that nothing is done, now or later, and that the store is sound.
 #[track_caller]
 fn check_still(world: &World) {
-    let sent = world.outbox.sent().len();
+    let sent = world.recorder.sent().len();
     let delivery = world.engine.delivery();
     assert_eq!(delivery.next_due().unwrap(), None);
     assert_eq!(delivery.run_due(100).unwrap(), tidings::DeliveryReport::default());
-    assert_eq!(world.outbox.sent().len(), sent);
+    assert_eq!(world.recorder.sent().len(), sent);
     check_indexes(&world.store);
 }

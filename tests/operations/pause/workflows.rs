@@ -111,7 +111,7 @@ fn a_critical_workflow_waits_too_and_the_others_go_on() {
 
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         let name = |delivery: &Delivery| delivery.message.template_identifier.clone().unwrap();
-        assert_eq!(names(&world.outbox.sent(), name), ["other"]);
+        assert_eq!(names(&world.recorder.sent(), name), ["other"]);
         check_still(&world);
     });
 }
@@ -188,7 +188,7 @@ fn events_are_canceled_and_expire_while_the_workflow_is_paused() {
 
         assert_eq!(statuses(&world, late), ["skipped", "skipped"]);
         assert_eq!(log(&world, late, 1), ["expired"]);
-        assert_eq!((world.inbox("ada").len(), world.outbox.sent().len()), (0, 0));
+        assert_eq!((world.inbox("ada").len(), world.recorder.sent().len()), (0, 0));
         check_still(&world);
     });
 }
@@ -207,7 +207,7 @@ fn an_attempt_without_an_outcome_is_repeated_after_the_pause() {
 
         resume(&world, "mail");
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        assert_eq!(only(world.outbox.sent()).attempt(), 2);
+        assert_eq!(only(world.recorder.sent()).attempt(), 2);
         check_still(&world);
     });
 }

@@ -181,7 +181,7 @@ fn an_event_that_passes_is_alone_in_its_digest() {
             world.workflow_of(name, &[first, mail.clone()]);
             event_at(&world, 0, name, json!({ "n": 7 }));
             world.run_due();
-            let sent = world.outbox.sent();
+            let sent = world.recorder.sent();
             let message = &sent.last().unwrap().message;
             assert_eq!(message.subject.as_deref(), Some("1 of 7"), "{name}");
             assert_eq!(message.text(), Some("1 skipped 7"), "{name}");
@@ -306,14 +306,14 @@ fn a_digest_is_canceled_with_its_last_event() {
                     "transactionId": format!("t{n}"),
                 }));
             }
-            world.outbox.refuse_next(SendError::retryable("busy"));
+            world.recorder.refuse_next(SendError::retryable("busy"));
             run_at(&world, 60);
             for id in canceled {
                 let answer = world.env.events().cancel(*id).unwrap();
                 assert_eq!((answer.running, answer.remaining), (0, 0), "{id}");
             }
             run_at(&world, 3_600);
-            let sent = world.outbox.sent();
+            let sent = world.recorder.sent();
             assert_eq!(names(&sent, |sent| sent.message.text().unwrap().to_owned()), expected);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);

@@ -33,7 +33,7 @@ fn an_email_follows_an_unread_message() {
         run_at(&world, 3_600);
         assert_eq!(statuses(&world, unread), ["completed"; 3]);
         assert_eq!(statuses(&world, read), ["completed", "completed", "skipped"]);
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 
@@ -78,7 +78,7 @@ fn a_step_waits_for_the_message_that_it_refers_to() {
             let id = event_at(&world, 0, "mail", json!({}));
             assert_eq!(statuses(&world, id), ["queued", "pending"]);
             if refused {
-                world.outbox.refuse_next(SendError::permanent("no"));
+                world.recorder.refuse_next(SendError::permanent("no"));
             }
             world.run_due();
             assert_eq!(statuses(&world, id), expected);
@@ -103,7 +103,7 @@ fn a_message_that_is_sent_again_does_not_keep_a_delay_from_its_end() {
                 world.workflow_of("mail", &[mail.clone(), wait.clone(), told.clone()]);
                 let id = event_at(&world, 0, "mail", json!({}));
                 if is_redriven {
-                    world.outbox.refuse_next(SendError::permanent("no"));
+                    world.recorder.refuse_next(SendError::permanent("no"));
                 }
                 world.run_due();
                 run_at(&world, 3_000);
@@ -114,7 +114,7 @@ fn a_message_that_is_sent_again_does_not_keep_a_delay_from_its_end() {
                     world.env.notifications().resend(id, step).unwrap();
                 }
                 let busy = SendError::retry_after("busy", Duration::from_secs(1_200));
-                world.outbox.refuse_next(busy);
+                world.recorder.refuse_next(busy);
                 world.run_due();
 
                 run_at(&world, 3_600);

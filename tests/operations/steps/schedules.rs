@@ -39,9 +39,9 @@ fn a_message_outside_the_hours_waits_for_the_next_opening() {
         assert_eq!(statuses(&world, id), ["queued", "completed"]);
         assert_eq!(log(&world.notification(id), 0), ["step_queued", "deferred_to_schedule"]);
         run_at(&world, OPENING - 1);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
         run_at(&world, OPENING);
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 
@@ -54,9 +54,9 @@ fn quiet_hours_hold_in_every_context() {
         let event = json!({ "name": "mail", "to": "ada", "context": { "tenant": "acme" } });
         world.trigger(event);
         run_at(&world, OPENING - 1);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
         run_at(&world, OPENING);
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 
@@ -86,7 +86,7 @@ fn a_critical_message_is_not_held_back() {
         world.workflow(with(workflow_of("code", &[email()]), json!({ "critical": true })));
         event_at(&world, 0, "code", json!({}));
         world.run_due();
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 
@@ -104,7 +104,7 @@ fn a_workflow_that_becomes_critical_is_not_held_back_any_more() {
             let update = parsed(json!({ "critical": critical }));
             world.env.workflows().update("code", &update).unwrap();
             run_at(&world, 60);
-            assert_eq!(world.outbox.sent().len(), usize::from(critical));
+            assert_eq!(world.recorder.sent().len(), usize::from(critical));
         });
     }
 }
@@ -116,12 +116,12 @@ fn a_retry_waits_for_the_next_opening() {
         ada(&world, Value::Null);
         world.workflow_of("mail", &[email()]);
         event_at(&world, OPENING + 8 * 3_600 - 1, "mail", json!({}));
-        world.outbox.refuse_next(tidings::SendError::retryable("busy"));
+        world.recorder.refuse_next(tidings::SendError::retryable("busy"));
         world.run_due();
         run_at(&world, OPENING + 9 * 3_600);
-        assert_eq!(world.outbox.sent().len(), 0);
+        assert_eq!(world.recorder.sent().len(), 0);
         run_at(&world, OPENING + 7 * 24 * 3_600);
-        assert_eq!(world.outbox.sent().len(), 1);
+        assert_eq!(world.recorder.sent().len(), 1);
     });
 }
 

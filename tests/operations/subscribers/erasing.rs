@@ -84,8 +84,8 @@ fn fill(world: &World) {
         env.idempotent(workflow).unwrap().events().trigger(&parsed(own)).unwrap();
     }
     world.run_due();
-    world.outbox.refuse_next(SendError::permanent("gone"));
-    world.outbox.refuse_next(SendError::retryable("later"));
+    world.recorder.refuse_next(SendError::permanent("gone"));
+    world.recorder.refuse_next(SendError::retryable("later"));
     world.trigger(json!({ "name": "mail", "to": [canary] }));
     world.trigger(json!({ "name": "mail", "to": ["canary-id"], "payload": { "Canaria": 1 } }));
     world.run_due();
@@ -507,10 +507,10 @@ fn an_erased_address_stays_suppressed() {
         let again = json!({ "subscriberId": "again", "email": "canary@example.org" });
         world.pass(std::time::Duration::from_secs(24 * 3_600));
         world.run_due();
-        let sent = world.outbox.sent().len();
+        let sent = world.recorder.sent().len();
         world.trigger(json!({ "name": "mail", "to": [again] }));
         world.run_due();
-        let sent = &world.outbox.sent()[sent..];
+        let sent = &world.recorder.sent()[sent..];
         assert!(
             sent.iter().all(|one| !format!("{:?}", one.address).contains("canary")),
             "{sent:?}"

@@ -24,15 +24,15 @@ use crate::{Entity, Error, Rejection, Result, Scope};
 /// use tidings::dead_letter::{DeadLetterQuery, DeadLetterReason};
 /// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
 /// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
-/// # use tidings::{Engine, Outbox, store::memory::MemoryStore};
-/// # let outbox = Outbox::default();
-/// # let engine = Engine::builder().default_provider(outbox.clone()).build(MemoryStore::default());
+/// # use tidings::{Engine, RecordingProvider, store::memory::MemoryStore};
+/// # let recorder = RecordingProvider::default();
+/// # let engine = Engine::builder().default_provider(recorder.clone()).build(MemoryStore::default());
 /// # let env = engine.organization("acme")?.development()?;
 /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
 /// # env.workflows().create(
 /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::email("Hello!", "Hello!")?))?;
 /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
-/// outbox.refuse_next(SendError::misconfigured("no password"));
+/// recorder.refuse_next(SendError::misconfigured("no password"));
 /// env.events().trigger(&Trigger::new("greeting", ada)?)?;
 /// assert_eq!(engine.delivery().run_due(100)?.failed, 1);
 ///

@@ -243,9 +243,9 @@ impl Notifications<'_> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
     /// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
-    /// # use tidings::{Engine, Outbox, store::memory::MemoryStore};
-    /// # let outbox = Outbox::default();
-    /// # let engine = Engine::builder().default_provider(outbox).build(MemoryStore::default());
+    /// # use tidings::{Engine, RecordingProvider, store::memory::MemoryStore};
+    /// # let recorder = RecordingProvider::default();
+    /// # let engine = Engine::builder().default_provider(recorder).build(MemoryStore::default());
     /// # let env = engine.organization("acme")?.development()?;
     /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
     /// # env.workflows().create(

@@ -42,13 +42,13 @@ pub struct WorkerBuilder {
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use tidings::{Engine, Outbox, store::memory::MemoryStore};
+/// use tidings::{Engine, RecordingProvider, store::memory::MemoryStore};
 /// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
 /// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
 ///
-/// let outbox = Outbox::default(); // or your own providers
+/// let recorder = RecordingProvider::default(); // or your own providers
 /// let engine = Engine::builder()
-///     .default_provider(outbox.clone())
+///     .default_provider(recorder.clone())
 ///     .max_concurrent("ses", 2)
 ///     .per_second("ses", 50)
 ///     .build(MemoryStore::default());
@@ -59,7 +59,7 @@ pub struct WorkerBuilder {
 /// let worker = engine.worker().threads(2).start()?;
 /// let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
 /// env.events().trigger(&Trigger::new("greeting", ada)?)?;
-/// # while outbox.sent().is_empty() { std::thread::sleep(Duration::from_millis(1)); }
+/// # while recorder.sent().is_empty() { std::thread::sleep(Duration::from_millis(1)); }
 /// // Later, at the end of the process:
 /// let report = worker.stop(Duration::from_secs(10));
 /// assert_eq!((report.delivery.sent, report.errors, report.running), (1, 0, 0));

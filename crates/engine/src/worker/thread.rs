@@ -204,7 +204,7 @@ mod tests {
     use store::{KeyRange, Order, ReadBody, Snapshot, Store, Table, Visit, VisitValue, WriteBody};
 
     use super::*;
-    use crate::{Delivery, Outbox, Provider, ProviderReceipt, SendError};
+    use crate::{Delivery, Provider, ProviderReceipt, RecordingProvider, SendError};
 
     /// A provider that notes how many threads run when its engine is dropped.
     #[derive(Debug)]
@@ -302,8 +302,9 @@ mod tests {
 
     #[test]
     fn an_upkeep_that_fails_holds_up_no_message() {
-        let outbox = Outbox::default();
-        let engine = Engine::builder().default_provider(outbox.clone()).build(Headless::default());
+        let recorder = RecordingProvider::default();
+        let engine =
+            Engine::builder().default_provider(recorder.clone()).build(Headless::default());
         let env = engine.organization("acme").unwrap().development().unwrap();
         let mail = IntegrationCreate::new("ses", Channel::Email).unwrap();
         env.integrations().create(&mail).unwrap();
@@ -318,7 +319,7 @@ mod tests {
 
             member.round(&mut Rounds::default()).unwrap();
 
-            assert_eq!(outbox.sent().len(), sent);
+            assert_eq!(recorder.sent().len(), sent);
             // The environment rests behind the first failure.
             assert_eq!(shared.report().errors, 1);
         }

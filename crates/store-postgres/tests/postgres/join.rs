@@ -229,11 +229,11 @@ fn a_worker_delivers_what_the_host_has_committed() {
     shop.order("first", Fate::RolledBack).unwrap();
     shop.order("second", Fate::Committed).unwrap();
     let deadline = Instant::now() + Duration::from_secs(30);
-    while world.outbox.sent().is_empty() && Instant::now() < deadline {
+    while world.recorder.sent().is_empty() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(worker.stop(Duration::from_secs(10)));
-    assert_eq!(world.outbox.sent().len(), 1);
+    assert_eq!(world.recorder.sent().len(), 1);
 }
 
 /// A process that is killed in the middle of its transactions leaves whole ones.

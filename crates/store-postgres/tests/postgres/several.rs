@@ -218,9 +218,9 @@ fn what_waits_hears_of_other_processes() {
 
     let worker = there.engine.worker().start().unwrap();
     here.notify("welcome", "ada");
-    wait_until(|| there.outbox.sent().len() == 1);
+    wait_until(|| there.recorder.sent().len() == 1);
     drop(worker.stop(Duration::from_secs(10)));
-    assert!(here.outbox.sent().is_empty());
+    assert!(here.recorder.sent().is_empty());
 }
 
 /// A process that asks for commits once an hour is called by another one.

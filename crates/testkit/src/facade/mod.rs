@@ -193,7 +193,7 @@ impl Process {
             Op::Mark(who, which, mark) => self.mark(who, which, mark.into()),
             Op::RunDue(limit) => {
                 let report = self.world.engine.delivery().run_due(usize::from(limit % 8));
-                format!("{} {:?}", text(report), self.world.outbox.sent())
+                format!("{} {:?}", text(report), self.world.recorder.sent())
             }
             Op::CreateSubscriber(who, profile) => {
                 text(subscribers.create(&profile.create(who, &self.integrations)))
@@ -238,7 +238,7 @@ impl Process {
             }
             Op::Look(who) => self.look(who),
             Op::Refuse(refusal) => {
-                self.world.outbox.refuse_next(refusal.into());
+                self.world.recorder.refuse_next(refusal.into());
                 String::new()
             }
             Op::Wait(span) => {

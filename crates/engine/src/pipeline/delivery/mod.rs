@@ -8,10 +8,10 @@ mod call;
 pub(crate) mod circuits;
 mod claim;
 pub(crate) mod inbound;
-mod outbox;
 mod provider;
 mod quarantine;
 pub(crate) mod quota;
+mod recording;
 pub(crate) mod release;
 mod report;
 mod round;
@@ -37,9 +37,9 @@ use crate::{Engine, Result, trace};
 pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
 pub use inbound::{Inbound, InboundReport};
-pub use outbox::Outbox;
 pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 pub(crate) use quarantine::put as put_into_quarantine;
+pub use recording::RecordingProvider;
 pub(crate) use report::Untold;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
@@ -50,12 +50,12 @@ pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tidings::{Engine, Outbox, store::memory::MemoryStore};
+/// use tidings::{Engine, RecordingProvider, store::memory::MemoryStore};
 /// # use tidings::{integration::IntegrationCreate, step::Step, subscriber::SubscriberCreate};
 /// # use tidings::{trigger::Trigger, vocabulary::Channel, workflow::WorkflowCreate};
 ///
-/// let outbox = Outbox::default(); // or your own providers
-/// let builder = Engine::builder().default_provider(outbox.clone());
+/// let recorder = RecordingProvider::default(); // or your own providers
+/// let builder = Engine::builder().default_provider(recorder.clone());
 /// let engine = builder.build(MemoryStore::default());
 /// # let env = engine.organization("acme")?.development()?;
 /// # env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
@@ -64,7 +64,7 @@ pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 /// # let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
 /// # env.events().trigger(&Trigger::new("greeting", ada)?)?;
 /// let report = engine.delivery().run_due(100)?;
-/// assert_eq!((report.sent, outbox.sent().len()), (1, 1));
+/// assert_eq!((report.sent, recorder.sent().len()), (1, 1));
 /// for failure in &report.failures {
 ///     eprintln!("{}: {}", failure.notification_id, failure.reason);
 /// }

@@ -153,7 +153,7 @@ mod tests {
     use store::memory::MemoryStore;
 
     use super::*;
-    use crate::{ManualClock, Outbox, SendError};
+    use crate::{ManualClock, RecordingProvider, SendError};
 
     /// One row per round: its tasks that were done and given back, those that are not short, the time that it
     /// took, and the size of the next claim.
@@ -187,9 +187,9 @@ mod tests {
     /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
     #[test]
     fn a_message_that_is_sent_again_and_again_is_no_claim_that_was_lost() {
-        let outbox = Outbox::default();
+        let recorder = RecordingProvider::default();
         let builder = Engine::builder().clock(ManualClock::default());
-        let engine = builder.default_provider(outbox.clone()).build(MemoryStore::default());
+        let engine = builder.default_provider(recorder.clone()).build(MemoryStore::default());
         let env = engine.organization("acme").unwrap().development().unwrap();
         env.integrations().create(&IntegrationCreate::new("ses", Channel::Email).unwrap()).unwrap();
         let mail = WorkflowCreate::new("mail", "Mail").unwrap();
@@ -200,7 +200,7 @@ mod tests {
         let (queue, mut rounds) = (engine.delivery(), Rounds::default());
         let size = ClaimSize { tasks: BATCH, long: BATCH };
         for redriven in 0..4 {
-            outbox.refuse_next(SendError::permanent("no"));
+            recorder.refuse_next(SendError::permanent("no"));
             let mut report = DeliveryReport::default();
             while queue.round(&mut rounds, size, &mut report).unwrap().is_some() {}
             assert_eq!(report.failures.len(), 1, "redriven {redriven} times");

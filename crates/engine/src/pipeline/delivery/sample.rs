@@ -8,7 +8,7 @@ use domain::trigger::Trigger;
 use domain::workflow::WorkflowCreate;
 use store::memory::MemoryStore;
 
-use super::{Delivery, Outbox};
+use super::{Delivery, RecordingProvider};
 use crate::{Engine, Error, ManualClock, Result, SeededEntropy};
 
 impl Delivery {
@@ -56,10 +56,10 @@ impl Delivery {
         subscriber: &SubscriberCreate,
         integration: &IntegrationCreate,
     ) -> Result<Self> {
-        let outbox = Outbox::default();
+        let recorder = RecordingProvider::default();
         let builder =
             Engine::builder().clock(ManualClock::default()).entropy(SeededEntropy::new(0));
-        let engine = builder.default_provider(outbox.clone()).build(MemoryStore::default());
+        let engine = builder.default_provider(recorder.clone()).build(MemoryStore::default());
         let env = engine.organization("sample")?.development()?;
         let integration = env.integrations().create(integration)?;
         let mut subscriber = subscriber.clone();
@@ -72,6 +72,6 @@ impl Delivery {
         // A message to several destinations is a task, and one for each of them.
         engine.delivery().run_due(2)?;
         let expected = "for one channel, with a step, an address and an integration";
-        outbox.sent().pop().ok_or_else(|| Error::invalid("sample", Reason::malformed(expected)))
+        recorder.sent().pop().ok_or_else(|| Error::invalid("sample", Reason::malformed(expected)))
     }
 }

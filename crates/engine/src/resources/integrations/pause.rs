@@ -18,11 +18,11 @@ impl Integrations<'_> {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use tidings::{Engine, Outbox, store::memory::MemoryStore, integration::IntegrationCreate};
+    /// # use tidings::{Engine, RecordingProvider, store::memory::MemoryStore, integration::IntegrationCreate};
     /// # use tidings::{step::Step, subscriber::SubscriberCreate, trigger::Trigger};
     /// # use tidings::{vocabulary::Channel, workflow::WorkflowCreate};
-    /// # let outbox = Outbox::default();
-    /// # let engine = Engine::builder().default_provider(outbox.clone()).build(MemoryStore::default());
+    /// # let recorder = RecordingProvider::default();
+    /// # let engine = Engine::builder().default_provider(recorder.clone()).build(MemoryStore::default());
     /// # let env = engine.organization("acme")?.development()?;
     /// # let ses = env.integrations().create(&IntegrationCreate::new("ses", Channel::Email)?)?;
     /// # env.workflows().create(

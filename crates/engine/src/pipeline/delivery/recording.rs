@@ -10,17 +10,17 @@ use super::provider::{Delivery, Provider, ProviderReceipt, SendError};
 /// A provider that records its deliveries. Clones share one record.
 ///
 /// ```
-/// use tidings::{Engine, Outbox};
+/// use tidings::{Engine, RecordingProvider};
 ///
-/// let outbox = Outbox::default();
+/// let recorder = RecordingProvider::default();
 /// let engine = Engine::builder()
-///     .default_provider(outbox.clone())
+///     .default_provider(recorder.clone())
 ///     .build(tidings::store::memory::MemoryStore::default());
-/// assert_eq!(outbox.sent().len(), 0);
+/// assert_eq!(recorder.sent().len(), 0);
 /// # let _ = engine;
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Outbox {
+pub struct RecordingProvider {
     notebook: Arc<Mutex<Notebook>>,
 }
 
@@ -30,7 +30,7 @@ struct Notebook {
     refusals: VecDeque<SendError>,
 }
 
-impl Outbox {
+impl RecordingProvider {
     /// Returns the accepted deliveries, oldest first.
     pub fn sent(&self) -> Vec<Delivery> {
         self.notebook.lock().sent.clone()
@@ -43,7 +43,7 @@ impl Outbox {
     }
 }
 
-impl Provider for Outbox {
+impl Provider for RecordingProvider {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let mut notebook = self.notebook.lock();
         if let Some(error) = notebook.refusals.pop_front() {
