@@ -18,6 +18,15 @@ use serde_json::{Map, Value};
 
 use crate::error::{Invalid, Reason};
 
+// With the feature `arbitrary_precision`, a number is its text, and is serialized as an object: templates would
+// show that, and files would hold it.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<serde_json::Number>() < size_of::<String>(),
+    "Tidings needs `serde_json` without `arbitrary_precision`, which another dependency enables: \
+     `cargo tree -i serde_json -e features` names it"
+);
+
 pub use read::{read, read_lenient, read_value};
 pub use shape::{Shape, Shaped};
 

@@ -149,7 +149,8 @@ impl Builder {
 
     /// Sets how many calls of the provider with `provider_id` this engine makes within a second: 1
     /// at least, and 0 counts as 1. The default is no limit. An id that no integration has limits nothing.
-    /// No span of 1,000 ms has more calls, by the times that the engine's clock shows just before them. The
+    /// No span of 1,000 ms has more calls, by the times that the engine's clock shows just before them. If
+    /// the clock goes back by more than a second, the last calls count as made then. The
     /// messages that do not fit are postponed by five minutes at most at a time. Urgent ones go first, and
     /// workflows take turns, call by call. A call is kept for an expected message for a second.
     #[must_use]

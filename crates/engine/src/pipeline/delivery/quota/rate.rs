@@ -94,15 +94,13 @@ impl Rate {
     // A message has come at `now`. Returns `true` if it has waited for that.
     fn come(&mut self, (lane, since): Caller, now: Timestamp) -> bool {
         if self.is_ahead_of(now) {
-            // The clock has gone back.
+            // The clock has gone back. When the last calls were made by it is not known: no earlier than now.
             (self.waiting, self.early, self.seen) = (Waiting::default(), Vec::new(), None);
+            self.recent.iter_mut().for_each(|at| *at = now.min(*at));
         }
         self.seen = self.seen.max(Some(now));
         while self.recent.front().is_some_and(|at| at.after(SECOND) <= now) {
             self.recent.pop_front();
-        }
-        while self.recent.back().is_some_and(|at| *at > now.after(SECOND)) {
-            self.recent.pop_back();
         }
         self.early.retain(|(_, at)| *at > now);
         self.waiting.pass(now);
