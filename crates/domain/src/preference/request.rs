@@ -80,7 +80,7 @@ shape! { BulkPreferences { "preferences": preferences, "context": context } }
 pub struct BulkPreference {
     /// Workflow: identifier, id or slug.
     pub workflow_id: String,
-    /// Setting for every channel without one of its own.
+    /// Setting for every channel without one of its own. It has no effect while there is a condition.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub enabled: Patch<bool>,
     /// Settings. An absent channel keeps its setting, and the wider layers decide about one that is
@@ -100,7 +100,7 @@ shape! { BulkPreference {
 #[serde(default)]
 #[non_exhaustive]
 pub struct GlobalPreferenceUpdate {
-    /// Setting for every channel without one of its own.
+    /// Setting for every channel without one of its own. It has no effect while there is a condition.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub enabled: Patch<bool>,
     /// Settings. An absent channel keeps its setting, and the wider layers decide about one that is

@@ -13,6 +13,12 @@ pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// Returns `true` if a file is for its owner alone.
+#[cfg(unix)]
+pub(super) fn is_private(metadata: &Metadata) -> bool {
+    metadata.mode().trailing_zeros() >= 6
+}
+
 /// Gives `file` the owner, the group and the permissions of the file with `metadata`. The owner stays as
 /// it is if this process may not give files away.
 pub(super) fn take_over(file: &File, metadata: &Metadata) -> io::Result<()> {
@@ -42,7 +48,7 @@ fn is_given(file: &File, metadata: &Metadata) -> io::Result<bool> {
 mod tests {
     use std::fs::{self, Permissions};
     use std::ops::ControlFlow;
-    use std::os::unix::fs::chown;
+    use std::os::unix::fs::{chown, symlink};
     use std::path::Path;
 
     use super::super::{RedbStore, backup, restore};
@@ -97,5 +103,26 @@ mod tests {
         assert_eq!(mode(&copy), 0o600);
         assert!(restore(&copy, &again).unwrap().is_finished);
         assert_eq!(mode(&again), 0o600);
+    }
+
+    /// Somebody else has put a file, or a link to one, where the backup is made.
+    #[test]
+    fn a_backup_is_not_written_to_a_file_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let store = RedbStore::open(place("shop")).unwrap();
+        write(&store);
+        fs::write(place("copy-partial"), "").unwrap();
+        fs::set_permissions(place("copy-partial"), Permissions::from_mode(0o666)).unwrap();
+        fs::write(place("other"), "").unwrap();
+        symlink(place("other"), place("again-partial")).unwrap();
+        for name in ["copy", "again"] {
+            assert!(
+                backup(&store, place(name), |_| ControlFlow::Continue(())).unwrap().is_finished
+            );
+            assert!(place(name).symlink_metadata().unwrap().is_file());
+            assert_eq!(mode(&place(name)), 0o600);
+        }
+        assert_eq!(fs::read(place("other")).unwrap(), b"");
     }
 }

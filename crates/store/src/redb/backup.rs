@@ -1,6 +1,6 @@
 //! Backups: a file with one snapshot of a store, and no log beside it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use redb::backends::FileBackend;
 use redb::{DatabaseError, StorageError};
 
+#[cfg(unix)]
+use super::access::is_private;
 use super::access::private;
 use super::failure::attempt;
 use super::gate::Gate;
@@ -29,7 +31,7 @@ use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, records};
 /// # Errors
 ///
 /// [`Error::TargetExists`] if there is something at `path`; [`Error::Unopenable`] if `path` is the name of
-/// the log of a file that is there; [`Error::AlreadyOpen`] if another backup to `path` is under way;
+/// the log of a file that is there, or of an unfinished backup; [`Error::AlreadyOpen`] if another backup to `path` is under way;
 /// [`Error::StorageFull`], which removes the part, if there is no room; [`Error::Replaced`] if the part was
 /// deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy is not as its origin; otherwise the
 /// errors of `store`, and those of [`RedbStore::open`] for the new file.
@@ -51,6 +53,7 @@ fn back_up(store: &dyn Store, path: &Path, progress: &mut OnProgress<'_>) -> Res
             return Err(Error::TargetExists { path: taken });
         }
     }
+    check_name(path)?;
     if let Some(file) = log::file(path).filter(|file| file.exists()) {
         let reason = format!("its name is that of the log of `{}`", file.display());
         let source = io::Error::new(ErrorKind::InvalidFilename, reason);
@@ -162,14 +165,14 @@ pub(super) fn write_part(
 }
 
 /// Opens the part of a copy of `snapshot`. A part with other entries is not used: its free pages would keep
-/// the bytes of what was removed or sealed since.
+/// the bytes of what was removed or sealed since. Nor is a file that a backup cannot have left.
 fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     let options = RedbOptions::default().log(None);
     let open = |options: &RedbOptions| {
         RedbStore::open_file(partial, options, private(&mut File::options()))
     };
     let remove = || fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source));
-    if is_published(partial) {
+    if partial.symlink_metadata().is_ok_and(|found| !is_part(&found)) {
         remove()?;
     }
     match open(&options.clone().verify(true)) {
@@ -181,18 +184,18 @@ fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     open(&options)
 }
 
-/// Returns `true` if the file at `partial` has another name as well: an earlier call ended before it removed
-/// this one. What is written to it would change that backup.
+/// Returns `true` if an unfinished backup may have left this file. One with another name as well is that of
+/// a backup which ended before it removed this name: what is written to it would change that backup.
 #[cfg(unix)]
-fn is_published(partial: &Path) -> bool {
+fn is_part(found: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
 
-    fs::metadata(partial).is_ok_and(|found| found.nlink() > 1)
+    found.is_file() && found.nlink() == 1 && is_private(found)
 }
 
 #[cfg(not(unix))]
-fn is_published(_: &Path) -> bool {
-    false
+fn is_part(found: &Metadata) -> bool {
+    found.is_file()
 }
 
 /// Gives the file at `partial` its name, unless that is taken meanwhile. Both are durable then.
@@ -209,10 +212,24 @@ fn publish(partial: &Path, path: &Path) -> io::Result<()> {
     sync_folder(path)
 }
 
+/// The end of the names of unfinished backups and compactions, which no other file has: they are removed.
+const PART: &str = "-partial";
+
 pub(super) fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-partial");
+    name.push(PART);
     name.into()
+}
+
+/// Refuses the name of an unfinished backup.
+pub(super) fn check_name(path: &Path) -> Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    if name.as_encoded_bytes().ends_with(PART.as_bytes()) {
+        let reason = format!("a name that ends with `{PART}` is that of an unfinished backup");
+        let source = io::Error::new(ErrorKind::InvalidFilename, reason);
+        return Err(Error::of_opening(path, source));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -220,6 +237,26 @@ mod tests {
     use redb::Database;
 
     use super::*;
+
+    /// What has such a name is removed by a backup.
+    #[test]
+    fn a_store_has_no_name_of_a_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let [shop, part] = ["shop", "shop-partial"].map(|name| folder.path().join(name));
+        let store = RedbStore::open(&shop).unwrap();
+        let backed_up = backup(&store, &part, |_| ControlFlow::Continue(()));
+        drop(store);
+        for refused in [
+            backed_up.map(drop),
+            restore(&shop, &part).map(drop),
+            RedbStore::open(&part).map(drop),
+            RedbStore::compact(&part).map(drop),
+        ] {
+            let error = refused.unwrap_err();
+            assert!(matches!(error, Error::Unopenable { .. }), "{error}");
+        }
+        assert!(!part.exists());
+    }
 
     #[test]
     fn what_is_no_store_is_not_restored() {
