@@ -107,7 +107,8 @@ fn list(text: &str) -> Vec<String> {
     items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
-fn into_text(value: Value) -> String {
+/// Returns the text of a value in a filter: a text without its quotes, or the JSON text.
+pub(super) fn into_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
         other => other.to_string(),

@@ -1,8 +1,10 @@
 //! Constructors of filters.
 
-use std::fmt::Display;
 use std::mem;
 
+use serde_json::Value;
+
+use super::compare::into_text;
 use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
 };
@@ -101,58 +103,57 @@ impl Filter {
 
 impl FilterField {
     /// Holds if the field equals `value`.
-    pub fn equals(self, value: impl Display) -> Filter {
+    pub fn equals(self, value: impl Into<Value>) -> Filter {
         self.compared(FilterOperator::Equal, value)
     }
 
     /// Holds if the field differs from `value`, or is absent.
-    pub fn differs_from(self, value: impl Display) -> Filter {
+    pub fn differs_from(self, value: impl Into<Value>) -> Filter {
         self.compared(FilterOperator::NotEqual, value)
     }
 
     /// Holds if the field is larger than `value`.
-    pub fn greater_than(self, value: impl Display) -> Filter {
+    pub fn greater_than(self, value: impl Into<Value>) -> Filter {
         self.compared(FilterOperator::Larger, value)
     }
 
     /// Holds if the field is smaller than `value`.
-    pub fn less_than(self, value: impl Display) -> Filter {
+    pub fn less_than(self, value: impl Into<Value>) -> Filter {
         self.compared(FilterOperator::Smaller, value)
     }
 
     /// Holds if the field equals `value` or is larger.
-    pub fn at_least(self, value: impl Display) -> Filter {
+    pub fn at_least(self, value: impl Into<Value>) -> Filter {
         self.compared(FilterOperator::LargerEqual, value)
     }
 
     /// Holds if the field equals `value` or is smaller.
-    pub fn at_most(self, value: impl Display) -> Filter {
+    pub fn at_most(self, value: impl Into<Value>) -> Filter {
         self.compared(FilterOperator::SmallerEqual, value)
     }
 
     /// Holds if the field is neither smaller than `low` nor larger than `high`.
-    pub fn between(self, low: impl Display, high: impl Display) -> Filter {
-        let bounds = listed([low.to_string(), high.to_string()]);
-        self.compared(FilterOperator::Between, bounds)
+    pub fn between(self, low: impl Into<Value>, high: impl Into<Value>) -> Filter {
+        self.compared(FilterOperator::Between, listed([low.into(), high.into()]))
     }
 
     /// Holds if the field is one of `values`.
-    pub fn is_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+    pub fn is_in(self, values: impl IntoIterator<Item: Into<Value>>) -> Filter {
         self.compared(FilterOperator::In, listed(values))
     }
 
     /// Holds if the field is none of `values`, or is absent.
-    pub fn is_not_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+    pub fn is_not_in(self, values: impl IntoIterator<Item: Into<Value>>) -> Filter {
         self.compared(FilterOperator::NotIn, listed(values))
     }
 
     /// Holds if an element of the field is one of `values`.
-    pub fn any_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+    pub fn any_in(self, values: impl IntoIterator<Item: Into<Value>>) -> Filter {
         self.compared(FilterOperator::AnyIn, listed(values))
     }
 
     /// Holds if the field has elements, and each of them is one of `values`.
-    pub fn all_in(self, values: impl IntoIterator<Item: Display>) -> Filter {
+    pub fn all_in(self, values: impl IntoIterator<Item: Into<Value>>) -> Filter {
         self.compared(FilterOperator::AllIn, listed(values))
     }
 
@@ -162,18 +163,19 @@ impl FilterField {
         self.compared(FilterOperator::Like, pattern.into())
     }
 
-    /// Returns the comparison with `value` by `operator`.
-    pub fn compared(self, operator: FilterOperator, value: impl Display) -> Filter {
+    /// Returns the comparison with `value` by `operator`. A text is compared without its quotes, and
+    /// any other value as its JSON text.
+    pub fn compared(self, operator: FilterOperator, value: impl Into<Value>) -> Filter {
         let Self { on, field } = self;
-        let part = FieldFilterPart { field, value: value.to_string(), operator, on };
+        let part = FieldFilterPart { field, value: into_text(value.into()), operator, on };
         Filter::group(Joint::And, [part])
     }
 }
 
 // A JSON array, so that a value may contain commas.
-fn listed(values: impl IntoIterator<Item: Display>) -> String {
-    let values = values.into_iter().map(|value| value.to_string().into());
-    serde_json::Value::Array(values.collect()).to_string()
+fn listed(values: impl IntoIterator<Item: Into<Value>>) -> String {
+    let values = values.into_iter().map(|value| into_text(value.into()).into());
+    Value::Array(values.collect()).to_string()
 }
 
 impl From<FieldFilterPart> for FilterChild {
@@ -190,7 +192,7 @@ impl From<Filter> for FilterChild {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -220,6 +222,32 @@ mod tests {
         let part = json!({ "on": on, "field": field, "operator": operator, "value": value });
         assert_eq!(as_json(filter), group("AND", &[part]));
         super::super::check(std::slice::from_ref(filter)).unwrap();
+    }
+
+    /// A JSON value is compared as the Rust value that it stands for.
+    #[test]
+    fn a_json_value_is_compared_without_its_quotes() {
+        let field = || Filter::payload("p");
+        let rows = [
+            (field().equals(json!("x")), field().equals("x")),
+            (field().equals(json!(1.5)), field().equals(1.5)),
+            (field().equals(json!(true)), field().equals(true)),
+            (field().differs_from(json!("x")), field().differs_from("x")),
+            (field().greater_than(json!("x")), field().greater_than("x")),
+            (field().less_than(json!("x")), field().less_than("x")),
+            (field().at_least(json!("x")), field().at_least("x")),
+            (field().at_most(json!("x")), field().at_most("x")),
+            (field().between(json!("x"), json!("y")), field().between("x", "y")),
+            (field().is_in([json!("x"), json!(1)]), field().is_in(["x", "1"])),
+            (field().is_not_in([json!("x")]), field().is_not_in(["x"])),
+            (field().any_in([json!("x")]), field().any_in(["x"])),
+            (field().all_in([json!("x")]), field().all_in(["x"])),
+        ];
+        for (of_json, of_rust) in rows {
+            assert_eq!(of_json, of_rust);
+        }
+        let object = json!({ "plan": "gold" });
+        check(&field().equals(object), r#"payload p EQUAL {"plan":"gold"}"#);
     }
 
     #[test]
