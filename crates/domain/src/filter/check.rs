@@ -79,6 +79,18 @@ fn walk<'f>(
     Ok(())
 }
 
+// A whole context is no fact, and its id has no parts.
+fn check_context(field: &str) -> Result<(), Reason> {
+    let variable = format!("context.{field}");
+    let mut names = field.splitn(3, '.');
+    let (kind, member, part) = (names.next().unwrap_or_default(), names.next(), names.next());
+    if member.is_none() || (member == Some("id") && part.is_some()) {
+        let suggestion = Some(format!("context.{kind}.id"));
+        return Err(Reason::UnknownVariable { variable, suggestion });
+    }
+    check_path(&variable, Roots::Step)
+}
+
 impl FieldFilterPart {
     fn check(&self) -> Result<(), Invalid> {
         let Self { field, value, operator, on } = self;
@@ -87,11 +99,12 @@ impl FieldFilterPart {
         }
         limits::text("field", field, Self::MAX_FIELD)?;
         limits::text("value", value, Self::MAX_VALUE)?;
+        let refused = |reason| Invalid::new("field", reason);
         match on {
-            FilterSource::Subscriber | FilterSource::Actor | FilterSource::Context => {
-                check_path(&format!("{on}.{field}"), Roots::Step)
-                    .map_err(|reason| Invalid::new("field", reason))?;
+            FilterSource::Subscriber | FilterSource::Actor => {
+                check_path(&format!("{on}.{field}"), Roots::Step).map_err(refused)?;
             }
+            FilterSource::Context => check_context(field).map_err(refused)?,
             FilterSource::Payload | FilterSource::Steps => {}
         }
         operator.check(value)

@@ -239,6 +239,14 @@ fn an_actor_and_contexts_are_facts() {
             Filter::context("tenant.dta.plan").equals("a"),
             "context.tenant.dta.plan`; did you mean `context.tenant.data`?",
         ),
+        (
+            Filter::context("tenant").equals("acme"),
+            "context.tenant`; did you mean `context.tenant.id`?",
+        ),
+        (
+            Filter::context("tenant.id.x").equals("acme"),
+            "context.tenant.id.x`; did you mean `context.tenant.id`?",
+        ),
     ] {
         let field = "`filters[0].children[0].field` has no variable `";
         let problem = format!("{field}{problem}");
