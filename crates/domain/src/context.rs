@@ -206,6 +206,11 @@ impl ContextPayload {
     /// Maximum number of contexts in a call.
     pub const MAX: usize = 5;
 
+    /// Returns the refusal of a second context of the type `kind`.
+    pub(crate) fn repeated(kind: &str) -> Invalid {
+        Invalid::new(format!("context.{kind}"), Reason::Repeated)
+    }
+
     /// Checks the contexts, 1 to 5 of them. Returns them in the order of types.
     #[doc(hidden)]
     pub fn check(&self) -> Result<Vec<NamedContext>, Invalid> {
@@ -262,6 +267,7 @@ mod tests {
 
     use super::*;
     use crate::sample;
+    use crate::trigger::Trigger;
 
     #[test]
     fn a_set_knows_no_order_and_no_repetition() {
@@ -280,6 +286,25 @@ mod tests {
             ["tenant", "a:b:c", ":x", "x:", "a.b:c", "ä:b", &format!("t:{}", "x".repeat(101))]
         {
             assert!(bad.parse::<ContextKey>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_payload_has_one_context_of_a_type() {
+        let payload = ContextPayload::default().with("tenant", "acme").unwrap();
+        for again in ["acme", "umbrella"] {
+            let refused = payload.clone().with("tenant", again).unwrap_err();
+            assert_eq!(refused.to_string(), "`context.tenant` must not be given twice");
+        }
+        let trigger = Trigger::new("hello", "ada").unwrap().context("tenant", "acme").unwrap();
+        let refused = trigger.context("tenant", RichContext::new("umbrella")).unwrap_err();
+        assert_eq!(refused.to_string(), "`context.tenant` must not be given twice");
+    }
+
+    #[test]
+    fn a_new_context_is_refused_under_the_names_of_its_request() {
+        for (kind, id, field) in [("a b", "x", "type"), ("x", "a b", "id")] {
+            assert_eq!(ContextCreate::new(kind, id).unwrap_err().field, field);
         }
     }
 

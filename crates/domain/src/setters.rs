@@ -161,7 +161,7 @@ macro_rules! context_setter {
     ($type:ident) => {
         impl $type {
             /// Adds a context: a type, with an id or a
-            /// [`RichContext`](crate::context::RichContext). At most 5.
+            /// [`RichContext`](crate::context::RichContext). At most 5, each of another type.
             pub fn context(
                 mut self,
                 kind: impl Into<String>,

@@ -38,7 +38,8 @@ setters! { ContextQuery:
 page_setters!(ContextQuery);
 
 impl ContextPayload {
-    /// Adds a context to the payload: a type, with an id or a [`RichContext`].
+    /// Adds a context to the payload: a type, with an id or a [`RichContext`]. Refuses a type that the
+    /// payload has.
     pub fn with(
         mut self,
         kind: impl Into<String>,
@@ -46,6 +47,9 @@ impl ContextPayload {
     ) -> Result<Self, Invalid> {
         let (kind, value) = (kind.into(), value.into());
         value.check(&kind)?;
+        if self.0.contains_key(&kind) {
+            return Err(Self::repeated(&kind));
+        }
         self.0.insert(kind, value);
         Ok(self)
     }

@@ -78,17 +78,15 @@ impl TryFrom<ContextKeyFields> for ContextKey {
     type Error = Invalid;
 
     fn try_from(fields: ContextKeyFields) -> Result<Self, Invalid> {
-        let kind = ContextPart::new(fields.kind).map_err(|invalid| invalid.named("type"))?;
-        let id = ContextPart::new(fields.id).map_err(|invalid| invalid.named("id"))?;
-        Ok(Self { kind, id })
+        Self::new(fields.kind, fields.id)
     }
 }
 
 impl ContextKey {
     /// Checks `kind` and `id` and returns them as a key.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Result<Self, Invalid> {
-        let kind = ContextPart::new(kind).map_err(|invalid| invalid.named("context.type"))?;
-        let id = ContextPart::new(id).map_err(|invalid| invalid.named("context.id"))?;
+        let kind = ContextPart::new(kind).map_err(|invalid| invalid.named("type"))?;
+        let id = ContextPart::new(id).map_err(|invalid| invalid.named("id"))?;
         Ok(Self { kind, id })
     }
 

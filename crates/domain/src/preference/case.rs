@@ -204,16 +204,20 @@ impl PreferenceCase {
     ///
     /// # Errors
     ///
-    /// Rule of a context's type, id or data that the value breaks, or a sixth context.
+    /// Rule of a context's type, id or data that the value breaks, a second context of its type, or a
+    /// sixth context.
     pub fn context(
         mut self,
         kind: &str,
         id: &str,
         data: impl IntoChecked<Object>,
     ) -> Result<Self, Invalid> {
-        let key = ContextKey::new(kind, id)?;
+        let key = ContextKey::new(kind, id).map_err(|invalid| invalid.within("context"))?;
         let data = data.into_checked().map_err(|bad| bad.named("context"))?;
         Context::check_data(&data).map_err(|invalid| invalid.within("context"))?;
+        if self.contexts.contains_key(kind) {
+            return Err(ContextPayload::repeated(kind));
+        }
         self.contexts.insert(key.kind().into(), (key, data));
         if self.contexts.len() > ContextPayload::MAX {
             return Err(Invalid::new("context", Reason::TooMany { max: ContextPayload::MAX }));

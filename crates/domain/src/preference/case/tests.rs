@@ -211,6 +211,9 @@ fn what_an_engine_refuses_is_refused() {
     let nine = json!({ "start": "09:00 AM", "end": "09:00 AM" });
     let days = json!({ "friday": { "isEnabled": true, "hours": [nine] } });
     let spanless = json!({ "isEnabled": true, "weeklySchedule": days });
+    let twice = case().context("tenant", "a", json!({}));
+    let twice = twice.and_then(|case| case.context("tenant", "b", json!({})));
+    assert_eq!(twice.unwrap_err().to_string(), "`context.tenant` must not be given twice");
     let six = (0..6).try_fold(case(), |case, n| case.context(&format!("t{n}"), "a", json!({})));
     let mut create = WorkflowCreate::new("shipped", "Shipped").unwrap();
     create.preference_settings = on_if();
