@@ -33,7 +33,10 @@ impl Workflow {
         now: Timestamp,
     ) -> Result<Self, Invalid> {
         let origin = Some(WorkflowOrigin::External);
-        let declared = Self { origin, ..self.clone() }.updated(create.into(), new_step, now)?;
+        // An update cannot clear it.
+        let validate_payload = create.validate_payload;
+        let before = Self { origin, validate_payload, ..self.clone() };
+        let declared = before.updated(create.into(), new_step, now)?;
         Ok(declared.changed_from(self, now))
     }
 

@@ -77,8 +77,7 @@ pub struct WorkflowCreate {
     /// JSON Schema of the payload: at most 64 KiB. Templates may name only the fields that it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Object>,
-    /// `true` if payloads are checked against the schema. If absent, new workflows check, and
-    /// existing ones keep their value.
+    /// `true` if payloads are checked against the schema. If absent, they are checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_payload: Option<bool>,
 }

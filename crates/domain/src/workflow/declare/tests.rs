@@ -63,6 +63,20 @@ fn a_declaration_that_does_not_say_active_leaves_it() {
     }
 }
 
+/// One row per `validatePayload` of the workflow and of the declaration.
+#[test]
+fn a_declaration_replaces_whether_payloads_are_checked() {
+    for before in [json!({}), json!({ "validatePayload": false })] {
+        for declaration in
+            [json!({}), json!({ "validatePayload": false }), json!({ "validatePayload": true })]
+        {
+            let after = redeclared(&declared(before.clone()), declaration.clone());
+            let expected = declared(declaration.clone()).validate_payload;
+            assert_eq!(after.validate_payload, expected, "{before} {declaration}");
+        }
+    }
+}
+
 #[test]
 fn what_a_dashboard_said_about_channels_stays() {
     let update = json!({ "preferences": { "email": false } });
