@@ -18,6 +18,7 @@ use crate::ids::{
 use crate::integration::Integration;
 use crate::json::{Object, shape};
 use crate::page::PageQuery;
+use crate::query;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{Channel, ProviderId};
 
@@ -134,12 +135,12 @@ pub struct ChannelEndpointQuery {
     #[serde(flatten)]
     pub filter: ChannelFilter,
     /// Connection of the endpoint.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub connection_identifier: Option<ConnectionIdentifier>,
 }
 
 shape! { ChannelEndpointQuery {
-    "connectionIdentifier": connection_identifier;
+    "connectionIdentifier": connection_identifier as written;
     page by ChannelFilter::ORDERS, filter
 } }
 

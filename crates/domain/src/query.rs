@@ -15,7 +15,22 @@ use serde_json::Value;
 
 pub use read::{read, read_lenient};
 
-/// Reads a number or a flag, or its text. `null` counts as absent.
+/// Reads an optional value. `null` and an empty text count as absent.
+pub(crate) fn given<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let value = Option::<Value>::deserialize(from)?.filter(|value| !is_empty_text(value));
+    value.map(T::deserialize).transpose().map_err(D::Error::custom)
+}
+
+/// Reads a value, or its default. `null` and an empty text count as absent.
+pub(crate) fn given_or_default<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(
+    from: D,
+) -> Result<T, D::Error> {
+    given(from).map(Option::unwrap_or_default)
+}
+
+/// Reads a number or a flag, or its text. `null` and an empty text count as absent.
 pub(crate) fn value<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
 where
     T: Default + DeserializeOwned + FromStr<Err: Display>,
@@ -23,12 +38,12 @@ where
     optional(from).map(Option::unwrap_or_default)
 }
 
-/// Reads an optional number or flag, or its text.
+/// Reads an optional number or flag, or its text. `null` and an empty text count as absent.
 pub(crate) fn optional<'de, D: Deserializer<'de>, T>(from: D) -> Result<Option<T>, D::Error>
 where
     T: DeserializeOwned + FromStr<Err: Display>,
 {
-    Option::<Value>::deserialize(from)?.map(value_or_text).transpose()
+    given::<_, Value>(from)?.map(value_or_text).transpose()
 }
 
 /// Reads a list, or its only item. `null` counts as absent.
@@ -48,7 +63,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
     let items: Vec<Value> = one_or_many(from)?;
-    let items = items.into_iter().filter(|item| item.as_str().is_none_or(|text| !text.is_empty()));
+    let items = items.into_iter().filter(|item| !is_empty_text(item));
     items.map(T::deserialize).collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
@@ -60,6 +75,10 @@ pub(crate) fn fields<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E
             Err(E::custom("expected a text or an object"))
         }
     }
+}
+
+fn is_empty_text(value: &Value) -> bool {
+    value.as_str().is_some_and(str::is_empty)
 }
 
 fn value_or_text<T: DeserializeOwned + FromStr<Err: Display>, E: Error>(

@@ -15,6 +15,7 @@ use crate::error::{Invalid, Reason, Unit};
 use crate::ids::{EnvironmentId, OrganizationId, TranslationId};
 use crate::json::{Object, Shape, Shaped, shape};
 use crate::page::{OrderBy, PageQuery};
+use crate::query;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::wire_enum;
 
@@ -174,18 +175,19 @@ pub struct TranslationQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Type of the resource.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<ResourceType>,
     /// Identifier of the resource.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub resource_id: Option<String>,
     /// Language.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
 }
 
 shape! { TranslationQuery {
-    "resourceType": resource_type, "resourceId": resource_id, "locale": locale;
+    "resourceType": resource_type as written, "resourceId": resource_id as written,
+    "locale": locale as written;
     page by TranslationQuery::ORDERS
 } }
 

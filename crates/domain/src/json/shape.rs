@@ -39,6 +39,8 @@ pub(super) enum Kind {
     Orders(&'static [OrderBy]),
     /// Value or `null`.
     Nullable(Lazy),
+    /// Value, `null` or an empty text, which counts as absent.
+    Written(Lazy),
     /// List.
     Items(Lazy),
     /// List, or one item of it.
@@ -92,12 +94,13 @@ impl Member {
         Self { names, shape: T::shape }
     }
 
-    /// Returns the member for a field in a query, where numbers and flags may be texts.
+    /// Returns the member for a field in a query, where numbers and flags may be texts, and an empty
+    /// text counts as absent.
     pub(crate) const fn written<S, T: Shaped>(
         names: &'static [&'static str],
         _: for<'s> fn(&'s S) -> &'s T,
     ) -> Self {
-        Self { names, shape: T::written }
+        Self { names, shape: || Shape(Kind::Written(T::written)) }
     }
 
     /// Returns the member for a list, or for one item of it.
@@ -200,9 +203,9 @@ impl Shape {
         Self(Kind::Items(item))
     }
 
-    /// Returns the shape of a value or `null`.
-    pub(crate) const fn nullable(value: Lazy) -> Self {
-        Self(Kind::Nullable(value))
+    /// Returns the shape of a value of a query. `null` and an empty text count as absent.
+    pub(crate) const fn given(value: Lazy) -> Self {
+        Self(Kind::Written(value))
     }
 
     /// Returns one of several shapes, depending on the value.
@@ -214,7 +217,7 @@ impl Shape {
     pub(crate) fn is_list(&self) -> bool {
         match self.0 {
             Kind::Items(_) | Kind::Many(..) => true,
-            Kind::Nullable(inner) => inner().is_list(),
+            Kind::Nullable(inner) | Kind::Written(inner) => inner().is_list(),
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Entries(..)
@@ -244,6 +247,7 @@ impl Shape {
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Nullable(_)
+            | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
             | Kind::Entries(..)
@@ -266,6 +270,7 @@ impl Shape {
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Nullable(_)
+            | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
             | Kind::Entries(..)
@@ -278,7 +283,7 @@ impl Shape {
     pub(super) fn inside(&self, name: &str) -> Option<(String, Shape)> {
         match self.0 {
             Kind::Members { .. } | Kind::Tagged { .. } => Some((name.to_owned(), *self)),
-            Kind::Nullable(inner) => inner().inside(name),
+            Kind::Nullable(inner) | Kind::Written(inner) => inner().inside(name),
             Kind::Items(item) => item().inside(name).map(|(name, item)| (name + "[0]", item)),
             Kind::Leaf(_)
             | Kind::Orders(_)
@@ -300,6 +305,7 @@ impl Shape {
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Nullable(_)
+            | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
             | Kind::Entries(..)
@@ -336,7 +342,7 @@ fn reads<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 }
 
 /// Declares the shape of a type: the names of its members, with their fields. Fields behind `;` are
-/// flattened. A field may be followed by a form. `as written` is a number or a flag of a query. `as
+/// flattened. A field may be followed by a form. `as written` is a single value of a query. `as
 /// many` is a list or one item. `as list` is the same in a query. For an enum, the words of the tag
 /// have members with their types.
 macro_rules! shape {

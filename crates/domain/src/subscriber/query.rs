@@ -7,6 +7,7 @@ use crate::contact::Email;
 use crate::folded::{FoldedPart, fold};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
+use crate::query;
 
 /// Query of subscribers. A subscriber must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,18 +18,19 @@ pub struct SubscriberQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// E-mail address, compared exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Telephone number, compared exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
     /// Part of the given name and the family name, in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 shape! { SubscriberQuery {
-    "email": email, "phone": phone, "name": name; page by SubscriberQuery::ORDERS
+    "email": email as written, "phone": phone as written, "name": name as written;
+    page by SubscriberQuery::ORDERS
 } }
 
 impl SubscriberQuery {

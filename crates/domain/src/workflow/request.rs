@@ -145,14 +145,17 @@ pub struct WorkflowQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// `true` selects workflows that can be triggered, `false` the others.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
 
-shape! { WorkflowQuery { "tag": tag, "active": active as written; page by WorkflowQuery::ORDERS } }
+shape! { WorkflowQuery {
+    "tag": tag as written, "active": active as written;
+    page by WorkflowQuery::ORDERS
+} }
 
 impl WorkflowUpdate {
     /// Refuses conditions with an unknown variable.

@@ -1,15 +1,22 @@
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::*;
 use crate::channel::ChannelFilter;
 use crate::connection::ChannelConnectionQuery;
+use crate::context::ContextQuery;
+use crate::dead_letter::DeadLetterQuery;
+use crate::endpoint::ChannelEndpointQuery;
 use crate::integration::IntegrationDelete;
 use crate::layout::LayoutQuery;
 use crate::message::MessageQuery;
 use crate::notification::NotificationQuery;
 use crate::preference::PreferencesQuery;
 use crate::subscriber::SubscriberQuery;
+use crate::subscription::SubscriptionQuery;
+use crate::suppression::SuppressionQuery;
 use crate::topic::TopicQuery;
+use crate::translation::TranslationQuery;
 use crate::workflow::WorkflowQuery;
 
 /// One row per form of a list, a number, a flag or an empty field: the value.
@@ -40,6 +47,40 @@ fn a_query_is_read_as_forms_and_clients_send_it() {
         assert_eq!(read::<NotificationQuery>(query), Ok(expected.clone()), "{query}");
         assert_eq!(read_lenient::<NotificationQuery>(query), Ok(expected), "{query}");
     }
+}
+
+fn check_empty_texts<T: Shaped + DeserializeOwned + Default + PartialEq + std::fmt::Debug>() {
+    for name in T::shape().names(&Map::new()) {
+        // The empty set selects what has no contexts.
+        if name == "contextKeys" {
+            continue;
+        }
+        let of_form = read::<T>(&format!("{name}="));
+        assert_eq!(of_form, Ok(T::default()), "{name}");
+        let json = json!({ name: "" });
+        assert_eq!(crate::json::read_value::<T>(&json), Ok(T::default()), "{name}");
+        assert_eq!(serde_json::from_value::<T>(json).unwrap(), T::default(), "{name}");
+    }
+}
+
+/// Each field of each query, in a form and in JSON.
+#[test]
+fn an_empty_text_counts_as_absent() {
+    check_empty_texts::<ChannelConnectionQuery>();
+    check_empty_texts::<ChannelEndpointQuery>();
+    check_empty_texts::<ContextQuery>();
+    check_empty_texts::<DeadLetterQuery>();
+    check_empty_texts::<IntegrationDelete>();
+    check_empty_texts::<LayoutQuery>();
+    check_empty_texts::<MessageQuery>();
+    check_empty_texts::<NotificationQuery>();
+    check_empty_texts::<PreferencesQuery>();
+    check_empty_texts::<SubscriberQuery>();
+    check_empty_texts::<SubscriptionQuery>();
+    check_empty_texts::<SuppressionQuery>();
+    check_empty_texts::<TopicQuery>();
+    check_empty_texts::<TranslationQuery>();
+    check_empty_texts::<WorkflowQuery>();
 }
 
 #[test]
