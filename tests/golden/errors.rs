@@ -157,6 +157,7 @@ fn of_rules() {
             "the engine has no URL for unsubscribe links: see `Builder::unsubscribe_links`",
         ),
         (json!("oneInbox"), "an environment has at most one in_app integration"),
+        (json!({ "tooManyApiKeys": { "max": 100 } }), "an environment has at most 100 API keys"),
         (json!({ "noAction": { "button": "primary" } }), "the message has no primary button"),
         (json!("clockNotManual"), "a simulation needs an engine with a manual clock"),
     ] {

@@ -380,7 +380,7 @@ fn a_key_that_cannot_be_created_is_refused() {
         for number in 2..ApiKey::MAX {
             key(&world, &format!("key {number}"));
         }
-        let refusal = "422 `apiKeys` must have at most 100 items";
+        let refusal = "400 an environment has at most 100 API keys";
         world.refuses(refusal, || world.env.api_keys().create(&create("one more")));
     });
     assert_eq!(unreadable::<ApiKeyCreate>(json!({ "name": " " })), "`name` must not be empty");

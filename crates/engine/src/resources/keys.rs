@@ -8,10 +8,9 @@ use domain::secret::Secret;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::damage;
-use crate::error::Reason;
 use crate::resources::environments;
 use crate::tx::{Draft, Tx, View};
-use crate::{Entity, Error, Result, Scope};
+use crate::{Entity, Error, Rejection, Result, Scope};
 
 // Five bits each.
 const LENGTH: usize = 52;
@@ -51,16 +50,14 @@ impl ApiKeys<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if the name is taken; [`Error::Invalid`], if the environment has
+    /// [`Error::Conflict`], if the name is taken; [`Rejection::TooManyApiKeys`], if the environment has
     /// [`ApiKey::MAX`] keys.
     pub fn create(&self, create: &ApiKeyCreate) -> Result<CreatedApiKey> {
         self.scope.write("keys.create", create, |tx| {
             let siblings = tx.all(&layout::environment_keys(tx.environment_id()))?;
             create.check(&siblings).map_err(|refusal| match refusal {
                 ApiKeyRefusal::NameTaken => Error::conflict(Entity::ApiKey, &create.name),
-                ApiKeyRefusal::TooMany => {
-                    Error::invalid("apiKeys", Reason::TooMany { max: ApiKey::MAX })
-                }
+                ApiKeyRefusal::TooMany => Rejection::TooManyApiKeys { max: ApiKey::MAX }.into(),
             })?;
             let (id, (key, hash)) = (tx.id(), unused(&tx.draft, &create.name)?);
             let named = (create.name.clone(), &key, hash);
