@@ -191,8 +191,9 @@ fn a_snooze_ends_in_the_future() {
         let [id, _] = two(&world);
         let inbox = world.env.inbox("ada").unwrap();
         let now = world.clock.now();
-        let refusal = "422 `snoozedUntil` must be a time in the future";
+        let refusal = "422 `until` must be a time in the future";
         world.refuses(refusal, || inbox.snooze([id], now));
+        world.refuses(refusal, || inbox.snooze_matching(&MessageQuery::default(), now));
         world.refuses("422 `messageId` must not be empty", || {
             inbox.snooze([] as [MessageId; 0], now.after(HOUR))
         });

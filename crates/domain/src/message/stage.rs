@@ -156,7 +156,7 @@ impl Message {
     /// Refuses a snooze that is over at `now`.
     #[doc(hidden)]
     pub fn check_snooze(until: Timestamp, now: Timestamp) -> Result<(), Invalid> {
-        let refused = || Invalid::new("snoozedUntil", Reason::malformed("a time in the future"));
+        let refused = || Invalid::new("until", Reason::malformed("a time in the future"));
         if until > now { Ok(()) } else { Err(refused()) }
     }
 }
