@@ -195,6 +195,37 @@ fn a_token_switches_off_one_channel_of_one_workflow() {
     });
 }
 
+/// One row per preference of the subscriber, for the workflow or in general: whether its channel is on.
+#[test]
+fn a_link_shows_whether_its_channel_is_on() {
+    on_both(|world| {
+        ready(&world);
+        world.workflow_of("news", &[linked()]);
+        let token = token_of(&world.env, &of_workflow("news"));
+        let preferences = world.env.preferences("ada").unwrap();
+        for (workflow, preference, subscribed) in [
+            (true, json!({ "enabled": false }), false),
+            (true, json!({ "channels": { "email": true } }), true),
+            (true, json!({ "enabled": true, "channels": { "email": null } }), true),
+            (true, json!({ "enabled": null }), true),
+            (false, json!({ "enabled": false }), false),
+            (false, json!({ "channels": { "email": true } }), true),
+            (false, json!({ "channels": { "email": false } }), false),
+            (true, json!({ "channels": { "email": true } }), true),
+        ] {
+            if workflow {
+                let one = with(json!({ "workflowId": "news", "channels": {} }), preference.clone());
+                preferences.update_bulk(&parsed(json!({ "preferences": [one] }))).unwrap();
+            } else {
+                preferences.update_global(&parsed(preference.clone())).unwrap();
+            }
+            let shown = world.env.read_unsubscribe(&token).unwrap();
+            assert_eq!(shown.subscribed, subscribed, "{workflow} {preference}");
+        }
+        assert!(!world.env.unsubscribe(&token).unwrap().subscribed);
+    });
+}
+
 /// The preference of a link is that of the contexts of its message.
 #[test]
 fn a_token_is_about_the_contexts_of_its_message() {

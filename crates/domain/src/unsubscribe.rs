@@ -98,7 +98,8 @@ pub struct Unsubscription {
     pub from: UnsubscribedFrom,
     /// Contexts of the preference.
     pub context_keys: ContextSet,
-    /// `true` until the preference is switched off.
+    /// `true` if the preferences admit the channel of the workflow, or if there is a subscription to
+    /// the topic. Conditions count as met.
     pub subscribed: bool,
     /// Time at which the link expires.
     pub expires_at: Timestamp,

@@ -8,7 +8,7 @@ use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::preference::{
     BulkPreference, BulkPreferences, BulkRefusal, GlobalPreference, GlobalPreferenceUpdate,
     Preference, PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference,
-    UpdatedPreference, WorkflowPreference,
+    UpdatedPreference, WorkflowPreference, resolve,
 };
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
@@ -179,16 +179,19 @@ pub(crate) fn switch_off(
     Ok(())
 }
 
-/// Returns `true` if a subscriber has switched off a channel of a workflow, in these contexts.
-pub(crate) fn is_off(
+/// Returns `true` if the preferences of a subscriber admit a channel of a workflow, in these contexts.
+/// Conditions count as met.
+pub(crate) fn is_on(
     view: &dyn View,
     (subscriber, contexts): (InternalSubscriberId, &ContextSet),
-    workflow: WorkflowId,
+    workflow: &Workflow,
     channel: Channel,
 ) -> Result<bool> {
     let place = Place { subscriber, contexts: contexts.clone() };
-    let found = place.find(view, Some(workflow))?;
-    Ok(found.is_some_and(|found| found.preference.channels.get(channel) == Some(false)))
+    let (global, specific) = (place.find(view, None)?, place.find(view, Some(workflow.id))?);
+    let [global, specific] =
+        [&global, &specific].map(|found| found.as_ref().map(|found| &found.preference));
+    Ok(resolve(workflow.layers(global, specific), channel).is_enabled())
 }
 
 // Place of a subscriber's preferences for one context set.

@@ -187,9 +187,9 @@ impl Preference {
         let (from, subscribed) = match &self.subject {
             Subject::Workflow(workflow, channel) => {
                 let of = (self.subscriber.id, &self.context_keys);
-                let is_off = preferences::is_off(view, of, workflow.id, *channel)?;
+                let is_on = preferences::is_on(view, of, workflow, *channel)?;
                 let workflow = workflow.info();
-                (UnsubscribedFrom::Workflow { workflow, channel: *channel }, !is_off)
+                (UnsubscribedFrom::Workflow { workflow, channel: *channel }, is_on)
             }
             Subject::Topic(topic) => {
                 let subscribed = !self.subscriptions(view, topic)?.is_empty();
