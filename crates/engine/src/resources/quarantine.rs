@@ -7,7 +7,7 @@ use domain::quarantine::{QuarantinePage, Quarantined, RequeueRefusal};
 use domain::task::{Task, TaskState};
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use crate::error::Rejection;
+use crate::error::{Reason, Rejection};
 use crate::pipeline::apply::Course;
 use crate::resources::notifications;
 use crate::tx::{Draft, Tx};
@@ -39,8 +39,8 @@ impl<'e> Quarantine<'e> {
         Self { engine }
     }
 
-    /// A page of at most `limit` entries behind the entry `after`, or from the first one on. The oldest
-    /// comes first.
+    /// A page of at most `limit` entries behind the entry `after`, or from the first one on. `limit` is at
+    /// least 1. The oldest entry comes first.
     ///
     /// An entry that is damaged itself is left out. [`check`](Engine::check) has a finding for it, in the
     /// table `quarantine`. A [repair](Engine::repair) puts an entry with its bytes in its place, which is
@@ -48,7 +48,7 @@ impl<'e> Quarantine<'e> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`].
+    /// [`Error::Invalid`], if `limit` is 0; [`Error::Store`].
     pub fn list(&self, after: Option<QuarantineId>, limit: usize) -> Result<QuarantinePage> {
         let page = |snapshot: &dyn Snapshot| page(snapshot, after, limit);
         trace::operation("quarantine.list", None, || self.engine.read(page))
@@ -132,7 +132,9 @@ fn page(
         None => all,
     };
     // A page without entries would be followed by itself.
-    let limit = limit.max(1);
+    if limit == 0 {
+        return Err(Error::invalid("limit", Reason::malformed("at least 1")));
+    }
     // One entry more tells whether there is another page.
     let asked = limit.saturating_add(1);
     let (mut found, behind) = snapshot.readable_with_gaps(&range, Order::Ascending, asked)?;
