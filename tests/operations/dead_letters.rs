@@ -246,6 +246,21 @@ fn one_of_several_destinations_is_redriven() {
     });
 }
 
+/// One row per name of a workflow that was deleted.
+#[test]
+fn dead_letters_of_a_deleted_workflow_are_found() {
+    on_both(|world| {
+        prepared(&world);
+        let id = refused(&world);
+        let workflow = world.env.workflows().get("mail").unwrap();
+        world.env.workflows().delete("mail").unwrap();
+        for name in [workflow.id.to_string(), workflow.slug()] {
+            let found = letters(&world, json!({ "templates": [name] }));
+            assert_eq!(names(&found, |one| one.notification_id), [id.to_string()], "{name}");
+        }
+    });
+}
+
 /// One row per condition, of two e-mails and a text message: the numbers of those it selects.
 #[test]
 fn a_query_selects() {

@@ -416,9 +416,15 @@ impl Workflow {
         format!("{}{SLUG}{}", slugify(&self.name), base62(self.id.into()))
     }
 
-    /// Returns the id at the end of `slug`. Returns `None` if there is none.
+    /// Returns the id of the workflow that `name` is the id or the slug of. An identifier may look like
+    /// either. Returns `None` if there is none.
     #[doc(hidden)]
-    pub fn id_in_slug(slug: &str) -> Option<WorkflowId> {
+    pub fn id_in(name: &str) -> Option<WorkflowId> {
+        name.parse().ok().or_else(|| Self::id_in_slug(name))
+    }
+
+    /// Returns the id at the end of `slug`. Returns `None` if there is none.
+    fn id_in_slug(slug: &str) -> Option<WorkflowId> {
         let (_, id) = slug.rsplit_once(SLUG)?;
         from_base62(id).map(WorkflowId::from)
     }

@@ -22,7 +22,7 @@ use crate::vocabulary::Channel;
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct DeadLetterQuery {
-    /// Workflows, by id or identifier. At most 100.
+    /// Workflows, by identifier, id or slug. At most 100.
     #[serde(
         rename = "templates",
         deserialize_with = "query::list",
@@ -67,7 +67,7 @@ shape! { DeadLetterQuery {
 } }
 
 setters! { DeadLetterQuery:
-    /// Lists the dead letters of these workflows, by id or identifier.
+    /// Lists the dead letters of these workflows, by identifier, id or slug.
     workflows: each(String);
     /// Lists the dead letters whose last attempt was made by these integrations, by id or
     /// identifier.

@@ -6,7 +6,7 @@ use super::excerpt::Payload;
 use super::{DataFilter, Folder, MessageFacts, Progress, Shelf, TagFilter};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::{TransactionId, WorkflowId};
+use crate::ids::TransactionId;
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
@@ -198,7 +198,7 @@ impl MessageQuery {
         let identifier = message.template_identifier;
         let is_named = |name: &str| {
             identifier.is_some_and(|identifier| identifier.as_str() == name)
-                || workflow_named(name).is_some_and(|id| message.workflow_id == Some(id))
+                || Workflow::id_in(name).is_some_and(|id| message.workflow_id == Some(id))
         };
         self.workflows.iter().any(|name| is_named(name))
     }
@@ -257,9 +257,4 @@ impl MessageQuery {
         self.read.is_none_or(|read| progress.is_read() == read)
             && self.seen.is_none_or(|seen| progress.is_seen() == seen)
     }
-}
-
-/// Returns the id of the workflow that `name` is the id or the slug of. An identifier may look like either.
-pub(super) fn workflow_named(name: &str) -> Option<WorkflowId> {
-    name.parse().ok().or_else(|| Workflow::id_in_slug(name))
 }

@@ -2,11 +2,11 @@
 
 use uuid::Uuid;
 
-use super::query::workflow_named;
 use super::{MessageFacts, MessageQuery};
 use crate::context::{ContextFilter, ContextSet};
 use crate::ids::{TransactionId, WorkflowId};
 use crate::vocabulary::{Channel, Severity};
+use crate::workflow::Workflow;
 
 /// Bloom filter of those values of a message that queries ask for and that never change. It allows
 /// each value that the message has, and few others.
@@ -84,7 +84,7 @@ impl SignatureFilter {
         let tags = tags.map(|group| signatures(group.iter().map(|tag| Value::Tag(tag))));
         let severities = query.severities.iter().map(|severity| Value::Severity(*severity));
         let identifiers = query.workflows.iter().map(|name| Value::Identifier(name));
-        let ids = query.workflows.iter().filter_map(|name| workflow_named(name));
+        let ids = query.workflows.iter().filter_map(|name| Workflow::id_in(name));
         let templates = identifiers.chain(ids.map(Value::Workflow));
         let contexts = match &query.context_keys {
             ContextFilter::Any => None,

@@ -32,8 +32,7 @@ impl Named for Workflow {
     const ENTITY: Entity = Entity::Workflow;
 
     fn by_id(environment: EnvironmentId, name: &str) -> Option<Key<Self>> {
-        let id = name.parse().ok().or_else(|| Self::id_in_slug(name))?;
-        Some(layout::workflow(environment, id))
+        Some(layout::workflow(environment, Self::id_in(name)?))
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use domain::dead_letter::{DeadLetter, DeadLetterQuery, LetterFacts};
 use domain::ids::{DeadLetterId, IntegrationId, IntegrationIdentifier, WorkflowId};
+use domain::workflow::Workflow;
 use store::{Order, ReadRecords, layout};
 
 use crate::Result;
@@ -119,9 +120,9 @@ fn named_workflows(
     }
     let mut found = BTreeSet::new();
     for name in &query.workflows {
-        // The dead letters of a workflow that was deleted are still found by its id.
+        // The dead letters of a workflow that was deleted are still found by its id and its slug.
         let known = if_readable(workflows::find(view, name))?.flatten().map(|one| one.id);
-        found.extend(known.or_else(|| name.parse().ok()));
+        found.extend(known.or_else(|| Workflow::id_in(name)));
     }
     Ok(Some(found))
 }

@@ -169,9 +169,8 @@ fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSe
     let identified = workflows::ids_of(view, &query.workflows)?;
     let mut found = BTreeSet::new();
     for (name, identified) in query.workflows.iter().zip(identified) {
-        // The notifications of a workflow that was deleted are still found by its id.
-        let id = identified.or_else(|| name.parse().ok()).or_else(|| Workflow::id_in_slug(name));
-        found.extend(id);
+        // The notifications of a workflow that was deleted are still found by its id and its slug.
+        found.extend(identified.or_else(|| Workflow::id_in(name)));
     }
     Ok(found)
 }
