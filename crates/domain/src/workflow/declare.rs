@@ -35,7 +35,7 @@ impl Workflow {
         let origin = Some(WorkflowOrigin::External);
         // An update cannot clear it.
         let validate_payload = create.validate_payload;
-        let before = Self { origin, validate_payload, ..self.clone() };
+        let before = Self { validate_payload, origin, ..self.clone() };
         let declared = before.updated(create.into(), new_step, now)?;
         Ok(declared.changed_from(self, now))
     }
