@@ -110,7 +110,7 @@ shape! { ChannelConnectionCreate {
     "integrationIdentifier": integration_identifier, "workspace": workspace, "auth": auth,
 } }
 
-/// Partial update of a channel connection.
+/// Partial update of a channel connection. Absent fields keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "named after the fields of `ChannelConnection`")]
@@ -122,7 +122,7 @@ pub struct ChannelConnectionUpdate {
     pub auth: Option<ConnectionAuth>,
 }
 
-shape! { ChannelConnectionUpdate { "workspace": workspace, "auth": auth } }
+shape! { update ChannelConnectionUpdate { "workspace": workspace, "auth": auth } }
 
 /// Query of channel connections. A connection must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -80,7 +80,7 @@ pub struct EnvironmentUpdate {
     pub default_locale: Patch<Locale>,
 }
 
-shape! { EnvironmentUpdate { "defaultLocale": default_locale } }
+shape! { update EnvironmentUpdate { "defaultLocale": default_locale } }
 
 /// Environment of a record, and organization of that environment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -198,7 +198,7 @@ shape! { IntegrationCreate {
     "configurations": configurations, "fallback": fallback, "onUnknown": on_unknown,
 } }
 
-/// Partial update of an integration.
+/// Partial update of an integration. Absent fields keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named after the fields of `Integration`")]
@@ -222,7 +222,7 @@ pub struct IntegrationUpdate {
     pub on_unknown: Option<OnUnknown>,
 }
 
-shape! { IntegrationUpdate {
+shape! { update IntegrationUpdate {
     "name": name, "identifier": identifier, "credentials": credentials, "active": active,
     "conditions": conditions, "configurations": configurations, "fallback": fallback,
     "onUnknown": on_unknown,

@@ -155,7 +155,7 @@ pub struct SubscriberUpdate {
     pub data: Patch<Object>,
 }
 
-shape! { SubscriberUpdate {
+shape! { update SubscriberUpdate {
     "firstName": first_name, "lastName": last_name, "email": email, "phone": phone,
     "avatar": avatar, "locale": locale, "timezone": timezone, "data": data,
 } }

@@ -62,7 +62,7 @@ pub struct TopicUpdate {
     pub name: Patch<String>,
 }
 
-shape! { TopicUpdate { "name": name } }
+shape! { update TopicUpdate { "name": name } }
 
 /// Query of topics. A topic must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

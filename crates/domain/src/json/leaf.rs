@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::shape::Kind;
+use super::shape::{Kind, Null};
 use super::{Object, Shape, Shaped, refusal};
 use crate::api_key::ApiKeyName;
 use crate::condition::Rule;
@@ -30,17 +30,17 @@ use crate::vocabulary::{Channel, Weekday};
 
 impl<T: Shaped> Shaped for Option<T> {
     fn shape() -> Shape {
-        Shape(Kind::Nullable(T::shape))
+        Shape(Kind::Nullable(T::shape, Null::IsAbsent))
     }
 
     fn written() -> Shape {
-        Shape(Kind::Nullable(T::written))
+        Shape(Kind::Nullable(T::written, Null::IsAbsent))
     }
 }
 
 impl<T: Shaped> Shaped for Patch<T> {
     fn shape() -> Shape {
-        Shape(Kind::Nullable(T::shape))
+        Shape(Kind::Nullable(T::shape, Null::Clears))
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) enum Kind {
     /// Field that a list can be sorted by.
     Orders(&'static [OrderBy]),
     /// Value or `null`.
-    Nullable(Lazy),
+    Nullable(Lazy, Null),
     /// Value, `null` or an empty text, which counts as absent.
     Written(Lazy),
     /// List.
@@ -48,11 +48,29 @@ pub(super) enum Kind {
     /// Object with members of any name.
     Entries(Name, Lazy),
     /// Object with these members, and with those of the flattened shapes.
-    Members { read: Read, members: &'static [Member], flat: &'static [Flat] },
+    Members { read: Read, members: &'static [Member], flat: &'static [Flat], absent: Absent },
     /// Object whose members depend on a word.
     Tagged { read: Read, tag: &'static str, variants: &'static [(&'static str, Lazy)] },
     /// One of several shapes, depending on the value.
     Choice(fn(&Value) -> Shape),
+}
+
+/// Meaning of `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Null {
+    /// The same as an absent member.
+    IsAbsent,
+    /// The value is cleared.
+    Clears,
+}
+
+/// Meaning of an absent member of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absent {
+    /// There is no value.
+    IsNothing,
+    /// The stored value is kept. So a `null` that clears nothing is refused.
+    Keeps,
 }
 
 /// Meaning of an empty text in place of a list.
@@ -162,14 +180,22 @@ impl Shape {
         members: &'static [Member],
         flat: &'static [Flat],
     ) -> Self {
-        Self(Kind::Members { read: reads::<T>, members, flat })
+        Self(Kind::Members { read: reads::<T>, members, flat, absent: Absent::IsNothing })
+    }
+
+    /// Returns the shape of an update with these members.
+    pub(crate) fn update<T: DeserializeOwned>(
+        members: &'static [Member],
+        flat: &'static [Flat],
+    ) -> Self {
+        Self(Kind::Members { read: reads::<T>, members, flat, absent: Absent::Keeps })
     }
 
     /// Returns the same shape, read as a `T`.
     pub(crate) fn read_as<T: DeserializeOwned>(self) -> Self {
         match self.0 {
-            Kind::Members { members, flat, .. } => {
-                Self(Kind::Members { read: reads::<T>, members, flat })
+            Kind::Members { members, flat, absent, .. } => {
+                Self(Kind::Members { read: reads::<T>, members, flat, absent })
             }
             _ => self,
         }
@@ -217,7 +243,7 @@ impl Shape {
     pub(crate) fn is_list(&self) -> bool {
         match self.0 {
             Kind::Items(_) | Kind::Many(..) => true,
-            Kind::Nullable(inner) | Kind::Written(inner) => inner().is_list(),
+            Kind::Nullable(inner, _) | Kind::Written(inner) => inner().is_list(),
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Entries(..)
@@ -225,6 +251,13 @@ impl Shape {
             | Kind::Tagged { .. }
             | Kind::Choice(_) => false,
         }
+    }
+
+    /// Returns `true` if `null` in the member `name` of `object` would keep the stored value.
+    pub(super) fn keeps_for_null(&self, object: &Map<String, Value>, name: &str) -> bool {
+        let keeps = matches!(self.0, Kind::Members { absent: Absent::Keeps, .. });
+        let member = self.member(object, name).filter(|_| keeps);
+        member.is_some_and(|member| matches!(member.0, Kind::Nullable(_, Null::IsAbsent)))
     }
 
     /// Returns `true` if an empty text has a meaning in a query.
@@ -246,7 +279,7 @@ impl Shape {
             }
             Kind::Leaf(_)
             | Kind::Orders(_)
-            | Kind::Nullable(_)
+            | Kind::Nullable(..)
             | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
@@ -269,7 +302,7 @@ impl Shape {
             }
             Kind::Leaf(_)
             | Kind::Orders(_)
-            | Kind::Nullable(_)
+            | Kind::Nullable(..)
             | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
@@ -283,7 +316,7 @@ impl Shape {
     pub(super) fn inside(&self, name: &str) -> Option<(String, Shape)> {
         match self.0 {
             Kind::Members { .. } | Kind::Tagged { .. } => Some((name.to_owned(), *self)),
-            Kind::Nullable(inner) | Kind::Written(inner) => inner().inside(name),
+            Kind::Nullable(inner, _) | Kind::Written(inner) => inner().inside(name),
             Kind::Items(item) => item().inside(name).map(|(name, item)| (name + "[0]", item)),
             Kind::Leaf(_)
             | Kind::Orders(_)
@@ -304,7 +337,7 @@ impl Shape {
             }
             Kind::Leaf(_)
             | Kind::Orders(_)
-            | Kind::Nullable(_)
+            | Kind::Nullable(..)
             | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
@@ -343,10 +376,17 @@ fn reads<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
 
 /// Declares the shape of a type: the names of its members, with their fields. Fields behind `;` are
 /// flattened. A field may be followed by a form. `as written` is a single value of a query. `as
-/// many` is a list or one item. `as list` is the same in a query. For an enum, the words of the tag
+/// many` is a list or one item. `as list` is the same in a query. In an `update`, an absent member keeps
+/// the stored value, and so `null` is refused unless it clears the value. For an enum, the words of the tag
 /// have members with their types.
 macro_rules! shape {
-    ($type:ident {
+    ($type:ident { $($members:tt)* }) => {
+        $crate::json::shape! { @object members $type { $($members)* } }
+    };
+    (update $type:ident { $($members:tt)* }) => {
+        $crate::json::shape! { @object update $type { $($members)* } }
+    };
+    (@object $kind:ident $type:ident {
         $($name:literal $(| $alias:literal)* : $field:ident $(as $how:ident)?),* $(,)?
         $(; $($flat:ident $(by $orders:path)?),+)?
     }) => {
@@ -360,7 +400,7 @@ macro_rules! shape {
                 const FLAT: &[$crate::json::Flat] = &[$($(
                     $crate::json::shape!(@flat $type, $flat $(, $orders)?),
                 )+)?];
-                $crate::json::Shape::members::<Self>(MEMBERS, FLAT)
+                $crate::json::Shape::$kind::<Self>(MEMBERS, FLAT)
             }
         }
     };

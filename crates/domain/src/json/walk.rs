@@ -42,9 +42,11 @@ impl Look {
         match (shape.0, value) {
             (Kind::Leaf(check), value) => self.leaf(path, || check(value)),
             (Kind::Orders(orders), value) => self.leaf(path, || refusal::order(orders, value)),
-            (Kind::Nullable(_) | Kind::Written(_) | Kind::Many(..), Value::Null) => Ok(()),
+            (Kind::Nullable(..) | Kind::Written(_) | Kind::Many(..), Value::Null) => Ok(()),
             (Kind::Written(_), Value::String(text)) if text.is_empty() => Ok(()),
-            (Kind::Nullable(inner) | Kind::Written(inner), value) => self.at(inner(), value, path),
+            (Kind::Nullable(inner, _) | Kind::Written(inner), value) => {
+                self.at(inner(), value, path)
+            }
             (Kind::Choice(choose), value) => self.at(choose(value), value, path),
             (Kind::Items(item), Value::Array(items)) => self.items(item(), items, path),
             (Kind::Items(_), _) => refused("a list"),
@@ -136,6 +138,13 @@ impl Look {
         }
         if self != Look::Form(Unknown::Ignored) {
             tags(shape, members, path)?;
+        }
+        let is_kept = |(name, value): &(&String, &Value)| {
+            value.is_null() && shape.keeps_for_null(members, name)
+        };
+        if let Some((name, _)) = members.iter().find(is_kept) {
+            let reason = Reason::malformed("a value: leave it out to keep it");
+            return Err(Invalid::new(Path::Member(path, name).named(), reason));
         }
         members.iter().try_for_each(|(name, value)| match shape.member(members, name) {
             Some(member) => self.at(member, value, &Path::Member(path, name)),

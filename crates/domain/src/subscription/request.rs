@@ -141,7 +141,7 @@ pub enum UnsubscribeItem {
     },
 }
 
-/// Partial update of a subscription.
+/// Partial update of a subscription. Absent fields keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -154,7 +154,7 @@ pub struct SubscriptionUpdate {
     pub preferences: Option<Vec<WorkflowSetting>>,
 }
 
-shape! { SubscriptionUpdate { "name": name, "preferences": preferences } }
+shape! { update SubscriptionUpdate { "name": name, "preferences": preferences } }
 
 /// Query of the subscriptions of a topic. A subscription must meet every condition that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -90,7 +90,7 @@ shape! { WorkflowCreate {
     "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
 
-/// Partial update of a workflow.
+/// Partial update of a workflow. Absent fields keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "named after the fields of `Workflow`")]
@@ -128,7 +128,7 @@ pub struct WorkflowUpdate {
     pub validate_payload: Option<bool>,
 }
 
-shape! { WorkflowUpdate {
+shape! { update WorkflowUpdate {
     "name": name, "description": description, "active": active, "critical": critical,
     "isTranslationEnabled": is_translation_enabled, "defaultLocale": default_locale,
     "missingVariables": missing_variables, "severity": severity, "tags": tags,

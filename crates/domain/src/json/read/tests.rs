@@ -1,17 +1,18 @@
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Map, json};
 
 use super::*;
 use crate::connection::{ChannelConnectionCreate, ChannelConnectionUpdate};
 use crate::context::{ContextCreate, ContextPayload, ContextUpdate};
 use crate::endpoint::{ChannelEndpointCreate, ChannelEndpointUpdate};
-use crate::environment::EnvironmentCreate;
+use crate::environment::{EnvironmentCreate, EnvironmentUpdate};
 use crate::integration::{IntegrationCreate, IntegrationUpdate};
 use crate::message::MarkMessages;
 use crate::notification::NotificationQuery;
 use crate::preference::{BulkPreferences, GlobalPreferenceUpdate};
 use crate::subscriber::{SubscriberCreate, SubscriberUpdate};
-use crate::subscription::Subscribe;
-use crate::topic::TopicQuery;
+use crate::subscription::{Subscribe, SubscriptionUpdate};
+use crate::topic::{TopicQuery, TopicUpdate};
 use crate::trigger::Trigger;
 use crate::workflow::{WorkflowCreate, WorkflowSync, WorkflowUpdate};
 
@@ -474,4 +475,53 @@ fn a_value_is_read_as_a_text_is() {
     ] {
         assert_eq!(read_value::<Trigger>(&given), read(given.to_string().as_bytes()), "{given}");
     }
+}
+
+// Each member of an update is cleared by `null`, or refuses it.
+fn check_nulls<T: Shaped + Serialize>(kept: &[&str]) {
+    let mut refused = Vec::new();
+    for name in T::shape().names(&Map::new()) {
+        let json = json!({ name: null });
+        match read_value::<T>(&json) {
+            Ok(update) => assert_eq!(serde_json::to_value(update).unwrap(), json, "{name}"),
+            Err(invalid) => {
+                let expected = format!("`{name}` must be a value: leave it out to keep it");
+                assert_eq!(invalid.to_string(), expected);
+                assert_eq!(read_lenient::<T>(json.to_string().as_bytes()).err(), Some(invalid));
+                refused.push(name);
+            }
+        }
+    }
+    assert_eq!(refused, kept);
+}
+
+/// One row per update: the members that `null` does not clear.
+#[test]
+fn null_does_not_keep_a_field() {
+    check_nulls::<ChannelConnectionUpdate>(&["workspace", "auth"]);
+    check_nulls::<EnvironmentUpdate>(&[]);
+    check_nulls::<IntegrationUpdate>(&[
+        "name",
+        "identifier",
+        "credentials",
+        "active",
+        "conditions",
+        "onUnknown",
+    ]);
+    check_nulls::<SubscriberUpdate>(&[]);
+    check_nulls::<SubscriptionUpdate>(&["preferences"]);
+    check_nulls::<TopicUpdate>(&[]);
+    check_nulls::<WorkflowUpdate>(&[
+        "name",
+        "description",
+        "active",
+        "critical",
+        "isTranslationEnabled",
+        "missingVariables",
+        "severity",
+        "tags",
+        "preferenceSettings",
+        "steps",
+        "validatePayload",
+    ]);
 }
