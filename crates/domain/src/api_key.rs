@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::convert::{IntoChecked, text_conversions};
+use crate::convert::IntoChecked;
 use crate::environment::Home;
-use crate::error::{Invalid, Reason};
-use crate::ids::{ApiKeyId, EnvironmentId, OrganizationId, plain};
+use crate::error::Invalid;
+use crate::ids::{ApiKeyId, EnvironmentId, OrganizationId};
 use crate::json::shape;
+use crate::names::display_name;
 use crate::secret::Secret;
 use crate::time::Timestamp;
 
@@ -67,10 +68,10 @@ pub struct CreatedApiKey {
     pub record: ApiKey,
 }
 
-/// Name of an API key: 1 to 128 characters, without white space around it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ApiKeyName(String);
+display_name! {
+    /// Name of an API key: 1 to 128 characters, without white space around it.
+    ApiKeyName
+}
 
 /// Reason to refuse a new API key.
 #[doc(hidden)]
@@ -142,37 +143,10 @@ impl ApiKeyCreate {
 }
 
 impl ApiKeyName {
-    /// Longest name without the white space around it, in characters.
-    pub const MAX_LEN: usize = 128;
-
-    /// Checks `raw`, trims white space, and returns it as a name.
-    pub fn new(raw: impl AsRef<str>) -> Result<Self, Invalid> {
-        let name = raw.as_ref().trim();
-        if name.is_empty() {
-            return Err(Invalid::new("name", Reason::Empty));
-        }
-        crate::error::at_most("name", name, Self::MAX_LEN)?;
-        plain("name", name)?;
-        Ok(Self(name.into()))
-    }
-
     /// Returns the name of the key that an environment is created with.
     #[doc(hidden)]
     pub fn first() -> Self {
         Self("Default".into())
-    }
-
-    /// Returns the name as displayed.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-text_conversions!(ApiKeyName);
-
-impl From<ApiKeyName> for String {
-    fn from(name: ApiKeyName) -> String {
-        name.0
     }
 }
 

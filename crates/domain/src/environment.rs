@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::contact::Locale;
 use crate::convert::{IntoChecked, text_conversions};
 use crate::error::{Invalid, Reason};
-use crate::ids::{EnvironmentId, OrganizationId, UserId, plain};
+use crate::ids::{EnvironmentId, OrganizationId, UserId};
 use crate::json::shape;
+use crate::names::display_name;
 use crate::patch::Patch;
 use crate::secret::Secret;
 use crate::setters::setters;
@@ -154,10 +155,10 @@ pub struct InitialKey {
     pub hash: Option<String>,
 }
 
-/// Name of an environment: not empty, without white space around it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct EnvironmentName(String);
+display_name! {
+    /// Name of an environment: 1 to 128 characters, without white space around it.
+    EnvironmentName
+}
 
 /// Color of 3, 4, 6 or 8 hexadecimal digits, with or without a `#`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,25 +329,6 @@ impl InitialKey {
 }
 
 impl EnvironmentName {
-    /// Longest name without the white space around it, in characters.
-    pub const MAX_LEN: usize = 128;
-
-    /// Checks `raw`, trims white space, and returns it as a name.
-    pub fn new(raw: impl AsRef<str>) -> Result<Self, Invalid> {
-        let name = raw.as_ref().trim();
-        if name.is_empty() {
-            return Err(Invalid::new("name", Reason::Empty));
-        }
-        crate::error::at_most("name", name, Self::MAX_LEN)?;
-        plain("name", name)?;
-        Ok(Self(name.into()))
-    }
-
-    /// Returns the name as displayed.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Returns `true` if the name is reserved for an environment that every organization has.
     #[doc(hidden)]
     pub fn is_reserved(&self) -> bool {
@@ -392,14 +374,6 @@ impl Color {
     /// Returns the color as written.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-text_conversions!(EnvironmentName);
-
-impl From<EnvironmentName> for String {
-    fn from(name: EnvironmentName) -> String {
-        name.0
     }
 }
 

@@ -43,6 +43,7 @@ pub mod known;
 pub mod layout;
 pub mod limits;
 pub mod message;
+mod names;
 pub mod notification;
 pub mod observer;
 #[doc(hidden)]
