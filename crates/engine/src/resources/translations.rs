@@ -50,7 +50,8 @@ pub struct Translations<'s> {
 }
 
 impl Translations<'_> {
-    /// Stores the texts of a resource in one language, in place of those that were there.
+    /// Stores the texts of a resource in one language, in place of those that were there. The texts of a
+    /// resource whose `isTranslationEnabled` is `false` are stored and not used.
     ///
     /// # Errors
     ///
@@ -61,7 +62,8 @@ impl Translations<'_> {
     }
 
     /// Stores the texts of many resources in one language, each in a transaction of its own. The
-    /// result names the resources that were stored, and those that were refused.
+    /// result names the resources that were stored, and those that were refused. The texts of a resource
+    /// whose `isTranslationEnabled` is `false` are stored and not used.
     ///
     /// # Errors
     ///
