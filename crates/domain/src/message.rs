@@ -66,7 +66,7 @@ pub struct Message {
     /// Id of the step's content.
     #[serde(rename = "_messageTemplateId", default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
-    /// Id of the feed.
+    /// Id of the feed. It is always absent.
     #[serde(rename = "_feedId", default, skip_serializing_if = "Option::is_none")]
     pub feed_id: Option<String>,
     /// Environment of the message.

@@ -84,7 +84,7 @@ pub struct Notification {
     /// Time from which on nothing is sent any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Values that control the steps.
+    /// Values that control the steps. They are always absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controls: Option<Object>,
     /// Recipient, as in the trigger.

@@ -49,7 +49,7 @@ pub struct Workflow {
     pub description: String,
     /// `true` if the workflow can be triggered.
     pub active: bool,
-    /// `true` if the workflow is a draft.
+    /// `true` if the workflow is a draft. It is always `false`.
     pub draft: bool,
     /// Preference in the definition of the workflow.
     pub preference_settings: Preference,
@@ -76,7 +76,7 @@ pub struct Workflow {
     /// Id of the workflow's group.
     #[serde(rename = "_notificationGroupId")]
     pub notification_group_id: NotificationGroupId,
-    /// Workflow that this one derives from.
+    /// Workflow that this one derives from. It is always absent.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<WorkflowId>,
     /// `true` if the workflow is being deleted. Its deletion ends with the removal of the record.
