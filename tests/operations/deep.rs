@@ -12,7 +12,7 @@ use tidings::content::ButtonType;
 use tidings::context::{ContextCreate, ContextUpdate, RichContext};
 use tidings::credentials::{Credentials, TlsOptions};
 use tidings::endpoint::ChannelEndpointUpdate;
-use tidings::filter::{Filter, FilterChild, Joint};
+use tidings::filter::{Filter, FilterChild, FilterField, FilterOperator, Joint};
 use tidings::integration::IntegrationCreate;
 use tidings::json::{Object, read_value};
 use tidings::message::{CompleteAction, MessageQuery};
@@ -211,6 +211,40 @@ const CASES: &[Case] = &[
         let joined = deep.clone().and(Filter::payload("a").equals(1)).or(deep).negated();
         drop(joined);
     }),
+    (
+        "comparisons of filters",
+        "FilterField::equals FilterField::differs_from FilterField::greater_than \
+         FilterField::less_than FilterField::at_least FilterField::at_most FilterField::between \
+         FilterField::is_in FilterField::is_not_in FilterField::any_in FilterField::all_in \
+         FilterField::compared",
+        || {
+            let engine = Engine::in_memory();
+            let env = engine.organization("shop").unwrap().development().unwrap();
+            let all: [fn(FilterField, Value) -> Filter; 12] = [
+                |field, value| field.equals(value),
+                |field, value| field.differs_from(value),
+                |field, value| field.greater_than(value),
+                |field, value| field.less_than(value),
+                |field, value| field.at_least(value),
+                |field, value| field.at_most(value),
+                |field, value| field.between(1, value),
+                |field, value| field.is_in([value]),
+                |field, value| field.is_not_in([value]),
+                |field, value| field.any_in([value]),
+                |field, value| field.all_in([value]),
+                |field, value| field.compared(FilterOperator::Equal, value),
+            ];
+            for compare in all {
+                for deep in [list(), object(), nested_object(Object::MAX_DEPTH + 1)] {
+                    let filter = compare(Filter::payload("a"), deep);
+                    let step = Step::in_app("Hello").unwrap().only_if(filter);
+                    let refused = env.workflows().create(&workflow().step(step)).unwrap_err();
+                    let field = "`steps[0].filters[0].children[0].value` must be at most";
+                    assert!(refused.to_string().starts_with(field), "{refused}");
+                }
+            }
+        },
+    ),
     (
         "translations",
         "TranslationUpsert::new TranslationImport::workflow TranslationImport::layout \

@@ -8,6 +8,7 @@ use super::compare::into_text;
 use super::{
     FieldFilterPart, Filter, FilterChild, FilterOperator, FilterSource, FilterType, Joint,
 };
+use crate::json::{Object, dismantle, is_shallow};
 
 /// Fact of a comparison, made by [`Filter::payload`], [`Filter::subscriber`], [`Filter::actor`],
 /// [`Filter::context`] and [`Filter::step`].
@@ -164,17 +165,27 @@ impl FilterField {
     }
 
     /// Returns the comparison with `value` by `operator`. A text is compared without its quotes, and
-    /// any other value as its JSON text.
+    /// any other value as its JSON text. A value that is nested deeper than an [`Object`] is refused where
+    /// the filter is saved.
     pub fn compared(self, operator: FilterOperator, value: impl Into<Value>) -> Filter {
         let Self { on, field } = self;
-        let part = FieldFilterPart { field, value: into_text(value.into()), operator, on };
+        let part = FieldFilterPart { field, value: text(value.into()), operator, on };
         Filter::group(Joint::And, [part])
     }
 }
 
+// No fact is nested that deep. The text in place of such a value is refused as too long.
+fn text(value: Value) -> String {
+    if is_shallow(&value, Object::MAX_DEPTH) {
+        return into_text(value);
+    }
+    dismantle(value);
+    "[".repeat(FieldFilterPart::MAX_VALUE + 1)
+}
+
 // A JSON array, so that a value may contain commas.
 fn listed(values: impl IntoIterator<Item: Into<Value>>) -> String {
-    let values = values.into_iter().map(|value| into_text(value.into()).into());
+    let values = values.into_iter().map(|value| text(value.into()).into());
     Value::Array(values.collect()).to_string()
 }
 
