@@ -19,7 +19,7 @@ use tidings::message::{CompleteAction, MessageQuery};
 use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, Preference, PreferenceCase};
 use tidings::preview::Preview;
 use tidings::step::Step;
-use tidings::subscriber::{Profile, SubscriberCreate, SubscriberUpdate};
+use tidings::subscriber::{SubscriberCreate, SubscriberUpdate};
 use tidings::subscription::WorkflowSetting;
 use tidings::template::{Format, Template, Variables};
 use tidings::translation::{MasterJson, Resource, TranslationImport, TranslationUpsert};
@@ -75,7 +75,7 @@ const CASES: &[Case] = &[
     ),
     (
         "custom data",
-        "SubscriberCreate::data SubscriberUpdate::data Profile::data ContextCreate::data \
+        "SubscriberCreate::data SubscriberUpdate::data ContextCreate::data \
          ContextUpdate::new RichContext::data WorkflowCreate::data WorkflowUpdate::data \
          ChannelEndpointUpdate::new Credentials::tls_options TlsOptions::try_from",
         || {
@@ -84,7 +84,6 @@ const CASES: &[Case] = &[
             too_deep("data", ContextCreate::new("tenant", "acme").unwrap().data(object()));
             too_deep("data", ContextUpdate::new(object()));
             too_deep("data", RichContext::new("acme").data(object()));
-            too_deep("data", Profile::default().data(object()));
             too_deep("data", workflow().data(object()));
             too_deep("data", WorkflowUpdate::default().data(object()));
             too_deep("endpoint", ChannelEndpointUpdate::new(object()));

@@ -33,8 +33,7 @@ use crate::step::{
     DelayMetadata, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow, Variant, Window,
 };
 use crate::subscriber::{
-    ChannelCredentials, ChannelSettings, Profile, SubscriberCreate, SubscriberQuery,
-    SubscriberUpdate,
+    ChannelCredentials, ChannelSettings, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use crate::subscription::{
     Subscribe, SubscribeItem, SubscriptionQuery, SubscriptionUpdate, Unsubscribe, UnsubscribeItem,
@@ -324,19 +323,6 @@ fn subscribers() {
     };
     let mut whole = said.clone();
     whole["channels"] = json!([channel]);
-    let profile = || {
-        Ok(Profile::default()
-            .first_name("Ada")
-            .last_name("Lovelace")
-            .email("ada@example.org")?
-            .phone("+4930123456")
-            .avatar("ada.png")
-            .locale("en_GB")?
-            .timezone("Europe/London")?
-            .data(json!({ "plan": "gold" }))?
-            .channel(settings()?))
-    };
-    same(profile(), whole.clone());
     whole["subscriberId"] = "ada".into();
     same(create(), whole);
     let update = || {
@@ -653,6 +639,10 @@ fn lists() {
         "limit": 5, "orderBy": "createdAt", "orderDirection": "ASC", "includeCursor": true,
     });
     same(Ok(page.clone()), expected.clone());
+    let topics = TopicQuery::default().limit(5).include_cursor();
+    same(Ok(topics), json!({ "limit": 5, "includeCursor": true }));
+    let tagged = MessageQuery::default().and_tags(["a"]).tags(["b"]);
+    same(Ok(tagged), json!({ "tags": ["b"] }));
     same(Ok(TopicQuery::default().page(page)), expected);
     let sorted = TopicQuery::default().order_by(OrderBy::Key).order_direction(Direction::Ascending);
     same(Ok(sorted), json!({ "orderBy": "key", "orderDirection": "ASC" }));

@@ -43,27 +43,6 @@ setters! { SubscriberCreate:
     channel @ profile.channels: push(ChannelSettings);
 }
 
-setters! { Profile:
-    /// Sets the given name.
-    first_name: into(String);
-    /// Sets the family name.
-    last_name: into(String);
-    /// Sets the e-mail address.
-    email: checked(Email, "email");
-    /// Sets the telephone number for text messages.
-    phone: into(String);
-    /// Sets the URL or the name of a picture.
-    avatar: into(String);
-    /// Sets the language of messages.
-    locale: checked(Locale, "locale");
-    /// Sets the time zone for times in messages.
-    timezone: checked(TimeZone, "timezone");
-    /// Sets custom data.
-    data: checked(Object, "data");
-    /// Adds the destination of a chat or push integration. An integration has one destination.
-    channel @ channels: push(ChannelSettings);
-}
-
 setters! { SubscriberUpdate:
     /// Sets the given name.
     first_name: into(String);
