@@ -151,6 +151,8 @@ macro_rules! page_setters {
             order_by @ page.order_by: exact($crate::page::OrderBy);
             /// Sets the direction of the list.
             order_direction @ page.order_direction: exact($crate::page::Direction);
+            /// Includes the item at the cursor.
+            include_cursor @ page.include_cursor: flag(true);
         }
     };
 }

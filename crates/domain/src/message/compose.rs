@@ -30,7 +30,8 @@ setters! { MessageQuery:
     archived: flag(true);
     /// Lists the snoozed messages.
     snoozed: flag(true);
-    /// Lists the messages with one of these tags: at most 100.
+    /// Lists the messages with one of these tags: at most 100. Replaces the tags of earlier calls, also
+    /// those of [`and_tags`](Self::and_tags).
     tags: each(String);
     /// Lists the messages that were created at this time or later.
     created_gte: exact(Timestamp);
