@@ -319,9 +319,14 @@ fn a_message_that_a_provider_takes_later_does_not_wait_for_a_wrong_clock() {
         world.restart_with(|builder| builder.default_provider(provider).per_second("ses", 1));
 
         assert_eq!(world.run_due().sent, 1);
-        world.pass(SECOND);
 
-        assert_eq!(world.run_due().sent, 1);
+        // The call counts as made when the clock has gone back.
+        let mut sent = 0;
+        for _ in 0..2 {
+            world.pass(SECOND);
+            sent += world.run_due().sent;
+        }
+        assert_eq!(sent, 1);
     });
 }
 
