@@ -1,6 +1,7 @@
 //! JSON from the host application: requests, and objects in them, such as payloads, custom data and
 //! overrides.
 
+mod declare;
 mod leaf;
 mod nesting;
 mod path;
@@ -30,11 +31,12 @@ const _: () = assert!(
 pub use read::{read, read_lenient, read_value};
 pub use shape::{Shape, Shaped};
 
+pub(crate) use declare::shape;
 pub(crate) use leaf::{context_key, text_or_object, word};
 pub(crate) use nesting::{depth_within, dismantle, is_nested_within, is_shallow};
 pub(crate) use path::Path;
 pub(crate) use read::checked;
-pub(crate) use shape::{Flat, Member, shape};
+pub(crate) use shape::{Flat, Member};
 pub(crate) use walk::{Unknown, unknown};
 
 /// JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.

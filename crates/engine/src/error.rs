@@ -173,7 +173,7 @@ pub enum Rejection {
     /// An environment has one in-app integration at most.
     #[error("an environment has at most one in_app integration")]
     OneInbox,
-    /// An environment has at most [`ApiKey::MAX`](domain::api_key::ApiKey::MAX) API keys.
+    /// An environment has at most [`ApiKey::MAX`](crate::api_key::ApiKey::MAX) API keys.
     #[error("an environment has at most {max} API keys")]
     TooManyApiKeys {
         /// Maximum number of keys.
