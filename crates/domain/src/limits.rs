@@ -16,7 +16,7 @@
 //! | conditions | [`Rule::MAX_DEPTH`], [`MAX_NODES`](Rule::MAX_NODES), [`MAX_SIZE`](Rule::MAX_SIZE), [`MAX_WORK`](Rule::MAX_WORK), [`MAX_DATA_DEPTH`](Rule::MAX_DATA_DEPTH) |
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_AT_ONCE`](Trigger::MAX_AT_ONCE), [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
 //! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`], [`ContextPart::MAX_LEN`] |
-//! | subscribers | [`Profile::MAX_CHANNELS`], [`MAX_DEVICE_TOKENS`](Profile::MAX_DEVICE_TOKENS), [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN) |
+//! | subscribers | [`Profile::MAX_CHANNELS`], [`MAX_DEVICE_TOKENS`](Profile::MAX_DEVICE_TOKENS), [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN), [`SubscriberCreate::MAX_BULK`], [`MAX_BULK_SIZE`](SubscriberCreate::MAX_BULK_SIZE) |
 //! | preferences | [`BulkPreferences::MAX`], [`DaySchedule::MAX_HOURS`] |
 //! | topics | [`Topic::MAX_NAME`], [`TopicKey::MAX_LEN`] |
 //! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER), [`SubscriptionIdentifier::MAX_LEN`] |
@@ -57,6 +57,7 @@ use crate::{
     receipt::Receipt,
     schedule::DaySchedule,
     step::{StepDefinition, ThrottleMetadata},
+    subscriber::SubscriberCreate,
     subscription::{Subscribe, Subscription},
     suppression::{SuppressedAddress, SuppressionCreate},
     template::Template,

@@ -1,28 +1,26 @@
 //! Subscribers: the people and systems that are notified.
 
+mod bulk;
+mod channels;
 mod compose;
 mod query;
-
-use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::contact::{Email, Locale, TimeZone};
 use crate::environment::Home;
-use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::{
-    EnvironmentId, IntegrationId, IntegrationIdentifier, InternalSubscriberId, OrganizationId,
-    SubscriberId, plain,
-};
+use crate::error::Invalid;
+use crate::ids::{EnvironmentId, InternalSubscriberId, OrganizationId, SubscriberId, plain};
 use crate::job::{Destination, SendTarget};
 use crate::json::{Object, shape};
-use crate::limits;
 use crate::patch::Patch;
 use crate::plan::Address;
 use crate::secret::Secret;
 use crate::time::{Dated, Timestamp, dated};
-use crate::vocabulary::{Channel, ChannelProviderId};
+use crate::vocabulary::Channel;
 
+pub use bulk::Upserted;
+pub use channels::{ChannelCredentials, ChannelSettings};
 pub use query::SubscriberQuery;
 #[doc(hidden)]
 pub use query::SubscriberSearch;
@@ -93,7 +91,8 @@ pub struct Profile {
     /// Time zone for times in messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<TimeZone>,
-    /// Destinations of chat and push messages: at most 100, one for each integration.
+    /// Destinations of chat and push messages: at most 100, one for each integration. Those of an `upsert` or
+    /// of a recipient of a trigger are added to those of the subscriber.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSettings>,
     /// Custom data.
@@ -160,66 +159,6 @@ shape! { update SubscriberUpdate {
     "avatar": avatar, "locale": locale, "timezone": timezone, "data": data,
 } }
 
-/// Destination of a subscriber at one chat or push integration: that with the id `_integrationId`. The
-/// provider and the identifier are shown only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ChannelSettings {
-    /// Provider. It is shown only.
-    pub provider_id: ChannelProviderId,
-    /// Identifier of the integration. It is shown only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub integration_identifier: Option<IntegrationIdentifier>,
-    /// Destination.
-    pub credentials: ChannelCredentials,
-    /// Id of the integration. It alone decides which one sends to the destination.
-    #[serde(rename = "_integrationId")]
-    pub integration_id: IntegrationId,
-}
-
-shape! { ChannelSettings {
-    "providerId": provider_id, "integrationIdentifier": integration_identifier,
-    "credentials": credentials, "_integrationId": integration_id,
-} }
-
-/// Destination of the messages of a chat or push integration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct ChannelCredentials {
-    /// URL of a chat provider's webhook.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub webhook_url: Option<Secret>,
-    /// Mattermost channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    /// Device tokens of a push provider: at most 100.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub device_tokens: Vec<String>,
-    /// Id of a Grafana on-call alert.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alert_uid: Option<String>,
-    /// Title of a Grafana on-call alert.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// URL of a Grafana on-call alert's picture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_url: Option<String>,
-    /// State of a Grafana on-call alert.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// Link of a Grafana on-call alert.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub external_url: Option<String>,
-}
-
-shape! { ChannelCredentials {
-    "webhookUrl": webhook_url, "channel": channel, "deviceTokens": device_tokens,
-    "alertUid": alert_uid, "title": title, "imageUrl": image_url, "state": state,
-    "externalUrl": external_url,
-} }
-
 dated! { Subscriber }
 
 impl Subscriber {
@@ -284,6 +223,19 @@ impl Subscriber {
         Self { deleted: true, version, ..self.clone() }.changed(now)
     }
 
+    /// Returns the subscriber without the destination `target`, which had `address`. Returns `None` if the
+    /// subscriber does not have that destination, or has it at another address.
+    #[doc(hidden)]
+    pub fn without(&self, target: &SendTarget, address: &Address, now: Timestamp) -> Option<Self> {
+        let integration = target.integration_id;
+        let profile = match &target.to {
+            Destination::Webhook => self.profile.without_webhook(integration, address),
+            Destination::Device { token } => self.profile.without_device(integration, token),
+            Destination::Endpoint { .. } => return None,
+        };
+        (profile != self.profile).then(|| self.with_profile(profile, now))
+    }
+
     /// Returns the subscriber with the secrets of its channels masked.
     #[must_use]
     pub fn redacted(mut self) -> Self {
@@ -292,110 +244,6 @@ impl Subscriber {
             *url = url.as_ref().map(|_| Secret::redacted());
         }
         self
-    }
-}
-
-impl Subscriber {
-    /// Returns the subscriber without the destination `target`, which had `address`. Returns `None` if the
-    /// subscriber does not have that destination, or has it at another address.
-    #[doc(hidden)]
-    pub fn without(&self, target: &SendTarget, address: &Address, now: Timestamp) -> Option<Self> {
-        let mut profile = self.profile.clone();
-        let settings = profile.channels.iter_mut();
-        for settings in settings.filter(|one| one.integration_id == target.integration_id) {
-            let credentials = &mut settings.credentials;
-            match &target.to {
-                Destination::Webhook => {
-                    let url = credentials.webhook_url.take();
-                    credentials.webhook_url = url.filter(|url| !address.is_webhook(url.expose()));
-                }
-                Destination::Device { token } => {
-                    credentials.device_tokens.retain(|known| known != token);
-                }
-                Destination::Endpoint { .. } => {}
-            }
-        }
-        (profile != self.profile).then(|| self.with_profile(profile, now))
-    }
-}
-
-impl Profile {
-    /// Returns the profile with `settings`. A destination of the same integration keeps what they leave out,
-    /// and its device tokens.
-    #[doc(hidden)]
-    pub fn with_channel(&self, settings: ChannelSettings) -> Result<Self, Invalid> {
-        let mut profile = self.clone();
-        let is_same = |one: &ChannelSettings| one.integration_id == settings.integration_id;
-        let known = profile.channels.iter().position(is_same);
-        let settings = match known {
-            Some(place) => profile.channels.remove(place).and(settings),
-            None => settings,
-        };
-        settings.credentials.check().map_err(|invalid| invalid.within("credentials"))?;
-        profile.channels.insert(known.unwrap_or(profile.channels.len()), settings);
-        at_most_items("channels", &profile.channels, Self::MAX_CHANNELS)?;
-        Ok(profile)
-    }
-
-    /// Returns the profile without the destination of an integration.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_channel(&self, integration_id: IntegrationId) -> Self {
-        let mut profile = self.clone();
-        profile.channels.retain(|settings| settings.integration_id != integration_id);
-        profile
-    }
-}
-
-impl ChannelSettings {
-    // Returns `newer`, with what it leaves out.
-    fn and(self, newer: Self) -> Self {
-        Self {
-            integration_identifier: newer.integration_identifier.or(self.integration_identifier),
-            credentials: self.credentials.and(newer.credentials),
-            ..newer
-        }
-    }
-}
-
-impl ChannelCredentials {
-    // Returns `newer`, with its absent fields taken from `self`, and with the tokens of both.
-    fn and(self, newer: Self) -> Self {
-        let mut device_tokens = self.device_tokens;
-        for token in newer.device_tokens {
-            if !device_tokens.contains(&token) {
-                device_tokens.push(token);
-            }
-        }
-        Self {
-            webhook_url: newer.webhook_url.or(self.webhook_url),
-            channel: newer.channel.or(self.channel),
-            device_tokens,
-            alert_uid: newer.alert_uid.or(self.alert_uid),
-            title: newer.title.or(self.title),
-            image_url: newer.image_url.or(self.image_url),
-            state: newer.state.or(self.state),
-            external_url: newer.external_url.or(self.external_url),
-        }
-    }
-
-    fn check(&self) -> Result<(), Invalid> {
-        let texts = [
-            ("webhookUrl", self.webhook_url.as_ref().map(Secret::expose)),
-            ("channel", self.channel.as_deref()),
-            ("alertUid", self.alert_uid.as_deref()),
-            ("title", self.title.as_deref()),
-            ("imageUrl", self.image_url.as_deref()),
-            ("state", self.state.as_deref()),
-            ("externalUrl", self.external_url.as_deref()),
-        ];
-        at_most_items("deviceTokens", &self.device_tokens, Profile::MAX_DEVICE_TOKENS)?;
-        for (index, token) in self.device_tokens.iter().enumerate() {
-            limits::text(&format!("deviceTokens[{index}]"), token, Profile::MAX_DEVICE_TOKEN)?;
-        }
-        texts.into_iter().try_for_each(|(field, text)| {
-            limits::text(field, text.unwrap_or_default(), Profile::MAX_DEVICE_TOKEN)
-        })
     }
 }
 
@@ -412,18 +260,7 @@ impl Profile {
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.texts().check()?;
-        at_most_items("channels", &self.channels, Self::MAX_CHANNELS)?;
-        let mut integrations = HashSet::new();
-        for (index, settings) in self.channels.iter().enumerate() {
-            let place = format!("channels[{index}]");
-            let credentials = settings.credentials.check();
-            credentials.map_err(|invalid| invalid.within(format!("{place}.credentials")))?;
-            // A message goes to one webhook of an integration, so that a second one would have none.
-            if !integrations.insert(settings.integration_id) {
-                return Err(Invalid::new(format!("{place}._integrationId"), Reason::Repeated));
-            }
-        }
-        Ok(())
+        channels::check(&self.channels)
     }
 
     /// Returns the profile after `update`.
@@ -442,11 +279,11 @@ impl Profile {
         profile
     }
 
-    /// Returns `newer`, with its absent fields taken from `self`.
+    /// Returns `newer`, with its absent fields taken from `self`, and with the destinations of both: each
+    /// of `newer` as [`with_channel`](Self::with_channel) sets it.
     #[doc(hidden)]
-    #[must_use]
-    pub fn superseded_by(self, newer: Profile) -> Self {
-        Self {
+    pub fn superseded_by(self, newer: Profile) -> Result<Self, Invalid> {
+        Ok(Self {
             first_name: newer.first_name.or(self.first_name),
             last_name: newer.last_name.or(self.last_name),
             email: newer.email.or(self.email),
@@ -454,9 +291,31 @@ impl Profile {
             avatar: newer.avatar.or(self.avatar),
             locale: newer.locale.or(self.locale),
             timezone: newer.timezone.or(self.timezone),
-            channels: if newer.channels.is_empty() { self.channels } else { newer.channels },
+            channels: channels::merged(self.channels, newer.channels)?,
             data: newer.data.or(self.data),
-        }
+        })
+    }
+
+    /// Returns the addresses that may be suppressed.
+    #[doc(hidden)]
+    pub fn addresses(&self) -> impl Iterator<Item = (Channel, String)> {
+        let email = self.email.as_ref().map(|email| (Channel::Email, email.to_string()));
+        let phone = self.phone.clone().map(|phone| (Channel::Sms, phone));
+        email.into_iter().chain(phone)
+    }
+
+    pub(crate) fn texts(&self) -> SubscriberTexts<'_> {
+        let names = [&self.first_name, &self.last_name, &self.phone, &self.avatar];
+        SubscriberTexts::new(names.map(Option::as_deref))
+    }
+
+    /// Returns the given name and the family name, with a space between them. Returns `None` without
+    /// both.
+    #[doc(hidden)]
+    pub fn full_name(&self) -> Option<String> {
+        let names = [&self.first_name, &self.last_name].into_iter().flatten();
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        (!names.is_empty()).then(|| names.join(" "))
     }
 }
 
@@ -467,31 +326,15 @@ pub(crate) struct SubscriberTexts<'t> {
     pub(crate) avatar: Option<&'t str>,
 }
 
-impl SubscriberTexts<'_> {
+impl<'t> SubscriberTexts<'t> {
+    fn new([first_name, last_name, phone, avatar]: [Option<&'t str>; 4]) -> Self {
+        let names = [("firstName", first_name), ("lastName", last_name), ("phone", phone)];
+        Self { names, avatar }
+    }
+
     fn check(self) -> Result<(), Invalid> {
         let mut texts = self.names.into_iter().chain([("avatar", self.avatar)]);
         texts.try_for_each(|(field, text)| plain(field, text.unwrap_or_default()))
-    }
-}
-
-impl Profile {
-    /// Returns the addresses that may be suppressed.
-    #[doc(hidden)]
-    pub fn addresses(&self) -> impl Iterator<Item = (Channel, String)> {
-        let email = self.email.as_ref().map(|email| (Channel::Email, email.to_string()));
-        let phone = self.phone.clone().map(|phone| (Channel::Sms, phone));
-        email.into_iter().chain(phone)
-    }
-
-    pub(crate) fn texts(&self) -> SubscriberTexts<'_> {
-        SubscriberTexts {
-            names: [
-                ("firstName", self.first_name.as_deref()),
-                ("lastName", self.last_name.as_deref()),
-                ("phone", self.phone.as_deref()),
-            ],
-            avatar: self.avatar.as_deref(),
-        }
     }
 }
 
@@ -503,25 +346,8 @@ impl SubscriberUpdate {
     }
 
     pub(crate) fn texts(&self) -> SubscriberTexts<'_> {
-        SubscriberTexts {
-            names: [
-                ("firstName", self.first_name.as_set().map(String::as_str)),
-                ("lastName", self.last_name.as_set().map(String::as_str)),
-                ("phone", self.phone.as_set().map(String::as_str)),
-            ],
-            avatar: self.avatar.as_set().map(String::as_str),
-        }
-    }
-}
-
-impl Profile {
-    /// Returns the given name and the family name, with a space between them. Returns `None` without
-    /// both.
-    #[doc(hidden)]
-    pub fn full_name(&self) -> Option<String> {
-        let names = [&self.first_name, &self.last_name].into_iter().flatten();
-        let names: Vec<&str> = names.map(String::as_str).collect();
-        (!names.is_empty()).then(|| names.join(" "))
+        let names = [&self.first_name, &self.last_name, &self.phone, &self.avatar];
+        SubscriberTexts::new(names.map(|name| name.as_set().map(String::as_str)))
     }
 }
 

@@ -108,7 +108,8 @@ pub enum Recipient {
 pub enum SubscriberRecipient {
     /// Subscriber with this id, created if absent.
     Id(SubscriberId),
-    /// Subscriber with this id, created or updated with this profile.
+    /// Subscriber with this id, created or updated with this profile. Absent fields stay, and destinations are
+    /// added to those that are there.
     Inline(SubscriberCreate),
 }
 

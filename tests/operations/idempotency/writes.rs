@@ -345,6 +345,16 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let integration = if args == Args::These { known.idle } else { known.primary };
         shown(scope.subscribers().remove_channel(&known.ada, integration))
     }),
+    ("subscribers.remove_device", |scope, known, args| {
+        let token = args.pick("token", "other");
+        shown(scope.subscribers().remove_device(&known.ada, known.idle, token))
+    }),
+    ("subscribers.upsert_bulk", |scope, _, args| {
+        let creates = json!([
+            { "subscriberId": "new", "firstName": args.pick("A", "B") }, { "subscriberId": "ada" },
+        ]);
+        shown(scope.subscribers().upsert_bulk(&parsed::<Vec<_>>(creates)))
+    }),
     ("subscribers.set_online", |scope, known, args| {
         shown(scope.subscribers().set_online(&known.ada, args == Args::These))
     }),

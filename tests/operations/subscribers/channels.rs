@@ -68,12 +68,90 @@ fn a_destination_that_cannot_be_set_is_refused() {
         world.refuses("404 subscriber `bob` is not there", || {
             subscribers.remove_channel("bob", fcm)
         });
-        for number in 0..99_u128 {
-            let other = uuid::Uuid::from_u128(number + 1).into();
+        for number in 0..99 {
+            let other = world.active_integration("push", &format!("push-{number}")).id;
             subscribers.set_channel("ada", &settings(other, &json!({}))).unwrap();
         }
-        let one_more = settings(uuid::Uuid::from_u128(1_000).into(), &json!({}));
+        let one_more = settings(world.active_integration("chat", "slack").id, &json!({}));
         let full = "422 `channels` must have at most 100 items";
         world.refuses(full, || subscribers.set_channel("ada", &one_more));
+    });
+}
+
+#[test]
+fn a_destination_of_an_integration_without_destinations_is_refused() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let subscribers = world.env.subscribers();
+        let nowhere: IntegrationId = uuid::Uuid::from_u128(1).into();
+        let missing = format!("404 integration `{nowhere}` is not there");
+        let devices = json!({ "deviceTokens": ["phone"] });
+        world.refuses(&missing, || subscribers.set_channel("ada", &settings(nowhere, &devices)));
+        for channel in ["email", "sms", "in_app"] {
+            let other = world.active_integration(channel, channel).id;
+            let wrong = "422 `_integrationId` must be the id of a chat or push integration";
+            world.refuses(wrong, || subscribers.set_channel("ada", &settings(other, &devices)));
+        }
+        // A profile may have it: a trigger does not fail because an integration was deleted.
+        let inline = json!({ "subscriberId": "ada", "channels": [settings(nowhere, &devices)] });
+        subscribers.upsert(&parsed(inline)).unwrap();
+        assert_eq!(known(&world), json!([devices]));
+    });
+}
+
+#[test]
+fn one_device_is_signed_out() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let [fcm, expo] = ["fcm", "expo"].map(|name| world.active_integration("push", name).id);
+        let subscribers = world.env.subscribers();
+        for integration in [fcm, expo] {
+            let devices = json!({ "deviceTokens": ["phone", "tablet"] });
+            subscribers.set_channel("ada", &settings(integration, &devices)).unwrap();
+        }
+        world.tick();
+        let left = subscribers.remove_device("ada", fcm, "phone").unwrap();
+        assert_eq!((left.version, left.updated_at), (3, world.now()));
+        let expected = json!([
+            { "deviceTokens": ["tablet"] }, { "deviceTokens": ["phone", "tablet"] },
+        ]);
+        assert_eq!(known(&world), expected);
+        world.tick();
+        // A token that is not there changes nothing, whatever its length.
+        for token in ["phone", "", &"x".repeat(100_000)] {
+            assert_eq!(subscribers.remove_device("ada", fcm, token).unwrap(), left);
+        }
+        world.refuses("404 subscriber `bob` is not there", || {
+            subscribers.remove_device("bob", fcm, "phone")
+        });
+    });
+}
+
+/// A recipient with a profile adds its destinations to those of the subscriber, as `upsert` does.
+#[test]
+fn a_trigger_adds_destinations() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let [fcm, expo] = ["fcm", "expo"].map(|name| world.active_integration("push", name).id);
+        let one = |integration, token: &str| {
+            let channels = [settings(integration, &json!({ "deviceTokens": [token] }))];
+            json!({ "subscriberId": "ada", "channels": channels })
+        };
+        let subscribers = world.env.subscribers();
+        subscribers.upsert(&parsed(one(fcm, "phone"))).unwrap();
+        subscribers.upsert(&parsed(one(expo, "watch"))).unwrap();
+        let to = |recipient: Value| parsed(json!({ "name": "hi", "to": recipient }));
+        world.env.events().trigger(&to(one(fcm, "tablet"))).unwrap();
+        let all = json!([{ "deviceTokens": ["phone", "tablet"] }, { "deviceTokens": ["watch"] }]);
+        assert_eq!(known(&world), all);
+
+        let many: Vec<_> = (0..99).map(|number| number.to_string()).collect();
+        let full = json!({
+            "subscriberId": "ada", "channels": [settings(fcm, &json!({ "deviceTokens": many }))],
+        });
+        let refusal = "422 `channels[0].credentials.deviceTokens` must have at most 100 items";
+        world.refuses(refusal, || subscribers.upsert(&parsed(full.clone())));
+        world.refuses(refusal, || world.env.events().trigger(&to(full.clone())));
     });
 }

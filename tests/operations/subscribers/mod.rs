@@ -1,5 +1,6 @@
 //! Subscribers: creating, upserting, reading, listing, deleting, and changing them (operation 3).
 
+mod bulk;
 mod channels;
 mod erasing;
 mod list;

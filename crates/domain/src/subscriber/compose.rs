@@ -39,7 +39,8 @@ setters! { SubscriberCreate:
     timezone @ profile.timezone: checked(TimeZone, "timezone");
     /// Sets custom data.
     data @ profile.data: checked(Object, "data");
-    /// Adds the destination of a chat or push integration. An integration has one destination.
+    /// Adds the destination of a chat or push integration. An integration has one destination. An `upsert` and
+    /// a trigger add it to those of the subscriber, as `set_channel` does.
     channel @ profile.channels: push(ChannelSettings);
 }
 

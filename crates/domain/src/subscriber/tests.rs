@@ -74,12 +74,59 @@ fn what_is_left_out_later_stays() {
     for (field, value) in names.as_object().unwrap() {
         expected[field] = value.clone();
     }
-    let superseded = profile(full()).superseded_by(profile(names));
+    let superseded = profile(full()).superseded_by(profile(names)).unwrap();
     assert_eq!(serde_json::to_value(superseded).unwrap(), expected);
+}
 
-    let devices = json!({ "channels": [settings(2)] });
-    let superseded = profile(full()).superseded_by(profile(devices.clone()));
-    assert_eq!(superseded.channels, profile(devices).channels);
+/// Destinations of three integrations and of two of them: the devices of both are there, and one that is
+/// not named stays.
+#[test]
+fn destinations_are_added_to_those_that_are_there() {
+    let channel = |number: u128, credentials: Value| {
+        json!({
+            "providerId": "fcm", "_integrationId": uuid::Uuid::from_u128(number),
+            "credentials": credentials,
+        })
+    };
+    let channels = |channels: &[Value]| profile(json!({ "channels": channels }));
+    let known = channels(&[
+        channel(1, json!({ "deviceTokens": ["phone"], "title": "One" })),
+        channel(2, json!({ "webhookUrl": "https://a.example.org" })),
+    ]);
+    let newer = channels(&[
+        channel(3, json!({ "deviceTokens": ["watch"] })),
+        channel(1, json!({ "deviceTokens": ["tablet", "phone"] })),
+    ]);
+    let both = channels(&[
+        channel(1, json!({ "deviceTokens": ["phone", "tablet"], "title": "One" })),
+        channel(2, json!({ "webhookUrl": "https://a.example.org" })),
+        channel(3, json!({ "deviceTokens": ["watch"] })),
+    ]);
+    assert_eq!(known.clone().superseded_by(newer), Ok(both));
+
+    let tokens = |from: usize, to: usize| {
+        let tokens: Vec<_> = (from..to).map(|number| number.to_string()).collect();
+        channel(1, json!({ "deviceTokens": tokens }))
+    };
+    let full = channels(&[tokens(0, 100)])
+        .superseded_by(channels(&[channel(2, json!({})), tokens(100, 101)]));
+    let expected = "`channels[1].credentials.deviceTokens` must have at most 100 items";
+    assert_eq!(full.unwrap_err().to_string(), expected);
+
+    let all: Vec<_> = (1..=100).map(|number| channel(number, json!({}))).collect();
+    let full = channels(&all).superseded_by(channels(&[channel(101, json!({}))]));
+    assert_eq!(full.unwrap_err().to_string(), "`channels` must have at most 100 items");
+}
+
+#[test]
+fn a_device_is_removed_from_one_integration() {
+    let mut before = profile(json!({ "channels": [settings(0)] }));
+    let nobody = before.without_device(uuid::Uuid::nil().into(), "t");
+    assert_eq!(nobody, before);
+    before.channels[0].credentials = ChannelCredentials::default().device_tokens(["t", "u"]);
+    assert_eq!(before.without_device(uuid::Uuid::from_u128(1).into(), "t"), before);
+    let after = before.without_device(uuid::Uuid::nil().into(), "t");
+    assert_eq!(after.channels[0].credentials.device_tokens, ["u"]);
 }
 
 #[test]
@@ -101,7 +148,7 @@ fn an_integration_has_one_destination() {
     assert_eq!(repeated.updated(update).channels, repeated.channels);
     let named = profile(json!({ "firstName": "Ada" }));
     assert_eq!(named.check(), Ok(()));
-    assert_eq!(repeated.clone().superseded_by(named).channels, repeated.channels);
+    assert_eq!(repeated.clone().superseded_by(named).unwrap().channels, repeated.channels);
 }
 
 #[test]
@@ -163,10 +210,10 @@ fn some_fields() -> impl Strategy<Value = Profile> {
 proptest! {
     #[test]
     fn who_said_nothing_changed_nothing(old in some_fields(), new in some_fields()) {
-        prop_assert_eq!(old.clone().superseded_by(Profile::default()), old.clone());
-        prop_assert_eq!(Profile::default().superseded_by(new.clone()), new.clone());
-        let both = old.superseded_by(new.clone());
-        prop_assert_eq!(both.clone().superseded_by(new), both);
+        prop_assert_eq!(old.clone().superseded_by(Profile::default()), Ok(old.clone()));
+        prop_assert_eq!(Profile::default().superseded_by(new.clone()), Ok(new.clone()));
+        let both = old.superseded_by(new.clone()).unwrap();
+        prop_assert_eq!(both.clone().superseded_by(new), Ok(both));
     }
 
     #[test]

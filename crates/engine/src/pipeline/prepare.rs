@@ -334,7 +334,7 @@ impl<'r> Preparation<'r> {
         let after = match before {
             Some(before) if create.profile == Profile::default() => before,
             Some(before) => {
-                subscribers::superseded(Arc::unwrap_or_clone(before), &create, self.now).into()
+                subscribers::superseded(Arc::unwrap_or_clone(before), &create, self.now)?.into()
             }
             None => Subscriber::new(self.made.id(), self.view.home, create, self.now).into(),
         };

@@ -1,30 +1,31 @@
 //! Operations on subscribers.
 
+mod bulk;
+mod list;
+mod removal;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
-use domain::folded::FoldedPart;
-use domain::ids::{
-    EnvironmentId, IntegrationId, InternalSubscriberId, StepId, SubscriberId, WorkflowId,
-};
-use domain::page::{ListKind, Page, PageRequest, Total};
+use domain::ids::{IntegrationId, SubscriberId};
+use domain::page::{ListKind, Page};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
-    ChannelSettings, Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberSearch,
-    SubscriberUpdate,
+    ChannelSettings, Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
-use store::layout::{CountedList, SearchedField, TextIndex};
-use store::{List, Progress, ReadRecords, WriteRecords, layout, text_index};
-use uuid::Uuid;
+use store::layout::CountedList;
+use store::{Progress, ReadRecords, WriteRecords, layout};
 
 use crate::backfill;
 use crate::idempotency::Step;
-use crate::resources::cascade::{Cascade, Damaged, Removed};
-use crate::resources::{integrations, messages, person, suppressions};
-use crate::tx::{Reading, Tx, View};
+use crate::resources::cascade::{Damaged, Removed};
+use crate::resources::{integrations, person, suppressions};
+use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
+
+pub(super) use removal::removal;
 
 /// The subscribers of an environment.
 ///
@@ -70,13 +71,17 @@ impl Subscribers<'_> {
         })
     }
 
-    /// Creates or changes the subscriber of that id. Absent fields keep their value.
+    /// Creates or changes the subscriber of that id. Absent fields keep their value. Destinations are added to
+    /// those that are there, each as by [`set_channel`](Self::set_channel), for whatever integration:
+    /// [`remove_channel`](Self::remove_channel) and [`remove_device`](Self::remove_device) remove them.
+    /// [`upsert_bulk`](Self::upsert_bulk) takes up to 500 subscribers.
     ///
     /// # Errors
     ///
     /// [`Error::Conflict`], if the [deletion](Self::delete) of the subscriber has begun;
-    /// [`Error::Invalid`], if a text or the custom data is too large, if there are more than 100
-    /// destinations or two of one integration, or if an integration has more than 100 device tokens.
+    /// [`Error::Invalid`], if a text or the custom data is too large, if two of the destinations are of one
+    /// integration, if the subscriber would have more than 100 destinations, or more than 100 device
+    /// tokens of an integration.
     pub fn upsert(&self, create: &SubscriberCreate) -> Result<Subscriber> {
         self.scope.write("subscribers.upsert", create, |tx| {
             create.profile.check()?;
@@ -122,7 +127,7 @@ impl Subscribers<'_> {
             if search.as_ref().is_some_and(|search| search.email.is_none()) {
                 backfill::put_some(&self.scope.engine)?;
             }
-            self.scope.view(|view| page(view, search.as_ref(), &request))
+            self.scope.view(|view| list::page(view, search.as_ref(), &request))
         })
     }
 
@@ -218,8 +223,9 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if a text is too long, if
-    /// there are more than 100 destinations, or if an integration has more than 100 device tokens.
+    /// [`Error::NotFound`], if there is no such integration or subscriber; [`Error::Invalid`], if the
+    /// integration is not one of chat or push, if a text is too long, if there are more than 100
+    /// destinations, or if an integration has more than 100 device tokens.
     pub fn set_channel(
         &self,
         id: impl IntoChecked<SubscriberId>,
@@ -230,6 +236,7 @@ impl Subscribers<'_> {
 
     fn with_channel(&self, id: &SubscriberId, settings: &ChannelSettings) -> Result<Subscriber> {
         self.scope.write("subscribers.set_channel", (id, settings), |tx| {
+            settings.check_channel(integrations::get(tx, settings.integration_id)?.channel)?;
             let before = get(tx, id)?;
             let profile = before.profile.with_channel(settings.clone())?;
             let after = before.with_profile(profile, tx.now());
@@ -255,6 +262,55 @@ impl Subscribers<'_> {
         self.scope.write("subscribers.remove_channel", (id, integration), |tx| {
             let before = get(tx, id)?;
             let after = before.with_profile(before.profile.without_channel(integration), tx.now());
+            replace(tx, &before, &after)?;
+            Ok(after)
+        })
+    }
+
+    /// Removes a device token of a subscriber at a push integration, if it is there: the device is signed out,
+    /// and the others stay.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
+    /// # use tidings::integration::IntegrationCreate;
+    /// # use tidings::vocabulary::{Channel, ChannelProviderId};
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// # let fcm = env.integrations().create(&IntegrationCreate::new("fcm", Channel::Push)?)?;
+    /// let devices = ChannelCredentials::default().device_tokens(["phone", "tablet"]);
+    /// let settings = ChannelSettings::new(fcm.id, ChannelProviderId::Fcm, devices)?;
+    /// env.subscribers().set_channel("ada", &settings)?;
+    ///
+    /// let ada = env.subscribers().remove_device("ada", fcm.id, "phone")?;
+    /// assert_eq!(ada.profile.channels[0].credentials.device_tokens, ["tablet"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber.
+    pub fn remove_device(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        integration: impl IntoChecked<IntegrationId>,
+        token: &str,
+    ) -> Result<Subscriber> {
+        self.without_device(&id.into_checked()?, integration.into_checked()?, token)
+    }
+
+    fn without_device(
+        &self,
+        id: &SubscriberId,
+        integration: IntegrationId,
+        token: &str,
+    ) -> Result<Subscriber> {
+        self.scope.write("subscribers.remove_device", (id, integration, token), |tx| {
+            let before = get(tx, id)?;
+            let profile = before.profile.without_device(integration, token);
+            let after = before.with_profile(profile, tx.now());
             replace(tx, &before, &after)?;
             Ok(after)
         })
@@ -341,82 +397,6 @@ impl Subscribers<'_> {
     }
 }
 
-/// Removes the subscriber of an id with its dependents, up to the limit of one transaction: those under
-/// the id and those under the ids that the engine gave, also if there is no record. A subscriber that is
-/// left is marked. Returns `false` at the end if nothing was there.
-pub(super) fn removal(
-    tx: &mut Tx<'_>,
-    (id, own): (&SubscriberId, &[InternalSubscriberId]),
-    before: &Removed,
-    damaged: Damaged,
-) -> Result<Step<Removed, bool>> {
-    let environment = tx.environment_id();
-    let integrations = integrations::with_channels(tx)?;
-    // A step may have been removed from its workflow.
-    let buckets = layout::digest_buckets(environment).range();
-    let buckets = tx.distinct(buckets, layout::step_of_bucket, |step| {
-        layout::buckets_behind(environment, step)
-    })?;
-    let slots = layout::all_throttle_slots(environment).range();
-    let slots =
-        tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
-    let mut cascade = Cascade::new(tx, before).with(damaged);
-    for own in own {
-        remove_own(&mut cascade, (environment, *own), (&buckets, &slots))?;
-    }
-    for integration in integrations {
-        integrations::remove_dependents(&mut cascade, (environment, integration), Some(id))?;
-    }
-    let had_dependents = cascade.has_removed();
-    let step = cascade.then(|tx| {
-        for own in own {
-            tx.delete_key(&layout::message_counters(environment, *own))?;
-        }
-        let Some(subscriber) = find(tx, id)? else { return Ok(had_dependents) };
-        tx.remove(&subscriber)?;
-        // An erasure has left hashes of them in the same transaction.
-        suppressions::note(tx, id, subscriber.profile.addresses())?;
-        Ok(true)
-    })?;
-    if step.is_more() {
-        mark(tx, id)?;
-    }
-    Ok(step)
-}
-
-// Marks a subscriber that is left: its preferences may be gone, so nothing is sent to it any more.
-fn mark(tx: &mut Tx<'_>, id: &SubscriberId) -> Result<()> {
-    match find(tx, id)? {
-        Some(before) => Ok(tx.replace(&before, &before.deleted(tx.now()))?),
-        None => Ok(()),
-    }
-}
-
-// Steps of workflows.
-type Steps = [(WorkflowId, StepId)];
-
-// Removes the messages, preferences and subscriptions under an id that the engine gave, and the rows of steps
-// that collect events or count them.
-fn remove_own(
-    cascade: &mut Cascade<'_, '_>,
-    (environment, own): (EnvironmentId, InternalSubscriberId),
-    (buckets, slots): (&Steps, &Steps),
-) -> Result<()> {
-    cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
-    // The entries of messages that could not be read.
-    cascade.remove_by(&layout::message_changes(environment, own).open(), messages::remove)?;
-    cascade.remove(&layout::deleted_messages(environment, own).open())?;
-    cascade.remove(&layout::preferences(environment, own))?;
-    cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
-    for (workflow, step) in buckets {
-        cascade.remove(&layout::subscriber_buckets((environment, *workflow, *step), own))?;
-    }
-    for (workflow, step) in slots {
-        cascade.remove(&layout::subscriber_slots((environment, *workflow, *step), own))?;
-    }
-    Ok(())
-}
-
 /// The subscriber of that id.
 pub(crate) fn get(view: &dyn View, id: &SubscriberId) -> Result<Subscriber> {
     find(view, id)?.ok_or_else(|| missing(id))
@@ -448,7 +428,7 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subsc
 }
 
 fn change(tx: &mut Tx<'_>, before: &Subscriber, create: &SubscriberCreate) -> Result<Subscriber> {
-    let after = superseded(before.clone(), create, tx.now());
+    let after = superseded(before.clone(), create, tx.now())?;
     replace(tx, before, &after)?;
     Ok(after)
 }
@@ -462,87 +442,42 @@ fn replace(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<(
     suppressions::note(tx, &before.subscriber_id, left)
 }
 
-/// Returns a subscriber with the fields of `create` in place of its own. Absent fields stay.
+/// Returns a subscriber with the fields of `create` in place of its own, and with the destinations of both.
+/// Absent fields stay.
 pub(crate) fn superseded(
     before: Subscriber,
     create: &SubscriberCreate,
     now: Timestamp,
-) -> Subscriber {
+) -> Result<Subscriber> {
     if create.profile == Profile::default() {
-        return before;
+        return Ok(before);
     }
-    let profile = before.profile.clone().superseded_by(create.profile.clone());
-    before.with_profile(profile, now)
+    let profile = before.profile.clone().superseded_by(create.profile.clone())?;
+    Ok(before.with_profile(profile, now))
 }
 
 fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
+    let subscriber = made(tx, create)?;
+    put(tx, &subscriber)?;
+    Ok(subscriber)
+}
+
+// A new subscriber, which is not stored yet.
+fn made(tx: &Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
     let subscriber = Subscriber::new(tx.id(), tx.home(), create.clone(), tx.now());
     // Two subscribers with one id would share their inboxes.
     let key = layout::subscriber_id(tx.environment_id(), subscriber.id);
     if tx.engine().parts.seeds.may_repeat() && tx.contains(&key)? {
         return Err(Error::conflict(Entity::Subscriber, subscriber.id));
     }
-    tx.insert(&subscriber)?;
-    tx.begin_counters(subscriber.id);
     Ok(subscriber)
 }
 
-// The page of the subscribers that a search finds, or of all. All lists are sorted by id.
-fn page(
-    view: &Reading<'_>,
-    search: Option<&SubscriberSearch<'_>>,
-    request: &PageRequest,
-) -> Result<Page<Subscriber>> {
-    let environment = view.environment_id();
-    let all = layout::subscriber_ids(environment);
-    let Some(search) = search else {
-        let list = List::new([all]).counted_as(CountedList::Subscribers(environment));
-        return Ok(view.page(&list, request)?);
-    };
-    let finds = |subscriber: &Subscriber| search.finds(subscriber);
-    let (list, has_others) = match search {
-        SubscriberSearch { email: Some(email), phone, name } => {
-            let list = List::new([layout::subscriber_emails(environment, email)]);
-            (list, phone.is_some() || name.is_some())
-        }
-        // Subscribers of an older format may lack the rows of the other two.
-        _ if store::backfill::lacks_entries(view)? => (List::new([all]), true),
-        SubscriberSearch { phone: Some(phone), name, .. } => {
-            (List::new([layout::subscriber_phones(environment, phone)]), name.is_some())
-        }
-        SubscriberSearch { name: Some(name), .. } => match called(view, name)? {
-            Some(ids) => return Ok(view.page_among(&all, &ids, &finds, request)?),
-            // So many match that most pages are found after a few subscribers.
-            None => (List::new([all]).of_total(Total::CAP + 1), true),
-        },
-        SubscriberSearch { email: None, phone: None, name: None } => (List::new([all]), false),
-    };
-    Ok(view.page(&list.of_records(has_others, &finds), request)?)
-}
-
-// The sorted ids of the subscribers whose name has a part. Returns `None` if they are more than a total
-// counts.
-fn called(view: &Reading<'_>, name: &FoldedPart) -> Result<Option<Vec<[u8; 16]>>> {
-    let names = TextIndex { field: SearchedField::Name, environment: view.environment_id() };
-    let mut ids = Vec::new();
-    text_index::find(view, names, name, &mut |id| {
-        ids.push(Uuid::from(id).into_bytes());
-        if ids.len() > 2 * Total::CAP {
-            sort(&mut ids);
-            if ids.len() > Total::CAP {
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    sort(&mut ids);
-    Ok(Some(ids).filter(|ids| ids.len() <= Total::CAP))
-}
-
-// Each is there once afterwards.
-fn sort(ids: &mut Vec<[u8; 16]>) {
-    ids.sort_unstable();
-    ids.dedup();
+// Stores a new subscriber.
+fn put(tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<()> {
+    tx.insert(subscriber)?;
+    tx.begin_counters(subscriber.id);
+    Ok(())
 }
 
 fn missing(id: &SubscriberId) -> Error {

@@ -89,6 +89,13 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         ("subscribers", "remove_channel") => {
             said(env.subscribers().remove_channel(given.name(0)?, given.name(1)?))
         }
+        ("subscribers", "remove_device") => {
+            let token: String = given.get(2)?;
+            said(env.subscribers().remove_device(given.name(0)?, given.name(1)?, &token))
+        }
+        ("subscribers", "upsert_bulk") => {
+            said(env.subscribers().upsert_bulk(&given.get::<Vec<_>>(0)?))
+        }
         ("subscribers", "set_online") => {
             said(env.subscribers().set_online(given.name(0)?, given.get(1)?))
         }

@@ -101,10 +101,17 @@ fn people() -> Vec<Value> {
         json!(["subscribers.list", { "name": "a LOVE" }]),
         json!(["subscribers.update", "ada", { "email": null, "firstName": "New" }]),
         json!(["subscribers.set_channel", "ada", {
-            "providerId": "fcm", "_integrationId": "$integration 0",
+            "providerId": "fcm", "_integrationId": "$integration 4",
             "credentials": { "deviceTokens": ["new"] },
         }]),
         json!(["subscribers.remove_channel", "ada", "$integration 4"]),
+        json!(["subscribers.remove_device", "ada", "$integration 4", "two"]),
+        json!(["subscribers.upsert_bulk", [
+            { "subscriberId": "new", "email": "new@example.org" },
+            { "subscriberId": "ada", "email": "new@example.org", "firstName": "New" },
+            { "subscriberId": "bob" },
+            { "subscriberId": "new", "phone": "1" },
+        ]]),
         json!(["subscribers.set_online", "ada", true]),
         json!(["subscribers.delete", "ada"]),
         json!(["subscribers.export", "ada"]),

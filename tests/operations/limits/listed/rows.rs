@@ -25,7 +25,7 @@ use tidings::preference::BulkPreferences;
 use tidings::receipt::Receipt;
 use tidings::schedule::DaySchedule;
 use tidings::step::{StepDefinition, ThrottleMetadata};
-use tidings::subscriber::Profile;
+use tidings::subscriber::{Profile, SubscriberCreate};
 use tidings::subscription::{Subscribe, Subscription};
 use tidings::suppression::{SuppressedAddress, SuppressionCreate};
 use tidings::template::Template;
@@ -153,6 +153,19 @@ fn devices(tokens: &[String]) -> Value {
         "credentials": { "deviceTokens": tokens },
     });
     json!(["subscribers.create", { "subscriberId": "new", "channels": [channel] }])
+}
+
+/// Subscribers that take so many bytes. Each but the last takes a part of them.
+fn bulk_of_size(size: usize) -> Value {
+    const PART: usize = 60_000;
+    let one = |number: usize, size: usize| {
+        let bare = json!({ "subscriberId": format!("n{number}"), "data": {} }).to_string().len();
+        json!({ "subscriberId": format!("n{number}"), "data": sized(size - bare + 2) })
+    };
+    let mut all: Vec<_> = (1..size / PART).map(|number| one(number, PART)).collect();
+    let rest = size - all.len() * PART;
+    all.extend([one(0, rest / 2), one(all.len() + 1, rest - rest / 2)]);
+    json!(["subscribers.upsert_bulk", all])
 }
 
 fn subscription(fields: Value) -> Value {
@@ -450,6 +463,16 @@ fn of_people() -> Vec<Row> {
             Profile::MAX_DEVICE_TOKEN,
             "channels[0].credentials.deviceTokens[0]",
             |n| devices(&[text(n)]),
+        ),
+        row("SubscriberCreate::MAX_BULK", SubscriberCreate::MAX_BULK, "subscribers", |n| {
+            let all: Vec<_> = names(n).iter().map(|name| json!({ "subscriberId": name })).collect();
+            json!(["subscribers.upsert_bulk", all])
+        }),
+        row(
+            "SubscriberCreate::MAX_BULK_SIZE",
+            SubscriberCreate::MAX_BULK_SIZE,
+            "subscribers",
+            bulk_of_size,
         ),
         row("BulkPreferences::MAX", BulkPreferences::MAX, "preferences", |n| {
             let one = json!({ "workflowId": "both", "channels": { "email": true } });

@@ -1,0 +1,87 @@
+//! Deletion of a subscriber with what belongs to it.
+
+use domain::ids::{EnvironmentId, InternalSubscriberId, StepId, SubscriberId, WorkflowId};
+use store::{ReadRecords, WriteRecords, layout};
+
+use super::find;
+use crate::Result;
+use crate::idempotency::Step;
+use crate::resources::cascade::{Cascade, Damaged, Removed};
+use crate::resources::{integrations, messages, suppressions};
+use crate::tx::{Tx, View};
+
+/// Removes the subscriber of an id with its dependents, up to the limit of one transaction: those under
+/// the id and those under the ids that the engine gave, also if there is no record. A subscriber that is
+/// left is marked. Returns `false` at the end if nothing was there.
+pub(crate) fn removal(
+    tx: &mut Tx<'_>,
+    (id, own): (&SubscriberId, &[InternalSubscriberId]),
+    before: &Removed,
+    damaged: Damaged,
+) -> Result<Step<Removed, bool>> {
+    let environment = tx.environment_id();
+    let integrations = integrations::with_channels(tx)?;
+    // A step may have been removed from its workflow.
+    let buckets = layout::digest_buckets(environment).range();
+    let buckets = tx.distinct(buckets, layout::step_of_bucket, |step| {
+        layout::buckets_behind(environment, step)
+    })?;
+    let slots = layout::all_throttle_slots(environment).range();
+    let slots =
+        tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
+    let mut cascade = Cascade::new(tx, before).with(damaged);
+    for own in own {
+        remove_own(&mut cascade, (environment, *own), (&buckets, &slots))?;
+    }
+    for integration in integrations {
+        integrations::remove_dependents(&mut cascade, (environment, integration), Some(id))?;
+    }
+    let had_dependents = cascade.has_removed();
+    let step = cascade.then(|tx| {
+        for own in own {
+            tx.delete_key(&layout::message_counters(environment, *own))?;
+        }
+        let Some(subscriber) = find(tx, id)? else { return Ok(had_dependents) };
+        tx.remove(&subscriber)?;
+        // An erasure has left hashes of them in the same transaction.
+        suppressions::note(tx, id, subscriber.profile.addresses())?;
+        Ok(true)
+    })?;
+    if step.is_more() {
+        mark(tx, id)?;
+    }
+    Ok(step)
+}
+
+// Marks a subscriber that is left: its preferences may be gone, so nothing is sent to it any more.
+fn mark(tx: &mut Tx<'_>, id: &SubscriberId) -> Result<()> {
+    match find(tx, id)? {
+        Some(before) => Ok(tx.replace(&before, &before.deleted(tx.now()))?),
+        None => Ok(()),
+    }
+}
+
+// Steps of workflows.
+type Steps = [(WorkflowId, StepId)];
+
+// Removes the messages, preferences and subscriptions under an id that the engine gave, and the rows of steps
+// that collect events or count them.
+fn remove_own(
+    cascade: &mut Cascade<'_, '_>,
+    (environment, own): (EnvironmentId, InternalSubscriberId),
+    (buckets, slots): (&Steps, &Steps),
+) -> Result<()> {
+    cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
+    // The entries of messages that could not be read.
+    cascade.remove_by(&layout::message_changes(environment, own).open(), messages::remove)?;
+    cascade.remove(&layout::deleted_messages(environment, own).open())?;
+    cascade.remove(&layout::preferences(environment, own))?;
+    cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
+    for (workflow, step) in buckets {
+        cascade.remove(&layout::subscriber_buckets((environment, *workflow, *step), own))?;
+    }
+    for (workflow, step) in slots {
+        cascade.remove(&layout::subscriber_slots((environment, *workflow, *step), own))?;
+    }
+    Ok(())
+}
