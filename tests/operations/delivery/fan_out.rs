@@ -142,7 +142,7 @@ fn a_destination_that_goes_while_its_send_waits_is_skipped() {
         let other = json!({ "subscriberId": "ada", "channels": [
             { "providerId": "fcm", "_integrationId": fcm, "credentials": { "deviceTokens": ["new"] } },
         ] });
-        world.env.subscribers().upsert(&parsed(other)).unwrap();
+        replace_destinations(&world, other);
         world.pass(Duration::from_secs(60));
 
         assert_eq!(world.run_due(), Counts { skipped: 3, ..Counts::default() });
@@ -365,7 +365,7 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
         let bare = json!({ "subscriberId": "ada", "channels": [
             { "providerId": "slack", "_integrationId": slack.id, "credentials": {} },
         ] });
-        world.env.subscribers().upsert(&parsed(bare)).unwrap();
+        replace_destinations(&world, bare);
         let receipt = world.trigger(trigger);
         assert_eq!(world.run_due().sent, 1);
         let id = only(receipt.notifications).notification_id;
@@ -532,7 +532,7 @@ fn a_message_that_is_sent_again_to_one_device_is_canceled() {
                 "providerId": "apns", "_integrationId": apns,
                 "credentials": { "deviceTokens": ["watch"] },
             }] });
-            world.env.subscribers().upsert(&parsed(left)).unwrap();
+            replace_destinations(&world, left);
             world.env.notifications().resend(id, "0").unwrap();
             let event = world.notification(id).transaction_id;
             let (env, canceled) = (world.env.clone(), event.clone());
@@ -646,4 +646,13 @@ fn shown(address: &Address) -> String {
         }
         other => panic!("{other:?}"),
     }
+}
+
+// Sets the destinations of a subscriber in place of those that are there, which an upsert keeps.
+fn replace_destinations(world: &World, profile: Value) {
+    let subscribers = world.env.subscribers();
+    for settings in subscribers.get("ada").unwrap().profile.channels {
+        subscribers.remove_channel("ada", settings.integration_id).unwrap();
+    }
+    subscribers.upsert(&parsed(profile)).unwrap();
 }
