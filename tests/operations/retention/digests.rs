@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
+use testkit::interposed::Interposed;
 use tidings::Builder;
 use tidings::ids::NotificationId;
 use tidings::retention::Retention;
@@ -98,6 +99,32 @@ fn a_digest_pins_its_events_without_their_opener() {
             },
         );
     }
+}
+
+/// The opener was canceled, so that another event carries the digest. The others are many.
+#[test]
+fn a_sweep_of_a_digest_costs_as_much_as_it_has_events() {
+    let reads = |count: usize| {
+        let policy = Retention::default().activity_days(30);
+        let world = World::with(Interposed::default(), |builder| builder.retention(policy));
+        let digest = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        world.workflow_of("news", &[json!({ "type": "digest", "metadata": digest }), in_app()]);
+        for n in 0..count {
+            let event = json!({ "name": "news", "to": "ada", "transactionId": n.to_string() });
+            world.trigger(event);
+        }
+        // None of the first half is left when the window closes.
+        for n in 0..count / 2 {
+            world.env.events().cancel(n.to_string().as_str()).unwrap();
+        }
+        world.pass(Duration::from_secs(3_600));
+        world.run_due();
+        let (calls, _) = world.store.calls_of(|| days(&world, 40));
+        assert_eq!(super::count(&world), 0);
+        calls.len()
+    };
+    let (few, many) = (reads(250), reads(1_000));
+    assert!(many < 5 * few, "{few} calls, and {many} for four times as many events");
 }
 
 /// A window that is extended may have no opener any more, and its bucket a later window.

@@ -25,7 +25,7 @@ use foldhash::HashMap;
 use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 pub(crate) use pins::has_something_left;
-use pins::{is_open, is_over};
+use pins::{Carriers, is_open, is_over};
 
 use crate::damage::if_readable;
 use crate::heal::healed;
@@ -202,7 +202,10 @@ impl Sweep<'_> {
             let old = self.engine.activity().created_before(view, environment, before)?;
             let ranges =
                 old.ranges().map(|range| layout::notifications_between(environment, range));
-            self.walk(view, ranges, |notification| Ok(row_if(is_over(view, notification, before)?)))
+            let mut carriers = Carriers::default();
+            self.walk(view, ranges, |notification| {
+                Ok(row_if(is_over(view, &mut carriers, notification, before)?))
+            })
         })?;
         let index = self.engine.activity();
         self.remove(walked, |tx, old| Ok(index.remove(tx, environment, old)?))
