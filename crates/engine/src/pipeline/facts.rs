@@ -58,18 +58,18 @@ pub(crate) struct Preferences {
 }
 
 impl RunFacts {
-    /// Returns the records of a notification at `now`, for the job of that number and those behind
-    /// it.
+    /// Returns the records of a notification at the time of `look`, for the job of that number and those
+    /// behind it.
     pub(crate) fn of(
         view: &dyn View,
         notification: &Notification,
         job: usize,
-        now: Timestamp,
+        look: &Look,
     ) -> Result<Self> {
         prefetch(view, notification)?;
         let canceled = is_canceled(view, &notification.transaction_id)?;
-        let goes_on = (canceled || notification.has_expired(now))
-            && Look::at_all(now).has_others(view, notification, job)?;
+        let goes_on = (canceled || notification.has_expired(look.now()))
+            && look.has_others(view, notification, job)?;
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
         let key = layout::subscriber_id(view.environment_id(), subscriber);
         let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);

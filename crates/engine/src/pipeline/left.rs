@@ -39,6 +39,11 @@ impl Look {
         Self { now, room: Cell::new(AT_A_TIME) }
     }
 
+    /// The time of the look.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
     /// Returns `true` if the job of that number is canceled with the event of its notification.
     pub(crate) fn is_canceled(
         &self,

@@ -21,6 +21,7 @@ use super::provider::{Delivery, SendError, SendResult};
 use crate::Engine;
 use crate::Result;
 use crate::pipeline::facts::RunFacts;
+use crate::pipeline::left::Look;
 use crate::pipeline::texts::{self, Wanted};
 use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
@@ -61,7 +62,7 @@ pub(super) fn prepare(
             return Ok(Attempt::Drop);
         };
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
-        let facts = RunFacts::of(&view, &notification, number, now)?;
+        let facts = RunFacts::of(&view, &notification, number, &Look::at_all(now))?;
         let facts = facts.with_endpoints(&view, &notification, kind)?;
         let facts = facts.with_suppressions(&view, kind, now)?;
         decide(&view, leased, (&notification, number), &facts, (kept, now, random))

@@ -71,7 +71,7 @@ pub(super) fn plan(
         if let Some(until) = read.waits_until(now).filter(|_| waits) {
             return Ok(Done::Early(until));
         }
-        let facts = RunFacts::of(&view, &read, read.next_job(), now)?;
+        let facts = RunFacts::of(&view, &read, read.next_job(), &Look::at_all(now))?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
         }
@@ -95,7 +95,8 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
         if let Some(until) = notification.waits_until(now) {
             return Ok(Done::Early(until));
         }
-        let mut facts = RunFacts::of(&view, &notification, notification.next_job(), now)?;
+        let mut facts =
+            RunFacts::of(&view, &notification, notification.next_job(), &Look::at_all(now))?;
         facts.goes_on |= events.count > 0;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
