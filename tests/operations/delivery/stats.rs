@@ -1,13 +1,14 @@
 //! Statistics of the delivery queue.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
 use testkit::tables::dump;
-use tidings::{QueueDepth, SendError, TaskClass};
+use tidings::{Delivery, ProviderReceipt, QueueDepth, SendError, TaskClass};
 
-use super::{ada, queued_email, retryable};
+use super::{Told, ada, queued_email, retryable};
 use crate::world::{Counts, email, on_both, on_both_with, sms, with, workflow_of};
 
 #[test]
@@ -57,6 +58,28 @@ fn a_leased_task_does_not_wait() {
         let total = world.engine.delivery().stats().unwrap().total();
 
         assert_eq!((total.waiting, total.leased, total.oldest_due), (0, 1, None));
+    });
+}
+
+/// A provider pauses the workflow of the message that it has.
+#[test]
+fn a_task_is_leased_also_while_its_workflow_is_paused() {
+    on_both(|world| {
+        queued_email(&world);
+        let (env, other) = (world.env.clone(), world.another_engine());
+        let seen = Arc::new(Mutex::new(None));
+        let measured = Arc::clone(&seen);
+        let provider = Told(move |_: &Delivery| {
+            env.workflows().pause("mail").unwrap();
+            *measured.lock().unwrap() = Some(other.delivery().stats().unwrap().total());
+            Ok(ProviderReceipt::default())
+        });
+        let engine = world.engine_with(|builder| builder.default_provider(provider));
+
+        engine.delivery().run_due(1).unwrap();
+
+        let total = seen.lock().unwrap().unwrap();
+        assert_eq!((total.waiting, total.leased, total.held), (0, 1, 0));
     });
 }
 

@@ -120,7 +120,8 @@ impl DeliveryQueue<'_> {
                     let (mut lane, read) = LaneStats::read(snapshot, &lane, left)?;
                     left -= read;
                     lane.depth.hold();
-                    stats.lanes.extend(Some(lane).filter(|lane| lane.depth.held > 0));
+                    let is_empty = lane.depth == QueueDepth::default();
+                    stats.lanes.extend(Some(lane).filter(|_| !is_empty));
                 }
             }
             left -= stats.add_held(snapshot, left)?;
