@@ -140,6 +140,26 @@ fn a_workflow_that_is_deleted_while_a_delay_ends_cancels() {
     });
 }
 
+/// The turn was planned with the subscriber, who has no inbox any more.
+#[test]
+fn a_subscriber_who_is_deleted_while_a_delay_ends_gets_no_message() {
+    on_both(|world| {
+        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        world.workflow_of("wait", &[minute, say("one")]);
+        let id = event_at(&world, 0, "wait", json!({}));
+        world.clock.set(time(START).after(Duration::from_secs(60)));
+        let env = world.env.clone();
+        world.store.pause(Point::Write, 1, move || env.subscribers().delete("ada").unwrap());
+
+        let report = world.run_due();
+
+        assert_eq!(statuses(&world, id), ["completed", "skipped"]);
+        assert_eq!(log(&world.notification(id), 1), ["subscriber_deleted"]);
+        assert_eq!(report.skipped, 1);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// A clock that goes back between the claim and the plan leaves no job behind.
 #[test]
 fn a_clock_that_goes_back_leaves_no_delay_behind() {

@@ -76,7 +76,7 @@ impl Course<'_, '_> {
     // Puts the message of an in-app job into the inbox.
     fn keep(&mut self, job: usize, rendered: &Rendered) -> Result<()> {
         let (now, random) = (self.tx.now(), self.tx.random());
-        // It may have been deleted since the turn was planned.
+        // It may have been deleted since the turn was planned, and so may the subscriber.
         let Some(workflow) = self.workflow else {
             self.refuse(job, Refusal::new(RefusalKind::Cancel, Detail::WorkflowDeleted));
             return Ok(());
@@ -86,11 +86,14 @@ impl Course<'_, '_> {
             Message::of_job(&self.notification, job, content, rendered.clone(), (now, random));
         let Some(mut message) = message else { return Ok(()) };
         message.delivered_at.push(now);
+        if self.store(job, message)?.is_none() {
+            self.refuse(job, Refusal::new(RefusalKind::Skip, Detail::SubscriberDeleted));
+            return Ok(());
+        }
         if let Some(variant) = &rendered.variant {
             self.log(job, Detail::VariantChosen, Some(variant.clone()));
         }
         self.warn(job, &rendered.warnings);
-        self.store(job, message)?;
         self.complete(job, Detail::MessageCreated, None);
         Ok(())
     }
