@@ -121,7 +121,9 @@ impl Builder {
         self
     }
 
-    /// Sets the policy of retries of messages that a provider cannot send at the moment.
+    /// Sets the policy of retries of messages that a provider cannot send at the moment. It also ends work
+    /// whose process has ended: that which calls nothing of the host application, such as the end of a
+    /// delay, after three attempts at the earliest.
     #[must_use]
     pub fn retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }

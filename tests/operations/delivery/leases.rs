@@ -348,19 +348,75 @@ fn what_kills_its_process_is_not_tried_for_ever() {
     });
 }
 
-// Two attempts of each task.
+// Two attempts of each task that calls the host, and three of the others.
 fn twice(builder: Builder) -> Builder {
     builder.retry(RetryPolicy::new(2, Duration::from_secs(1)))
 }
 
-// Two processes end while they do the next task: the claim is stored, and its result is not.
-fn die_twice(world: &mut World) {
-    for _ in 0..2 {
+// Three processes end while they do the next task: the claim is stored, and its result is not.
+fn die_thrice(world: &mut World) {
+    for _ in 0..3 {
         let died = world.interrupted(1, || world.engine.delivery().run_due(1));
         assert!(died.is_err(), "{died:?}");
         world.restart_with(twice);
         world.pass(LEASE);
     }
+}
+
+/// A schedule, or a pause of the workflow, that was not there at the first attempt.
+#[test]
+fn a_message_that_waits_after_a_crash_says_that_its_lease_has_ended() {
+    let closed = json!({ "schedule": { "isEnabled": true, "weeklySchedule": {
+        "saturday": { "isEnabled": true, "hours": [{ "start": "09:00 AM", "end": "05:00 PM" }] },
+    } } });
+    let deferred = &["lease_expired", "deferred_to_schedule"][..];
+    for (is_closed, expected) in [(true, deferred), (false, &["lease_expired"])] {
+        on_both(|world| {
+            let id = queued_email(&world);
+            crash(&world, |_| {});
+            world.pass(LEASE);
+            let env = world.env.clone();
+            if is_closed {
+                let preferences = env.preferences("ada").unwrap();
+                preferences.update_global(&parsed(closed.clone())).unwrap();
+            } else {
+                // After the claim.
+                let pause = move || drop(env.workflows().pause("mail").unwrap());
+                world.store.pause(Point::Committed, 0, pause);
+            }
+
+            assert_eq!(world.run_due(), NOTHING);
+
+            assert_eq!(statuses(&world, id), ["queued"]);
+            let log = names(&world.notification(id).jobs[0].execution_details, |one| one.detail);
+            assert_eq!(log[1..], *expected);
+        });
+    }
+}
+
+/// A process ends while it does the first of two turns, which calls nothing of the host.
+#[test]
+fn what_calls_no_host_outlives_a_crash_under_a_policy_of_one_attempt() {
+    let delay = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    let delay = json!({ "type": "delay", "metadata": delay });
+    on_both(|mut world| {
+        let once = |builder: Builder| builder.retry(RetryPolicy::new(1, Duration::from_secs(1)));
+        world.restart_with(once);
+        world.workflow_of("late", &[delay.clone(), in_app()]);
+        let ids = [world.notify("late", "ada"), world.notify("late", "ada")];
+        world.pass(Duration::from_secs(60));
+        let died = world.interrupted(1, || world.engine.delivery().run_due(10));
+        assert!(died.is_err(), "{died:?}");
+        world.restart_with(once);
+        world.pass(LEASE);
+
+        world.run_due();
+
+        for id in ids {
+            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+        }
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+    });
 }
 
 /// A turn is due at the end of a delay. What it cannot decide is the job behind that.
@@ -377,7 +433,7 @@ fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
             world.workflow_of("late", &steps);
             let id = world.notify("late", "ada");
             world.pass(Duration::from_secs(60));
-            die_twice(&mut world);
+            die_thrice(&mut world);
 
             world.run_due();
 
@@ -413,9 +469,12 @@ fn a_digest_that_kills_its_process_is_not_tried_for_ever() {
             });
             fate(&world, ids[0]);
             world.pass(Duration::from_secs(60));
-            die_twice(&mut world);
+            die_thrice(&mut world);
 
-            assert_eq!(world.engine.delivery().run_due(1).unwrap().failures.len(), 1);
+            let report = world.engine.delivery().run_due(1).unwrap();
+            assert_eq!((report.failed, report.failures.len()), (1, 1));
+            // Those of the event that has expired.
+            assert_eq!(report.skipped, if seconds.is_some() { 2 } else { 0 });
             world.run_due();
 
             let found = world.env.notifications().find(ids[0]).unwrap();

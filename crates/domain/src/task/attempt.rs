@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::TaskState;
+use super::{TaskState, Work};
 use crate::ids::IntegrationId;
 use crate::job::RetryPolicy;
 use crate::time::Timestamp;
@@ -57,6 +57,17 @@ pub enum Settlement {
     Failed,
 }
 
+/// Least number of attempts at work that calls nothing of the host application: what has ended the process was
+/// hardly this work.
+const ATTEMPTS_WITHIN: u32 = 3;
+
+impl Work {
+    /// Returns the number of attempts without an outcome behind which the work is given up.
+    pub fn attempts(&self, policy: &RetryPolicy) -> u32 {
+        if self.calls_the_host() { policy.attempts } else { policy.attempts.max(ATTEMPTS_WITHIN) }
+    }
+}
+
 /// Upper bound of the wait that a provider asks for.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -72,13 +83,14 @@ impl TaskState {
     }
 
     /// Returns the decision about the task at `now`. Returns `None` if the task is not due.
-    pub fn claim(self, policy: &RetryPolicy, now: Timestamp) -> Option<Claim> {
+    /// A task that is leased after `most` attempts is given up.
+    pub fn claim(self, most: u32, now: Timestamp) -> Option<Claim> {
         match self {
             TaskState::Waiting { due_at, attempts } if due_at <= now => {
                 Some(Claim::Attempt(attempts.saturating_add(1)))
             }
             TaskState::Leased { until, attempts } if until <= now => {
-                let last = attempts >= policy.attempts;
+                let last = attempts >= most;
                 Some(if last {
                     Claim::GiveUp(attempts)
                 } else {
@@ -206,7 +218,7 @@ mod tests {
             (waiting(5, u32::MAX), Some(Claim::Attempt(u32::MAX))),
             (paused(0), None),
         ] {
-            assert_eq!(state.claim(&POLICY, at(5)), claim, "{state:?}");
+            assert_eq!(state.claim(POLICY.attempts, at(5)), claim, "{state:?}");
         }
     }
 
@@ -250,10 +262,10 @@ mod tests {
             (leased(5, 1), leased(7, 1)),
             (leased(5, 2), leased(7, 2)),
         ] {
-            let claim = before.claim(&POLICY, at(5)).unwrap();
+            let claim = before.claim(POLICY.attempts, at(5)).unwrap();
             let current = leased(9, claim.number());
             assert_eq!(current.undone(claim, at(7)), Some(undone), "{before:?}");
-            assert_eq!(undone.claim(&POLICY, at(7)), Some(claim), "{before:?}");
+            assert_eq!(undone.claim(POLICY.attempts, at(7)), Some(claim), "{before:?}");
             assert_eq!(leased(9, claim.number() + 1).undone(claim, at(7)), None, "{before:?}");
         }
     }
