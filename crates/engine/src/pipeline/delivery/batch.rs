@@ -13,10 +13,9 @@ use super::quota::Admission;
 use super::send::{self, Attempt};
 use super::settle::{self, Done};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, turn};
-use crate::Result;
 use crate::heal::healed;
 use crate::pipeline::{cancel, chunk, sweep};
-use crate::trace;
+use crate::{Error, Result, trace};
 
 // Time of the engine's clock after which results are settled, checked after each task. If the
 // process crashes before the settlement, the messages are sent again.
@@ -26,19 +25,29 @@ const UNSETTLED: Duration = Duration::from_millis(100);
 // provider may be much slower than at the claim before.
 const LONGEST: Duration = Duration::from_secs(1);
 
-// Size of the content of results with which they are settled, in bytes.
-const UNSETTLED_SIZE: usize = 1024 * 1024;
+/// Size of the content of results with which they are settled, in bytes.
+pub(super) const UNSETTLED_SIZE: usize = 1024 * 1024;
 
 impl DeliveryQueue<'_> {
     /// Does a batch of tasks, and settles it in few transactions. What is left after a second, or does not
     /// fit into the lease, is given back. Returns the number of these tasks. If the store fails, what was not
-    /// handed over is given back when it goes on.
+    /// handed over is given back when it goes on. If a task fails for good, those behind it are given back.
     pub(super) fn work(&self, batch: Vec<Leased>, report: &mut DeliveryReport) -> Result<usize> {
         let mut waiting = batch.into_iter();
-        self.work_through(&mut waiting, report).inspect_err(|error| {
-            let unused = waiting.map(|leased| (leased, Done::Unused));
+        self.work_through(&mut waiting, report).inspect_err(|error| self.hand_back(error, waiting))
+    }
+
+    /// Gives tasks back that were not begun because of `error`: at once if the store goes on, which fails for
+    /// another task only, and when it goes on otherwise.
+    pub(super) fn hand_back(&self, error: &Error, waiting: impl IntoIterator<Item = Leased>) {
+        let unused = waiting.into_iter().map(|leased| (leased, Done::Unused));
+        if error.is_retryable() {
             self.engine.parts.unsettled.keep(error, unused);
-        })
+            return;
+        }
+        let (mut unused, mut report) = (unused.collect(), DeliveryReport::default());
+        // What cannot be given back is due when its lease is over.
+        let _ = settle::settle(self.engine, &mut unused, &mut report);
     }
 
     fn work_through(

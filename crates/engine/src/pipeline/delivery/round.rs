@@ -128,7 +128,10 @@ impl DeliveryQueue<'_> {
             rounds.beginnings = Beginnings::default();
             return Ok(None);
         }
-        rounds.beginnings.note(self.engine, &claimed)?;
+        if let Err(error) = rounds.beginnings.note(self.engine, &claimed) {
+            self.hand_back(&error, claimed.leased);
+            return Err(error);
+        }
         let Claimed { leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         let count = leased.len();
@@ -152,6 +155,7 @@ mod tests {
     use domain::workflow::WorkflowCreate;
     use store::memory::MemoryStore;
 
+    use super::super::settle::{self, Done};
     use super::*;
     use crate::{ManualClock, RecordingProvider, SendError};
 
@@ -184,9 +188,29 @@ mod tests {
         }
     }
 
-    /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
     #[test]
-    fn a_message_that_is_sent_again_and_again_is_no_claim_that_was_lost() {
+    fn a_claim_that_is_not_worked_on_is_given_back() {
+        let (engine, recorder) = mailing();
+        let (queue, mut rounds) = (engine.delivery(), Rounds::default());
+        let size = ClaimSize { tasks: BATCH, long: BATCH };
+        let mut report = DeliveryReport::default();
+        let claimed = claim::claim(&engine, size).unwrap();
+        for _ in 0..=REPEATS {
+            rounds.beginnings.note(&engine, &claimed).unwrap();
+        }
+        let mut unused = claimed.leased.into_iter().map(|leased| (leased, Done::Unused)).collect();
+        settle::settle(&engine, &mut unused, &mut report).unwrap();
+
+        queue.round(&mut rounds, size, &mut report).unwrap_err();
+
+        let total = queue.stats().unwrap().total();
+        assert_eq!((total.waiting, total.leased), (1, 0));
+        assert_eq!(queue.run_due(1).unwrap().sent, 1);
+        assert_eq!(recorder.sent()[0].attempt(), 1);
+    }
+
+    // An engine with an e-mail that is due.
+    fn mailing() -> (Engine, RecordingProvider) {
         let recorder = RecordingProvider::default();
         let builder = Engine::builder().clock(ManualClock::default());
         let engine = builder.default_provider(recorder.clone()).build(MemoryStore::default());
@@ -196,6 +220,14 @@ mod tests {
         env.workflows().create(&mail.step(Step::email("Hello", "Hello").unwrap())).unwrap();
         let ada = SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
         env.events().trigger(&Trigger::new("mail", ada).unwrap()).unwrap();
+        (engine, recorder)
+    }
+
+    /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
+    #[test]
+    fn a_message_that_is_sent_again_and_again_is_no_claim_that_was_lost() {
+        let (engine, recorder) = mailing();
+        let env = engine.organization("acme").unwrap().development().unwrap();
 
         let (queue, mut rounds) = (engine.delivery(), Rounds::default());
         let size = ClaimSize { tasks: BATCH, long: BATCH };
