@@ -94,9 +94,10 @@ fn run(world: &World, model: &Model, step: &Step) {
         }
         Step::Deliver => {
             let mut done = 0;
-            while let report = world.engine.delivery().run_due(1).unwrap()
-                && report.sent + report.skipped + report.superseded > 0
-            {
+            let delivery = world.engine.delivery();
+            // What is left of a notification that was deleted is not in a report.
+            while delivery.next_due().unwrap().is_some_and(|due_at| due_at <= world.now()) {
+                let report = delivery.run_due(1).unwrap();
                 done += report.sent + report.skipped;
             }
             assert_eq!(done, model.events.iter().filter(|event| event.waits).count());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::ids::NotificationId;
-use tidings::{Call, ManualClock, Scope, SendError};
+use tidings::{Call, DeliveryReport, ManualClock, Scope, SendError};
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
 use crate::world::{START, World, email, names, on_both, on_both_with, only, parsed, time, with};
@@ -46,6 +46,23 @@ fn d1_events_of_a_window_are_one_message() {
             assert_eq!(merged.digested_notification_id, Some(first));
         }
         assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// Nobody else has done what there is nothing left to do of.
+#[test]
+fn the_end_of_a_window_without_events_is_left_to_nobody() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        let event = json!({ "name": "news", "to": "ada", "transactionId": "t" });
+        world.trigger(event);
+        world.env.events().cancel("t").unwrap();
+        set(&world, 60);
+
+        let report = world.engine.delivery().run_due(100).unwrap();
+
+        assert_eq!(report, DeliveryReport::default());
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
     });
 }
 

@@ -9,7 +9,9 @@ mod sends;
 mod turned;
 mod woken;
 
+use std::iter;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::ids::{JobId, NotificationId};
 use domain::job::{Detail, JobStatus, SendStatus};
@@ -20,10 +22,11 @@ use domain::task::{Claim, Task, Work};
 use domain::time::Timestamp;
 use store::{ReadKept, WriteRecords, layout};
 
+use super::batch::UNSETTLED_SIZE;
 use super::call::CallResult;
 use super::claim::Leased;
 use super::provider::SendResult;
-use super::{DeliveryFailure, DeliveryReport, FailureReason, ahead, quarantine};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, ahead, quarantine};
 use crate::damage::if_readable;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
@@ -33,6 +36,10 @@ use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
 
 pub(super) use done::Done;
+
+/// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
+/// event has changed since it was read.
+pub(in crate::pipeline) const AGAIN: Duration = Duration::from_millis(100);
 
 // Effect of a result on the report.
 enum Settled {
@@ -47,8 +54,8 @@ enum Settled {
     Created(usize),
     // A message was woken.
     Woken,
-    // The task is due again.
-    Again,
+    // Nothing that counts: the task is due again, or there was nothing left to do.
+    Nothing,
     Superseded,
     Quarantined,
     Postponed,
@@ -69,9 +76,8 @@ pub(super) fn settle(
     // A transaction of several environments holds up the writers of all.
     let is_together = !engine.store().runs_side_by_side();
     let environment = |(leased, _): &(Leased, Done)| leased.task.environment_id;
-    let mut parts =
-        results.chunk_by(|one, next| is_together || environment(one) == environment(next));
-    let ended = parts.try_for_each(|part| match settle_all(engine, part) {
+    let parts = results.chunk_by(|one, next| is_together || environment(one) == environment(next));
+    let ended = parts.flat_map(parts_of).try_for_each(|part| match settle_all(engine, part) {
         Err(error) if is_damage(&error) => {
             part.iter().try_for_each(|result| settle_alone(engine, result).map(&mut tell))
         }
@@ -79,6 +85,21 @@ pub(super) fn settle(
     });
     results.drain(..stored);
     ended
+}
+
+/// The parts of results that a transaction stores each. Results that were kept may be many.
+pub(super) fn parts_of(mut rest: &[(Leased, Done)]) -> impl Iterator<Item = &[(Leased, Done)]> {
+    iter::from_fn(move || {
+        let mut size = 0;
+        let fitting = rest.iter().take(LARGE_BATCH).take_while(|(_, done)| {
+            let fits = size <= UNSETTLED_SIZE;
+            size += done.size();
+            fits
+        });
+        let (part, others) = rest.split_at(fitting.count());
+        rest = others;
+        Some(part).filter(|part| !part.is_empty())
+    })
 }
 
 impl Settled {
@@ -96,7 +117,7 @@ impl Settled {
             Self::Swept(count) => report.swept += count,
             Self::Created(count) => report.created += count,
             Self::Woken => report.woken += 1,
-            Self::Again => {}
+            Self::Nothing => {}
             Self::Superseded => report.superseded += 1,
             Self::Quarantined => report.quarantined += 1,
             Self::Postponed => report.postponed += 1,
@@ -206,10 +227,10 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     }
     // What was decided under a time that was wrong is decided again.
     if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
-        return give_back(tx, leased, &task).map(|_| Settled::Again);
+        return give_back(tx, leased, &task).map(|_| Settled::Nothing);
     }
     match (done, &task.work) {
-        (Done::Unused, _) => give_back(tx, leased, &task).map(|_| Settled::Again),
+        (Done::Unused, _) => give_back(tx, leased, &task).map(|_| Settled::Nothing),
         // A call that was noted and not made has no unknown outcome. The attempt counts.
         (Done::Lost, _) => {
             let uncalled = Task::clone(&task).having(leased.task.tries());
@@ -221,7 +242,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
             let due_at = tx.now().min(*since).after(until.since(*since));
             undo(tx, leased, &task, due_at).map(|_| Settled::Postponed)
         }
-        (Done::Early(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Again),
+        (Done::Early(until), _) => put_back(tx, leased, &task, *until).map(|_| Settled::Nothing),
         (Done::Paused(Hold::Workflow), _) => paused::wait_for_workflow(tx, leased, &task),
         (Done::Unreadable(unreadable), _) => set_aside(tx, &task, unreadable),
         (_, Work::Wake { message_id }) => woken::wake(tx, leased, &task, *message_id),
@@ -246,9 +267,9 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
             // It was deleted since the turn was planned. Other events of the window may be left.
             Done::Turned(_) => {
                 let now = tx.now();
-                put_back(tx, leased, task, now).map(|_| Settled::Again)
+                put_back(tx, leased, task, now).map(|_| Settled::Nothing)
             }
-            _ => tx.remove(task).map(|()| Settled::Superseded).map_err(Into::into),
+            _ => tx.remove(task).map(|()| Settled::Nothing).map_err(Into::into),
         };
     };
     let workflow = workflow_of(tx, &before)?;
@@ -295,8 +316,7 @@ impl Course<'_, '_> {
             return self.turn(leased, task, turn);
         }
         if matches!(done, Done::GaveUp) {
-            self.end_delay(task);
-            self.carry_given_up(task)?;
+            return self.gave_up(task);
         }
         let Some(job) = task.work.job_in(&self.notification) else { return self.drop_task(task) };
         if done.is_attempt() {
@@ -317,8 +337,8 @@ impl Course<'_, '_> {
             Done::Paused(Hold::Integration(integration_id)) => {
                 self.wait_for_integration(job, leased, task, *integration_id)
             }
-            Done::GaveUp => self.gave_up(job, task),
             Done::Turned(_)
+            | Done::GaveUp
             | Done::Dropped
             | Done::Lost
             | Done::Postponed { .. }
@@ -333,13 +353,18 @@ impl Course<'_, '_> {
     }
 
     // Ends a job whose last attempt had no end.
-    fn gave_up(&mut self, job: usize, task: &Task) -> Result<Settled> {
+    fn gave_up(&mut self, task: &Task) -> Result<Settled> {
+        self.end_delay(task);
+        let skipped = self.carry_given_up(task)?;
         self.tx.remove(task)?;
+        let Some(job) = task.work.job_in(&self.notification) else {
+            return Ok(Settled::Turned { skipped, failed: Vec::new() });
+        };
         let failure = self.failure(job, FailureReason::Unanswered);
         self.log(job, Detail::LeaseExpired, None);
         self.bury_unsent(job, task, Detail::LeaseExpired, None)?;
         self.end_failed(job, task.send_id())?;
-        Ok(failure.map_or(Settled::Superseded, Settled::Failed))
+        Ok(Settled::Turned { skipped, failed: failure.into_iter().collect() })
     }
 
     fn note_repeat(&mut self, job: usize, leased: &Leased) {
@@ -361,7 +386,7 @@ impl Course<'_, '_> {
                 self.log(job, refusal.detail, refusal.raw.clone());
                 self.bury_unsent(job, task, refusal.detail, refusal.raw.clone())?;
                 self.fail(job)?;
-                Ok(failure.map_or(Settled::Superseded, Settled::Failed))
+                Ok(failure.map_or(Settled::Nothing, Settled::Failed))
             }
         }
     }
@@ -409,16 +434,17 @@ impl Course<'_, '_> {
         }
     }
 
-    // Takes over the jobs behind a window whose end is given up, so that they fail.
-    fn carry_given_up(&mut self, task: &Task) -> Result<()> {
-        let Work::Close { step_id, .. } = task.work else { return Ok(()) };
+    // Takes over the jobs behind a window whose end is given up, so that they fail. Returns the number of
+    // those that are skipped.
+    fn carry_given_up(&mut self, task: &Task) -> Result<usize> {
+        let Work::Close { step_id, .. } = task.work else { return Ok(0) };
         let mut jobs = self.notification.jobs.iter();
         let digest = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
-        digest.map_or(Ok(()), |digest| self.carry(task, step_id, digest).map(drop))
+        digest.map_or(Ok(0), |digest| self.carry(task, step_id, digest))
     }
 
     fn drop_task(&mut self, task: &Task) -> Result<Settled> {
         self.tx.remove(task)?;
-        Ok(Settled::Superseded)
+        Ok(Settled::Nothing)
     }
 }

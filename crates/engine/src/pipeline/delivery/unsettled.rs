@@ -66,3 +66,37 @@ impl Drop for Taken<'_> {
         *kept = mem::take(&mut self.results);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::step::Step;
+    use domain::subscriber::SubscriberCreate;
+    use domain::trigger::Trigger;
+    use domain::workflow::WorkflowCreate;
+    use store::memory::MemoryStore;
+
+    use super::super::claim;
+    use super::*;
+
+    #[test]
+    fn kept_results_are_settled_in_parts() {
+        let engine = Engine::builder().build(MemoryStore::default());
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let mail = WorkflowCreate::new("mail", "Mail").unwrap();
+        env.workflows().create(&mail.step(Step::email("Hello", "Hello").unwrap())).unwrap();
+        let ada = SubscriberCreate::new("ada").unwrap();
+        for _ in 0..600 {
+            env.events().trigger(&Trigger::new("mail", ada.clone()).unwrap()).unwrap();
+        }
+        let claimed = claim::claim_at_once(&engine, 600).unwrap();
+        let results: Vec<_> = claimed.leased.into_iter().map(|one| (one, Done::Unused)).collect();
+
+        let parts: Vec<_> = settle::parts_of(&results).map(<[_]>::len).collect();
+        assert_eq!(parts, [256, 256, 88]);
+
+        let failed = store::Error::Unavailable { backend: "disk", source: "full".into() }.into();
+        engine.parts.unsettled.keep(&failed, results);
+        engine.parts.unsettled.settle(&engine, &mut DeliveryReport::default()).unwrap();
+        assert_eq!(engine.delivery().stats().unwrap().total().waiting, 600);
+    }
+}

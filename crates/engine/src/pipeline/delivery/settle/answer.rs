@@ -155,10 +155,11 @@ impl Course<'_, '_> {
         due_at: Timestamp,
     ) -> Result<Settled> {
         let attempts = leased.attempt().saturating_sub(1);
+        self.note_repeat(job, leased);
         self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
         self.move_job(job, JobStatus::Queued { due_at, attempts });
         self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
-        Ok(Settled::Again)
+        Ok(Settled::Nothing)
     }
 
     fn asked_in_vain(
@@ -176,7 +177,7 @@ impl Course<'_, '_> {
         let provider_id = Some(delivery.integration.provider_id.clone());
         match self.failure(job, reason) {
             Some(failure) => Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure }),
-            None => Settled::Superseded,
+            None => Settled::Nothing,
         }
     }
 }

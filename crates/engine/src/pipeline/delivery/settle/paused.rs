@@ -1,22 +1,17 @@
 //! Settlement of work that waits until a workflow or an integration is resumed. Its attempt does not
 //! count.
 
-use std::time::Duration;
-
 use domain::ids::IntegrationId;
 use domain::job::Detail;
-use domain::task::Task;
+use domain::task::{Claim, Task};
 use store::{WriteRecords, lanes};
 
-use super::{Settled, put_back};
+use super::{AGAIN, Settled, put_back};
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
-use crate::resources::{integrations, workflows};
+use crate::resources::{integrations, notifications, workflows};
 use crate::tx::Tx;
-
-// Wait of work whose workflow or integration was resumed since it was looked at.
-const AGAIN: Duration = Duration::from_millis(100);
 
 // Leaves a task in the lane of its workflow, which nobody looks at. The lane may have been lost to
 // damage.
@@ -31,7 +26,23 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
         lanes::hold(tx, &task.lane())?;
     }
     let due_at = if is_paused { now } else { now.after(AGAIN) };
-    put_back(tx, leased, task, due_at).map(|_| Settled::Again)
+    if put_back(tx, leased, task, due_at)? {
+        note_repeat(tx, leased, task)?;
+    }
+    Ok(Settled::Nothing)
+}
+
+// Writes into the log of a job that its last attempt had no end. The next attempt does not tell.
+fn note_repeat(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<()> {
+    if !matches!(leased.claim, Claim::Repeat(_)) || !task.work.calls_the_host() {
+        return Ok(());
+    }
+    let Some(before) = notifications::of_work(tx, &task.work)? else { return Ok(()) };
+    let Some(job) = task.work.job_in(&before) else { return Ok(()) };
+    let mut course = Course::of(tx, before.clone(), None);
+    course.note_repeat(job, leased);
+    let after = course.notification;
+    Ok(tx.replace(&before, &after)?)
 }
 
 impl Course<'_, '_> {
@@ -46,8 +57,10 @@ impl Course<'_, '_> {
         let integration = integrations::find(self.tx, integration_id)?;
         if !integration.is_some_and(|integration| integration.is_paused()) {
             let due_at = self.tx.now().after(AGAIN);
-            put_back(self.tx, leased, task, due_at)?;
-            return Ok(Settled::Again);
+            if put_back(self.tx, leased, task, due_at)? {
+                self.note_repeat(job, leased);
+            }
+            return Ok(Settled::Nothing);
         }
         let Some(state) = task.state.held(leased.attempt(), integration_id) else {
             return Ok(Settled::Superseded);

@@ -57,13 +57,13 @@ impl Course<'_, '_> {
         self.complete(number, Detail::HandlerCompleted, None);
         self.tx.remove(task)?;
         self.go_on()?;
-        Ok(Settled::Turned { skipped: 0, failed: Vec::new() })
+        Ok(Settled::Nothing)
     }
 
     fn failed(&self, job: usize, reason: FailureReason, retry_at: Option<Timestamp>) -> Settled {
         match self.failure(job, reason) {
             Some(failure) => Settled::Failed(DeliveryFailure { retry_at, ..failure }),
-            None => Settled::Superseded,
+            None => Settled::Nothing,
         }
     }
 }

@@ -28,7 +28,7 @@ impl Course<'_, '_> {
         self.tx.remove(task)?;
         let (now, notification_id) = (self.tx.now(), self.notification.id);
         let Some(stored) = self.notification.jobs.get_mut(job) else {
-            return Ok(Settled::Superseded);
+            return Ok(Settled::Nothing);
         };
         let (job_id, first) = (stored.id, stored.message_id);
         let before = std::mem::take(&mut stored.sends);
@@ -53,7 +53,7 @@ impl Course<'_, '_> {
             let work = Work::Send { notification_id, job_id, message, tries, target };
             self.queue(Uuid::from(id).into(), now, work)?;
         }
-        Ok(Settled::Again)
+        Ok(Settled::Nothing)
     }
 
     // Stores the message of an integration, which has several destinations.
@@ -112,7 +112,7 @@ impl Course<'_, '_> {
                 self.bury_unsent(job, task, detail, text.clone())?;
                 let failure = self.failure(job, FailureReason::Unsendable { detail, text });
                 self.end_send(job, send, SendStatus::Failed)?;
-                Ok(failure.map_or(Settled::Superseded, Settled::Failed))
+                Ok(failure.map_or(Settled::Nothing, Settled::Failed))
             }
         }
     }

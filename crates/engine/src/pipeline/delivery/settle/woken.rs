@@ -23,10 +23,10 @@ pub(super) fn wake(
     let snoozed = found.filter(|found| found.id == id);
     let until = snoozed.as_ref().and_then(|message| message.snoozed_until);
     if let Some(until) = until.filter(|until| leased.since < *until) {
-        return put_back(tx, leased, task, until).map(|_| Settled::Again);
+        return put_back(tx, leased, task, until).map(|_| Settled::Nothing);
     }
     tx.remove(task)?;
-    let Some(before) = snoozed.filter(|_| until.is_some()) else { return Ok(Settled::Superseded) };
+    let Some(before) = snoozed.filter(|_| until.is_some()) else { return Ok(Settled::Nothing) };
     let after = before.woken(tx.now()).listed(tx.counters(before.subscriber_id)?);
     tx.replace(&before, &after)?;
     Ok(Settled::Woken)
