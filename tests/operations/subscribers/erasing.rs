@@ -17,11 +17,12 @@ use domain::task::{Task, Work};
 use serde_json::{Value, json};
 use store::encoding;
 use store::redb::RedbStore;
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Point};
 use testkit::sealed::is_wanted;
 use testkit::tables;
 use tidings::SendError;
 use tidings::ids::NotificationId;
+use tidings::notification::NotificationQuery;
 use tidings::person::Erasure;
 use tidings::store::Table;
 use uuid::Uuid;
@@ -523,6 +524,33 @@ fn an_erased_address_stays_suppressed() {
         world.env.suppressions().remove(parsed(json!("email")), "canary@example.org").unwrap();
         assert!(find().is_none());
         tables::check_indexes(&world.store);
+    });
+}
+
+/// The notifications of an event with many recipients are planned with its actor, who is erased before they
+/// are stored.
+#[test]
+fn a_task_that_tells_others_forgets_who_is_erased_meanwhile() {
+    on_both(|world| {
+        world.workflow_of("news", &[in_app()]);
+        for number in 0..120 {
+            world.bare_subscriber(&format!("s{number}"));
+        }
+        let profile = json!({ "subscriberId": "canary-id", "firstName": "Canaria" });
+        world.subscriber(profile.clone());
+        let everybody = json!({ "name": "news", "actor": profile, "transactionId": "all" });
+        world.env.events().broadcast(&parsed(everybody)).unwrap();
+        let env = world.env.clone();
+        world.store.pause(Point::Write, 1, move || {
+            env.subscribers().erase("canary-id").unwrap();
+        });
+
+        world.run_due();
+        world.pass(Duration::from_secs(1));
+        world.run_due();
+
+        nothing_is_left(&world.store);
+        assert_eq!(world.env.notifications().count(&NotificationQuery::default()).unwrap(), 120);
     });
 }
 

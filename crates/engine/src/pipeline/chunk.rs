@@ -10,12 +10,13 @@ use domain::event::Event;
 use domain::ids::TransactionId;
 use domain::plan::{self, Hold, Run};
 use domain::subscriber::Subscriber;
-use domain::task::Task;
+use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
 use domain::trigger::{AcceptedTrigger, Audience, Crowd, FanOut, FanOutState, Visited};
 use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
+use crate::pipeline::delivery::AGAIN;
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::fan_out::{Members, Part, Source};
 use crate::pipeline::planned::PlannedRecipient;
@@ -76,13 +77,19 @@ pub(crate) fn step(
     let created = engine.write_in(&home, now, |tx| {
         let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
         let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
-        tx.remove(&task)?;
         let Some(state) = tx.find(&layout::fan_out_state(environment, id))? else {
+            tx.remove(&task)?;
             end_lost(tx, id)?;
             return Ok(0);
         };
         // Two repairs at once may have left two tasks.
         let chunk = chunk.as_ref().filter(|chunk| chunk.state == state);
+        if let Some(chunk) = chunk
+            && chunk.has_changed(tx)?
+        {
+            return plan_again(tx, &task).map(|()| 0);
+        }
+        tx.remove(&task)?;
         chunk.map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
     })?;
     engine.tend_after_trigger(environment);
@@ -155,7 +162,21 @@ fn plan_members(
     Ok((recipients, visited))
 }
 
+// Leaves a task for another plan. Its attempt does not count.
+fn plan_again(tx: &mut Tx<'_>, task: &Task) -> Result<()> {
+    let TaskState::Leased { attempts, .. } = task.state else { return Ok(()) };
+    let due_at = tx.now().after(AGAIN);
+    let after = TaskState::Waiting { due_at, attempts: attempts.saturating_sub(1) };
+    Ok(tx.replace(task, &task.with(after))?)
+}
+
 impl Chunk {
+    // Returns `true` if a person was erased from the event since it was read: the plan may name her.
+    fn has_changed(&self, tx: &Tx<'_>) -> Result<bool> {
+        let key = layout::fan_out(self.fan_out.environment_id, &self.fan_out.transaction_id);
+        Ok(tx.find(&key)?.is_some_and(|stored| stored != self.fan_out))
+    }
+
     fn tell(&self, tx: &mut Tx<'_>, is_timed: bool) -> Result<usize> {
         let begun_at = Instant::now();
         let (state, id) = (&self.state, &self.fan_out.transaction_id);
