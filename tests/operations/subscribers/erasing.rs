@@ -542,7 +542,7 @@ fn a_task_that_tells_others_forgets_who_is_erased_meanwhile() {
         world.env.events().broadcast(&parsed(everybody)).unwrap();
         let env = world.env.clone();
         world.store.pause(Point::Write, 1, move || {
-            env.subscribers().erase("canary-id").unwrap();
+            assert!(env.subscribers().erase("canary-id").unwrap().is_finished);
         });
 
         world.run_due();
