@@ -41,8 +41,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// As [`upsert`](Self::upsert), with the place of the subscriber in the field, as in
-    /// `subscribers[3].firstName`. [`Error::Invalid`], if there is no subscriber, if there are more than
+    /// As [`upsert`](Self::upsert). [`Error::Invalid`] names the place of the subscriber, as in
+    /// `subscribers[3].firstName`, and is also the error if there is no subscriber, if there are more than
     /// 500, or if they take more than 4 MiB as JSON text.
     pub fn upsert_bulk(&self, creates: &[SubscriberCreate]) -> Result<Vec<Upserted>> {
         self.scope.write("subscribers.upsert_bulk", creates, |tx| {
