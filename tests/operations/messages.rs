@@ -315,11 +315,10 @@ fn a_list_that_cannot_be_read_is_refused() {
         world.refuses(refusal, || list("ada", json!({ "after": cursor })));
     });
     for side in ["after", "before"] {
-        for text in ["not a cursor", "00ff", " "] {
+        for text in ["not a cursor", "00ff", ""] {
             let error = unreadable::<PageQuery>(json!({ side: text }));
             assert_eq!(error, format!("`{side}` must be a cursor of this list"));
         }
-        assert_eq!(parsed::<PageQuery>(json!({ side: "" })), PageQuery::default());
     }
 }
 

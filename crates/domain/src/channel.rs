@@ -9,7 +9,6 @@ use crate::ids::{IntegrationIdentifier, SubscriberId};
 use crate::integration::Integration;
 use crate::json::shape;
 use crate::page::OrderBy;
-use crate::query;
 use crate::vocabulary::{Channel, ProviderId};
 
 /// Filter of a list of connections or endpoints. An item must meet every condition that is set.
@@ -18,16 +17,16 @@ use crate::vocabulary::{Channel, ProviderId};
 #[non_exhaustive]
 pub struct ChannelFilter {
     /// Subscriber of the item.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber_id: Option<SubscriberId>,
     /// Channel of the item's integration.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
     /// Provider of the item's integration.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<ProviderId>,
     /// Identifier of the item's integration.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub integration_identifier: Option<IntegrationIdentifier>,
     /// Contexts of the item, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
@@ -35,9 +34,8 @@ pub struct ChannelFilter {
 }
 
 shape! { ChannelFilter {
-    "subscriberId": subscriber_id as written, "channel": channel as written,
-    "providerId": provider_id as written,
-    "integrationIdentifier": integration_identifier as written, "contextKeys": context_keys,
+    "subscriberId": subscriber_id, "channel": channel, "providerId": provider_id,
+    "integrationIdentifier": integration_identifier, "contextKeys": context_keys,
 } }
 
 impl ChannelFilter {

@@ -76,21 +76,14 @@ pub struct ContextQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Type of the context.
-    #[serde(
-        rename = "type",
-        deserialize_with = "query::given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<ContextPart>,
     /// Id of the context, with any type.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<ContextPart>,
 }
 
-shape! { ContextQuery {
-    "type": kind as written, "id": id as written;
-    page by ContextQuery::ORDERS
-} }
+shape! { ContextQuery { "type": kind, "id": id; page by ContextQuery::ORDERS } }
 
 /// Contexts of a call: an id for each type, with optional data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,6 @@ use crate::ids::{
 use crate::integration::Integration;
 use crate::json::{Object, shape};
 use crate::page::PageQuery;
-use crate::query;
 use crate::time::{Dated, Timestamp, dated};
 use crate::vocabulary::{Channel, ProviderId};
 
@@ -135,12 +134,12 @@ pub struct ChannelEndpointQuery {
     #[serde(flatten)]
     pub filter: ChannelFilter,
     /// Connection of the endpoint.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_identifier: Option<ConnectionIdentifier>,
 }
 
 shape! { ChannelEndpointQuery {
-    "connectionIdentifier": connection_identifier as written;
+    "connectionIdentifier": connection_identifier;
     page by ChannelFilter::ORDERS, filter
 } }
 

@@ -31,10 +31,10 @@ pub struct PageQuery {
     #[serde(deserialize_with = "size", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Field to sort by. Each list has its own fields. The default is the order of creation.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order_by: Option<OrderBy>,
     /// Direction of the list. The default is descending: newest first.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order_direction: Option<Direction>,
     /// `true` if the item at the cursor belongs to the page.
     #[serde(deserialize_with = "include_cursor")]
@@ -42,9 +42,8 @@ pub struct PageQuery {
 }
 
 shape! { PageQuery {
-    "after": after as written, "before": before as written, "limit": limit as written,
-    "orderBy": order_by as written, "orderDirection": order_direction as written,
-    "includeCursor": include_cursor as written,
+    "after": after, "before": before, "limit": limit as written, "orderBy": order_by,
+    "orderDirection": order_direction, "includeCursor": include_cursor as written,
 } }
 
 wire_enum! {
@@ -451,7 +450,7 @@ fn before<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cursor>, D::Error
 }
 
 fn cursor<'de, D: Deserializer<'de>>(field: &str, from: D) -> Result<Option<Cursor>, D::Error> {
-    let text: Option<String> = query::given(from)?;
+    let text = Option::<String>::deserialize(from)?;
     let cursor = text.map(|text| text.parse().map_err(|invalid: Invalid| invalid.named(field)));
     cursor.transpose().map_err(D::Error::custom)
 }

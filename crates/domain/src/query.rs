@@ -1,8 +1,10 @@
 //! Queries of lists, read from JSON or from a query string.
 //!
 //! A query string consists of texts. So a number may be written in digits, and a flag as `true` or
-//! `false`. A list with one item may be the item. An empty text counts as absent, as in an empty
-//! field of a form. For a context filter it is the empty set.
+//! `false`. A list with one item may be the item. An empty field of a form counts as absent, and so does an
+//! empty text by which a list is searched. In JSON, an empty text in place of an id, a word, a time or a
+//! number is refused: a call on all that match would take it for no filter. For a context filter it is the
+//! empty set.
 
 mod read;
 
@@ -15,22 +17,12 @@ use serde_json::Value;
 
 pub use read::{read, read_lenient};
 
-/// Reads an optional value. `null` and an empty text count as absent.
-pub(crate) fn given<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    let value = Option::<Value>::deserialize(from)?.filter(|value| !is_empty_text(value));
-    value.map(T::deserialize).transpose().map_err(D::Error::custom)
+/// Reads a text by which a list is searched. `null` and an empty text count as absent.
+pub(crate) fn search<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()))
 }
 
-/// Reads a value, or its default. `null` and an empty text count as absent.
-pub(crate) fn given_or_default<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(
-    from: D,
-) -> Result<T, D::Error> {
-    given(from).map(Option::unwrap_or_default)
-}
-
-/// Reads a number or a flag, or its text. `null` and an empty text count as absent.
+/// Reads a number or a flag, or its text. `null` counts as absent.
 pub(crate) fn value<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
 where
     T: Default + DeserializeOwned + FromStr<Err: Display>,
@@ -38,12 +30,12 @@ where
     optional(from).map(Option::unwrap_or_default)
 }
 
-/// Reads an optional number or flag, or its text. `null` and an empty text count as absent.
+/// Reads an optional number or flag, or its text. `null` counts as absent.
 pub(crate) fn optional<'de, D: Deserializer<'de>, T>(from: D) -> Result<Option<T>, D::Error>
 where
     T: DeserializeOwned + FromStr<Err: Display>,
 {
-    given::<_, Value>(from)?.map(value_or_text).transpose()
+    Option::<Value>::deserialize(from)?.map(value_or_text).transpose()
 }
 
 /// Reads a list, or its only item. `null` counts as absent.

@@ -12,7 +12,6 @@ use crate::error::{Invalid, Reason, at_most};
 use crate::ids::{EnvironmentId, SubscriberId, SuppressionId};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
-use crate::query;
 use crate::setters::{page_setters, setters};
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, wire_enum};
@@ -100,11 +99,11 @@ pub struct SuppressionQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Channel of the addresses.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
 }
 
-shape! { SuppressionQuery { "channel": channel as written; page by SuppressionQuery::ORDERS } }
+shape! { SuppressionQuery { "channel": channel; page by SuppressionQuery::ORDERS } }
 
 setters! { SuppressionCreate:
     /// Sets the reason.

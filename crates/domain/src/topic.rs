@@ -73,14 +73,14 @@ pub struct TopicQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Part of the key, in any case. An empty text counts as absent.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Part of the display name, in any case. An empty text counts as absent.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-shape! { TopicQuery { "key": key as written, "name": name as written; page by TopicQuery::ORDERS } }
+shape! { TopicQuery { "key": key, "name": name; page by TopicQuery::ORDERS } }
 
 /// Search text of a topic: key and display name, [folded](fold).
 #[doc(hidden)]

@@ -175,19 +175,18 @@ pub struct TranslationQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Type of the resource.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<ResourceType>,
     /// Identifier of the resource.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub resource_id: Option<String>,
     /// Language.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
 }
 
 shape! { TranslationQuery {
-    "resourceType": resource_type as written, "resourceId": resource_id as written,
-    "locale": locale as written;
+    "resourceType": resource_type, "resourceId": resource_id, "locale": locale;
     page by TranslationQuery::ORDERS
 } }
 

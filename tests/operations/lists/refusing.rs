@@ -105,10 +105,7 @@ fn a_query_that_cannot_be_read_is_refused() {
     let channel = "`channel` must be one of in_app, email, sms, chat, push";
     for (query, text) in [
         (json!({ "channel": "fax" }), channel.to_owned()),
-        (
-            json!({ "subscriberId": "a\0" }),
-            "`subscriberId` must be text without control characters".into(),
-        ),
+        (json!({ "subscriberId": "" }), "`subscriberId` must not be empty".into()),
         (json!({ "contextKeys": ["tenant"] }), "`contextKeys` must be `type:id`".into()),
         (json!({ "contextKeys": ["a.b:c"] }), format!("`contextKeys` {part}")),
     ] {
@@ -117,7 +114,7 @@ fn a_query_that_cannot_be_read_is_refused() {
     }
     let text = unreadable::<ChannelConnectionQuery>(json!({ "providerId": "pigeons" }));
     assert!(text.starts_with("`providerId` must be one of emailjs, "), "{text}");
-    for query in [json!({ "type": "a b" }), json!({ "id": "a:b" }), json!({ "id": "\u{fc}" })] {
+    for query in [json!({ "type": "a b" }), json!({ "id": "a:b" }), json!({ "id": "" })] {
         let text = unreadable::<ContextQuery>(query);
         assert!(text.ends_with(part), "{text}");
     }
@@ -127,7 +124,7 @@ fn a_query_that_cannot_be_read_is_refused() {
 fn check_page<Q: Debug + DeserializeOwned>() {
     let good = format!("00{}", "0".repeat(8 + 32));
     parsed::<Q>(json!({ "after": good }));
-    let cursors = [" ", "0", "00", "zz", &good[1..], &good[2..], &format!("{good}00"), "ü"];
+    let cursors = ["", "0", "00", "zz", &good[1..], &good[2..], &format!("{good}00"), "ü"];
     let unknown = good.replacen("00", "04", 1);
     for cursor in cursors.into_iter().chain([unknown.as_str()]) {
         for side in ["after", "before"] {

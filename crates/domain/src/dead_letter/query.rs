@@ -39,31 +39,23 @@ pub struct DeadLetterQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<DeadLetterReason>,
     /// Earliest time of the failure.
-    #[serde(
-        rename = "after",
-        deserialize_with = "query::given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "after", skip_serializing_if = "Option::is_none")]
     pub earliest: Option<Timestamp>,
     /// Latest time of the failure.
-    #[serde(
-        rename = "before",
-        deserialize_with = "query::given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "before", skip_serializing_if = "Option::is_none")]
     pub latest: Option<Timestamp>,
     /// Maximum number of dead letters on the page: 1 to 100, 10 by default.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Cursor of the page before.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<DeadLetterId>,
 }
 
 shape! { DeadLetterQuery {
     "templates": workflows as list, "integrations": integrations as list,
-    "channels": channels as list, "reasons": reasons as list, "after": earliest as written,
-    "before": latest as written, "limit": limit as written, "cursor": cursor as written,
+    "channels": channels as list, "reasons": reasons as list, "after": earliest, "before": latest,
+    "limit": limit as written, "cursor": cursor,
 } }
 
 setters! { DeadLetterQuery:

@@ -59,7 +59,7 @@ pub(super) fn word(words: &[&str], value: &Value) -> Result<(), Invalid> {
 
 /// Refuses an order that the list does not have.
 pub(super) fn order(orders: &[OrderBy], value: &Value) -> Result<(), Invalid> {
-    if value.is_null() || value.as_str().is_some_and(str::is_empty) {
+    if value.is_null() {
         return Ok(());
     }
     word(&orders.iter().map(|order| order.as_str()).collect::<Vec<_>>(), value)

@@ -39,8 +39,6 @@ pub(super) enum Kind {
     Orders(&'static [OrderBy]),
     /// Value or `null`.
     Nullable(Lazy, Null),
-    /// Value, `null` or an empty text, which counts as absent.
-    Written(Lazy),
     /// List.
     Items(Lazy),
     /// List, or one item of it.
@@ -112,13 +110,12 @@ impl Member {
         Self { names, shape: T::shape }
     }
 
-    /// Returns the member for a field in a query, where numbers and flags may be texts, and an empty
-    /// text counts as absent.
+    /// Returns the member for a field in a query, where numbers and flags may be texts.
     pub(crate) const fn written<S, T: Shaped>(
         names: &'static [&'static str],
         _: for<'s> fn(&'s S) -> &'s T,
     ) -> Self {
-        Self { names, shape: || Shape(Kind::Written(T::written)) }
+        Self { names, shape: T::written }
     }
 
     /// Returns the member for a list, or for one item of it.
@@ -229,9 +226,9 @@ impl Shape {
         Self(Kind::Items(item))
     }
 
-    /// Returns the shape of a value of a query. `null` and an empty text count as absent.
-    pub(crate) const fn given(value: Lazy) -> Self {
-        Self(Kind::Written(value))
+    /// Returns the shape of a value or `null`, which counts as absent.
+    pub(crate) const fn nullable(value: Lazy) -> Self {
+        Self(Kind::Nullable(value, Null::IsAbsent))
     }
 
     /// Returns one of several shapes, depending on the value.
@@ -243,7 +240,7 @@ impl Shape {
     pub(crate) fn is_list(&self) -> bool {
         match self.0 {
             Kind::Items(_) | Kind::Many(..) => true,
-            Kind::Nullable(inner, _) | Kind::Written(inner) => inner().is_list(),
+            Kind::Nullable(inner, _) => inner().is_list(),
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Entries(..)
@@ -280,7 +277,6 @@ impl Shape {
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Nullable(..)
-            | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
             | Kind::Entries(..)
@@ -303,7 +299,6 @@ impl Shape {
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Nullable(..)
-            | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
             | Kind::Entries(..)
@@ -316,7 +311,7 @@ impl Shape {
     pub(super) fn inside(&self, name: &str) -> Option<(String, Shape)> {
         match self.0 {
             Kind::Members { .. } | Kind::Tagged { .. } => Some((name.to_owned(), *self)),
-            Kind::Nullable(inner, _) | Kind::Written(inner) => inner().inside(name),
+            Kind::Nullable(inner, _) => inner().inside(name),
             Kind::Items(item) => item().inside(name).map(|(name, item)| (name + "[0]", item)),
             Kind::Leaf(_)
             | Kind::Orders(_)
@@ -338,7 +333,6 @@ impl Shape {
             Kind::Leaf(_)
             | Kind::Orders(_)
             | Kind::Nullable(..)
-            | Kind::Written(_)
             | Kind::Items(_)
             | Kind::Many(..)
             | Kind::Entries(..)

@@ -42,11 +42,8 @@ impl Look {
         match (shape.0, value) {
             (Kind::Leaf(check), value) => self.leaf(path, || check(value)),
             (Kind::Orders(orders), value) => self.leaf(path, || refusal::order(orders, value)),
-            (Kind::Nullable(..) | Kind::Written(_) | Kind::Many(..), Value::Null) => Ok(()),
-            (Kind::Written(_), Value::String(text)) if text.is_empty() => Ok(()),
-            (Kind::Nullable(inner, _) | Kind::Written(inner), value) => {
-                self.at(inner(), value, path)
-            }
+            (Kind::Nullable(..) | Kind::Many(..), Value::Null) => Ok(()),
+            (Kind::Nullable(inner, _), value) => self.at(inner(), value, path),
             (Kind::Choice(choose), value) => self.at(choose(value), value, path),
             (Kind::Items(item), Value::Array(items)) => self.items(item(), items, path),
             (Kind::Items(_), _) => refused("a list"),

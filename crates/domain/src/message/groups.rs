@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::json::{Member, Object, Shape, Shaped, dismantle};
-use crate::query;
 
 /// Tags that a message must have: one of each group. Without groups, any message matches.
 ///
@@ -253,7 +252,7 @@ impl<'de> Deserialize<'de> for DataGroups {
 
 impl<'de> Deserialize<'de> for DataFilter {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Self(query::given_or_default(from)?))
+        Ok(Self(Option::deserialize(from)?.unwrap_or_default()))
     }
 }
 
@@ -275,7 +274,7 @@ impl Shaped for TagFilter {
 
 impl Shaped for DataFilter {
     fn shape() -> Shape {
-        Shape::given(|| Shape::entries::<DataGroups>(check_name))
+        Shape::nullable(|| Shape::entries::<DataGroups>(check_name))
     }
 }
 

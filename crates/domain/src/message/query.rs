@@ -49,10 +49,10 @@ use crate::workflow::Workflow;
 #[non_exhaustive]
 pub struct MessageQuery {
     /// Channel of the message.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
     /// Id of the triggered event.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
     /// `true` selects read messages, `false` unread ones.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
@@ -90,10 +90,10 @@ pub struct MessageQuery {
     )]
     pub workflows: Vec<String>,
     /// Earliest time of creation.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_gte: Option<Timestamp>,
     /// Latest time of creation.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_lte: Option<Timestamp>,
     /// Page of the list.
     #[serde(flatten)]
@@ -101,11 +101,10 @@ pub struct MessageQuery {
 }
 
 shape! { MessageQuery {
-    "channel": channel as written, "transactionId": transaction_id as written,
-    "read": read as written, "seen": seen as written, "archived": archived as written,
-    "snoozed": snoozed as written, "tags": tags, "data": data, "severity": severities as list,
-    "contextKeys": context_keys, "templates": workflows as list,
-    "createdGte": created_gte as written, "createdLte": created_lte as written;
+    "channel": channel, "transactionId": transaction_id, "read": read as written,
+    "seen": seen as written, "archived": archived as written, "snoozed": snoozed as written,
+    "tags": tags, "data": data, "severity": severities as list, "contextKeys": context_keys,
+    "templates": workflows as list, "createdGte": created_gte, "createdLte": created_lte;
     page by MessageQuery::ORDERS
 } }
 

@@ -33,7 +33,7 @@ pub struct NotificationQuery {
     pub emails: Vec<String>,
     /// Id of the subscriber, or a part of the e-mail address. Deprecated by the specification:
     /// `subscriberIds` finds ids, and `emails` whole addresses.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
     /// Ids of the subscriber in the host application.
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
@@ -52,13 +52,13 @@ pub struct NotificationQuery {
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Id of the triggered event.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
     /// Key of the topic.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub topic_key: Option<TopicKey>,
     /// Identifier of the subscription.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subscription_id: Option<SubscriptionIdentifier>,
     /// Contexts, compared as a set.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
@@ -67,28 +67,19 @@ pub struct NotificationQuery {
     #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<NotificationOutcome>,
     /// Earliest time of the trigger.
-    #[serde(
-        rename = "after",
-        deserialize_with = "query::given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "after", skip_serializing_if = "Option::is_none")]
     pub earliest: Option<Timestamp>,
     /// Latest time of the trigger.
-    #[serde(
-        rename = "before",
-        deserialize_with = "query::given",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "before", skip_serializing_if = "Option::is_none")]
     pub latest: Option<Timestamp>,
 }
 
 shape! { NotificationQuery {
     "channels": channels as list, "templates": workflows as list, "emails": emails as list,
-    "search": search as written, "subscriberIds": subscriber_ids as list,
-    "severity": severities as list, "page": page as written, "limit": limit as written,
-    "transactionId": transaction_id as written, "topicKey": topic_key as written,
-    "subscriptionId": subscription_id as written, "contextKeys": context_keys,
-    "outcomes": outcomes as list, "after": earliest as written, "before": latest as written,
+    "search": search, "subscriberIds": subscriber_ids as list, "severity": severities as list,
+    "page": page as written, "limit": limit as written, "transactionId": transaction_id,
+    "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
+    "outcomes": outcomes as list, "after": earliest, "before": latest,
 } }
 
 /// Page of the activity list.

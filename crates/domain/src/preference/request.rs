@@ -8,7 +8,6 @@ use crate::context::{ContextFilter, ContextPayload, ContextSet};
 use crate::error::{Invalid, Reason};
 use crate::json::shape;
 use crate::patch::Patch;
-use crate::query;
 use crate::schedule::Schedule;
 use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
@@ -19,13 +18,12 @@ use crate::workflow::Workflow;
 #[non_exhaustive]
 pub struct PreferencesQuery {
     /// Filter of the workflows by criticality.
-    #[serde(deserialize_with = "query::given_or_default")]
     pub criticality: Criticality,
     /// Contexts of the preferences. At most 100.
     pub context_keys: ContextSet,
 }
 
-shape! { PreferencesQuery { "criticality": criticality as written, "contextKeys": context_keys } }
+shape! { PreferencesQuery { "criticality": criticality, "contextKeys": context_keys } }
 
 impl PreferencesQuery {
     /// Refuses a query with more than 100 contexts.

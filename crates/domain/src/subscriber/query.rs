@@ -18,18 +18,18 @@ pub struct SubscriberQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// E-mail address, compared exactly.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Telephone number, compared exactly.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
     /// Part of the given name and the family name, in any case.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 shape! { SubscriberQuery {
-    "email": email as written, "phone": phone as written, "name": name as written;
+    "email": email, "phone": phone, "name": name;
     page by SubscriberQuery::ORDERS
 } }
 

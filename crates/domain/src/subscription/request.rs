@@ -12,7 +12,6 @@ use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowId, plain};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
-use crate::query;
 use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
 
@@ -165,7 +164,7 @@ pub struct SubscriptionQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Id of the subscriber in the host application.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber_id: Option<SubscriberId>,
     /// Contexts, compared as a set. At most 100.
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
@@ -173,7 +172,7 @@ pub struct SubscriptionQuery {
 }
 
 shape! { SubscriptionQuery {
-    "subscriberId": subscriber_id as written, "contextKeys": context_keys;
+    "subscriberId": subscriber_id, "contextKeys": context_keys;
     page by SubscriptionQuery::ORDERS
 } }
 

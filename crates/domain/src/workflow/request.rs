@@ -145,7 +145,7 @@ pub struct WorkflowQuery {
     #[serde(flatten)]
     pub page: PageQuery,
     /// Tag.
-    #[serde(deserialize_with = "query::given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "query::search", skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// `true` selects workflows that can be triggered, `false` the others.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ pub struct WorkflowQuery {
 }
 
 shape! { WorkflowQuery {
-    "tag": tag as written, "active": active as written;
+    "tag": tag, "active": active as written;
     page by WorkflowQuery::ORDERS
 } }
 

@@ -49,38 +49,60 @@ fn a_query_is_read_as_forms_and_clients_send_it() {
     }
 }
 
-fn check_empty_texts<T: Shaped + DeserializeOwned + Default + PartialEq + std::fmt::Debug>() {
+fn check_empty_fields<T: Shaped + DeserializeOwned + Default + PartialEq + std::fmt::Debug>() {
     for name in T::shape().names(&Map::new()) {
         // The empty set selects what has no contexts.
-        if name == "contextKeys" {
-            continue;
+        if name != "contextKeys" {
+            assert_eq!(read::<T>(&format!("{name}=")), Ok(T::default()), "{name}");
         }
-        let of_form = read::<T>(&format!("{name}="));
-        assert_eq!(of_form, Ok(T::default()), "{name}");
-        let json = json!({ name: "" });
+    }
+}
+
+#[test]
+fn an_empty_field_of_a_form_counts_as_absent() {
+    check_empty_fields::<ChannelConnectionQuery>();
+    check_empty_fields::<ChannelEndpointQuery>();
+    check_empty_fields::<ContextQuery>();
+    check_empty_fields::<DeadLetterQuery>();
+    check_empty_fields::<IntegrationDelete>();
+    check_empty_fields::<LayoutQuery>();
+    check_empty_fields::<MessageQuery>();
+    check_empty_fields::<NotificationQuery>();
+    check_empty_fields::<PreferencesQuery>();
+    check_empty_fields::<SubscriberQuery>();
+    check_empty_fields::<SubscriptionQuery>();
+    check_empty_fields::<SuppressionQuery>();
+    check_empty_fields::<TopicQuery>();
+    check_empty_fields::<TranslationQuery>();
+    check_empty_fields::<WorkflowQuery>();
+}
+
+fn check_empty_searches<T: Shaped + DeserializeOwned + Default + PartialEq + std::fmt::Debug>(
+    names: &[&str],
+) {
+    for name in names {
+        let json = json!({ *name: "" });
         assert_eq!(crate::json::read_value::<T>(&json), Ok(T::default()), "{name}");
         assert_eq!(serde_json::from_value::<T>(json).unwrap(), T::default(), "{name}");
     }
 }
 
-/// Each field of each query, in a form and in JSON.
 #[test]
-fn an_empty_text_counts_as_absent() {
-    check_empty_texts::<ChannelConnectionQuery>();
-    check_empty_texts::<ChannelEndpointQuery>();
-    check_empty_texts::<ContextQuery>();
-    check_empty_texts::<DeadLetterQuery>();
-    check_empty_texts::<IntegrationDelete>();
-    check_empty_texts::<LayoutQuery>();
-    check_empty_texts::<MessageQuery>();
-    check_empty_texts::<NotificationQuery>();
-    check_empty_texts::<PreferencesQuery>();
-    check_empty_texts::<SubscriberQuery>();
-    check_empty_texts::<SubscriptionQuery>();
-    check_empty_texts::<SuppressionQuery>();
-    check_empty_texts::<TopicQuery>();
-    check_empty_texts::<TranslationQuery>();
-    check_empty_texts::<WorkflowQuery>();
+fn an_empty_text_that_is_searched_for_counts_as_absent_in_json() {
+    check_empty_searches::<SubscriberQuery>(&["email", "phone", "name"]);
+    check_empty_searches::<TopicQuery>(&["key", "name"]);
+    check_empty_searches::<TranslationQuery>(&["resourceId"]);
+    check_empty_searches::<WorkflowQuery>(&["tag"]);
+}
+
+/// A call on all messages that match would take it for no filter.
+#[test]
+fn an_empty_text_in_place_of_another_value_is_refused_in_json() {
+    for name in ["channel", "transactionId", "read", "createdGte", "data", "after", "orderBy"] {
+        let json = json!({ name: "" });
+        assert!(crate::json::read_value::<MessageQuery>(&json).is_err(), "{name}");
+        assert!(serde_json::from_value::<MessageQuery>(json).is_err(), "{name}");
+    }
 }
 
 #[test]
