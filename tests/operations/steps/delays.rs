@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Point;
+use tidings::ids::NotificationId;
 use tidings::job::JobStatus;
 use tidings::time::Timestamp;
-use tidings::{Clock, ManualClock};
+use tidings::{Clock, ManualClock, Scope};
 
 use super::{delay, event_at, log, run_at, say, statuses, texts};
-use crate::world::{START, email, id, on_both, parsed, time};
+use crate::world::{START, World, email, id, on_both, parsed, time};
 
 #[test]
 fn the_steps_behind_a_delay_go_on_when_it_is_over() {
@@ -121,16 +122,22 @@ fn a_step_that_was_removed_during_a_delay_is_skipped_and_a_deleted_workflow_canc
     });
 }
 
+// An event whose delay ends, and what happens between the plan of its turn and the transaction.
+fn delayed(world: &World, meanwhile: fn(&Scope)) -> NotificationId {
+    let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+    world.workflow_of("wait", &[minute, say("one")]);
+    let id = event_at(world, 0, "wait", json!({}));
+    world.clock.set(time(START).after(Duration::from_secs(60)));
+    let env = world.env.clone();
+    world.store.pause(Point::Write, 1, move || meanwhile(&env));
+    id
+}
+
 /// The turn was planned with the workflow. No job is left that nothing ends.
 #[test]
 fn a_workflow_that_is_deleted_while_a_delay_ends_cancels() {
     on_both(|world| {
-        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
-        world.workflow_of("wait", &[minute, say("one")]);
-        let id = event_at(&world, 0, "wait", json!({}));
-        world.clock.set(time(START).after(Duration::from_secs(60)));
-        let env = world.env.clone();
-        world.store.pause(Point::Write, 1, move || env.workflows().delete("wait").unwrap());
+        let id = delayed(&world, |env| env.workflows().delete("wait").unwrap());
 
         world.run_due();
 
@@ -144,12 +151,7 @@ fn a_workflow_that_is_deleted_while_a_delay_ends_cancels() {
 #[test]
 fn a_subscriber_who_is_deleted_while_a_delay_ends_gets_no_message() {
     on_both(|world| {
-        let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
-        world.workflow_of("wait", &[minute, say("one")]);
-        let id = event_at(&world, 0, "wait", json!({}));
-        world.clock.set(time(START).after(Duration::from_secs(60)));
-        let env = world.env.clone();
-        world.store.pause(Point::Write, 1, move || env.subscribers().delete("ada").unwrap());
+        let id = delayed(&world, |env| env.subscribers().delete("ada").unwrap());
 
         let report = world.run_due();
 

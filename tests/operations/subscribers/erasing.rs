@@ -527,19 +527,24 @@ fn an_erased_address_stays_suppressed() {
     });
 }
 
+// Tasks tell 120 subscribers of an event whose actor has a name to look for.
+fn broadcast_by_canary(world: &World) {
+    world.workflow_of("news", &[in_app()]);
+    for number in 0..120 {
+        world.bare_subscriber(&format!("s{number}"));
+    }
+    let profile = json!({ "subscriberId": "canary-id", "firstName": "Canaria" });
+    world.subscriber(profile.clone());
+    let everybody = json!({ "name": "news", "actor": profile, "transactionId": "all" });
+    world.env.events().broadcast(&parsed(everybody)).unwrap();
+}
+
 /// The notifications of an event with many recipients are planned with its actor, who is erased before they
 /// are stored.
 #[test]
 fn a_task_that_tells_others_forgets_who_is_erased_meanwhile() {
     on_both(|world| {
-        world.workflow_of("news", &[in_app()]);
-        for number in 0..120 {
-            world.bare_subscriber(&format!("s{number}"));
-        }
-        let profile = json!({ "subscriberId": "canary-id", "firstName": "Canaria" });
-        world.subscriber(profile.clone());
-        let everybody = json!({ "name": "news", "actor": profile, "transactionId": "all" });
-        world.env.events().broadcast(&parsed(everybody)).unwrap();
+        broadcast_by_canary(&world);
         let env = world.env.clone();
         world.store.pause(Point::Write, 1, move || {
             assert!(env.subscribers().erase("canary-id").unwrap().is_finished);
@@ -558,14 +563,7 @@ fn a_task_that_tells_others_forgets_who_is_erased_meanwhile() {
 #[test]
 fn tasks_tell_the_others_and_not_who_was_erased() {
     on_both(|world| {
-        world.workflow_of("news", &[in_app()]);
-        for number in 0..120 {
-            world.bare_subscriber(&format!("s{number}"));
-        }
-        let profile = json!({ "subscriberId": "canary-id", "firstName": "Canaria" });
-        world.subscriber(profile.clone());
-        let everybody = json!({ "name": "news", "actor": profile, "transactionId": "all" });
-        world.env.events().broadcast(&parsed(everybody)).unwrap();
+        broadcast_by_canary(&world);
         for numbers in [0..60, 60..120] {
             let all: Vec<_> = numbers.map(|number| format!("s{number}")).collect();
             assert_eq!(

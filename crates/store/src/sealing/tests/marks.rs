@@ -124,52 +124,12 @@ fn a_damaged_record_does_not_hide_that_a_key_is_right() {
     assert_eq!(find(&store, &ids[99]).unwrap(), Some(subscriber(&ids[99])));
 }
 
-/// A store with a table that cannot be gone through.
-#[derive(Debug)]
-struct WithoutTopics(Arc<MemoryStore>);
-
-struct Hidden<'s>(&'s dyn Snapshot);
-
-impl Store for WithoutTopics {
-    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.0.read(&mut |snapshot| body(&Hidden(snapshot)))
-    }
-
-    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        self.0.write(body)
-    }
-}
-
-impl Snapshot for Hidden<'_> {
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.0.get(table, key, visit)
-    }
-
-    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.0.get_many(table, keys, visit)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        if table == Table::Topics {
-            let source = "a page is damaged".into();
-            return Err(Error::Corrupt { table: table.name(), source });
-        }
-        self.0.scan(table, range, order, limit, visit)
-    }
-}
-
 /// The mark is lost as well, and a repair needs an open store.
 #[test]
 fn a_damaged_table_keeps_no_store_closed() {
     let below = Arc::new(MemoryStore::default());
-    let damaged = |keys| Sealable::new(Arc::new(WithoutTopics(Arc::clone(&below))), Some(keys));
+    let store = Arc::new(Damaged(Arc::clone(&below), without_topics));
+    let damaged = |keys| Sealable::new(Arc::clone(&store) as Arc<dyn Store>, Some(keys));
     insert(&over(&below, Some(ring(1))), &["ada"]);
     remove_mark(below.as_ref(), &mark_of(1));
     let other = Keyring::new(1, key(2));
