@@ -1,5 +1,6 @@
 //! Transactions that take for right what is in memory, and ask the server when they end.
 
+use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,6 +11,8 @@ use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
+
+use crate::wait_until;
 
 const TABLE: Table = Table::Subscribers;
 const ENVIRONMENT: u128 = 7;
@@ -216,7 +219,7 @@ fn a_pure_read_sees_the_last_commit() {
 fn pure_reads_that_wait_ask_together() {
     const READERS: u64 = 6;
     let Some(server) = Server::start() else { return };
-    let place = place(&server).with(|options| options.connections = 8);
+    let place = two_connections(&server);
     let there = place.open();
     let name = |reader: u64| format!("reader-{reader}");
     for reader in 1..READERS {
@@ -224,53 +227,22 @@ fn pure_reads_that_wait_ask_together() {
     }
     for number in [number, first] {
         let here = place.open();
-        // There are connections, and they know the statements.
-        for _ in 0..8 {
-            here.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
-        }
-        let halted = server.halt_connections();
-        let taken = trips(&here, || {
-            thread::scope(|threads| {
-                for reader in 0..READERS {
-                    let here = &here;
-                    threads.spawn(move || {
-                        let mut seen = 0;
-                        let read = here.read_pure(&mut |view| {
-                            seen = number(view, &name(reader))?;
-                            Ok(())
-                        });
-                        read.unwrap();
-                        assert_eq!(seen, reader);
-                    });
-                }
-                thread::sleep(Duration::from_millis(300));
-                server.resume_connections(&halted);
-            });
+        let taken = trips_of_a_crowd(&server, &here, READERS, |reader, view| {
+            let seen = number(view, &name(reader))?;
+            assert_eq!(seen, reader);
+            Ok(())
         });
-        assert!(taken < READERS, "{taken}");
+        assert!(taken <= 4, "{taken}");
     }
 }
 
 /// Readers that share questions need no connections of their own.
 #[test]
 fn a_crowd_of_pure_reads_asks_together() {
-    const READERS: usize = 32;
     let Some(server) = Server::start() else { return };
-    let store = place(&server).open();
+    let store = two_connections(&server).open();
     increment(&store, "count");
-    let halted = server.halt_connections();
-    let taken = trips(&store, || {
-        thread::scope(|threads| {
-            for _ in 0..READERS {
-                threads.spawn(|| {
-                    let read = store.read_pure(&mut |view| number(view, "count").map(drop));
-                    read.unwrap();
-                });
-            }
-            thread::sleep(Duration::from_millis(500));
-            server.resume_connections(&halted);
-        });
-    });
+    let taken = trips_of_a_crowd(&server, &store, 32, |_, view| number(view, "count").map(drop));
     assert!(taken <= 4, "{taken}");
 }
 
@@ -498,6 +470,51 @@ fn opened() -> Option<PostgresStore> {
 /// The questions for commits of other processes do not count.
 fn place(server: &Server) -> Place {
     server.place().with(|options| options.poll = Duration::from_secs(3_600))
+}
+
+fn two_connections(server: &Server) -> Place {
+    place(server).with(|options| options.connections = 2)
+}
+
+/// Round trips of readers, all of which begin while a server that has two connections answers none of them.
+/// The first two readers ask on these connections.
+fn trips_of_a_crowd(
+    server: &Server,
+    store: &PostgresStore,
+    readers: u64,
+    read: impl Fn(u64, &dyn Snapshot) -> store::Result<()> + Sync,
+) -> u64 {
+    // A transaction and a reader have a connection each, and the readers know the statements.
+    let opened = store.write_within(scope(), &mut |tx| {
+        number(tx, "unknown")?;
+        store.read(&mut |view| number(view, "unknown").map(drop))?;
+        Ok(Decision::Abort)
+    });
+    opened.unwrap();
+    for _ in 0..2 {
+        store.read_pure(&mut |view| number(view, "unknown").map(drop)).unwrap();
+    }
+    let begun = AtomicU64::new(0);
+    let halted = server.halt_connections();
+    trips(store, || {
+        thread::scope(|threads| {
+            for reader in 0..readers {
+                let (read, begun) = (&read, &begun);
+                threads.spawn(move || {
+                    let mut is_first_run = true;
+                    let outcome = store.read_pure(&mut |view| {
+                        begun.fetch_add(u64::from(mem::take(&mut is_first_run)), Ordering::SeqCst);
+                        read(reader, view)
+                    });
+                    outcome.unwrap();
+                });
+            }
+            wait_until(|| begun.load(Ordering::SeqCst) == readers);
+            // Each of them has asked, or waits for those who ask.
+            thread::sleep(Duration::from_millis(500));
+            server.resume_connections(&halted);
+        });
+    })
 }
 
 fn scope() -> WriteScope {

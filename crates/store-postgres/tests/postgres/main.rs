@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 mod callers;
 mod clocks;
 mod cluster;
@@ -22,3 +25,16 @@ mod several;
 mod silence;
 mod tls;
 mod unknown;
+
+/// Waits until a condition holds.
+///
+/// # Panics
+///
+/// Panics if it does not hold within a minute.
+fn wait_until(holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "nothing happens");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

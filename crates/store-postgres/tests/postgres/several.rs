@@ -19,6 +19,8 @@ use testkit::world::{World, email};
 use tidings::{OsEntropy, SystemClock};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
+use crate::wait_until;
+
 const TABLE: Table = Table::ALL[3];
 const OTHER: Table = Table::ALL[4];
 const PROCESSES: u64 = 4;
@@ -538,14 +540,6 @@ fn hasty(options: &mut PostgresOptions) {
     options.connections = 2;
     options.timeout = Duration::from_millis(300);
     options.patience = Duration::ZERO;
-}
-
-fn wait_until(holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "nothing happens");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Increments until some connections were cut. Returns how often.

@@ -3,13 +3,15 @@
 use std::ops::ControlFlow;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store::{Decision, Error, Store, Table, WriteScope};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
+
+use crate::wait_until;
 
 const TABLE: Table = Table::Subscribers;
 const ENVIRONMENT: u128 = 7;
@@ -80,12 +82,4 @@ fn put(store: &PostgresStore, name: &[u8]) -> store::Result<()> {
 
 fn key(name: &[u8]) -> Vec<u8> {
     [&ENVIRONMENT.to_be_bytes()[..], name].concat()
-}
-
-fn wait_until(holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "nothing happens");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
