@@ -3,8 +3,8 @@
 //! A query string consists of texts. So a number may be written in digits, and a flag as `true` or
 //! `false`. A list with one item may be the item. An empty field of a form counts as absent, and so does an
 //! empty text by which a list is searched. In JSON, an empty text in place of an id, a word, a time or a
-//! number is refused: a call on all that match would take it for no filter. For a context filter it is the
-//! empty set.
+//! number is refused: a call on all that match would take it for no filter. In a list of texts it is an
+//! item, which nothing matches. For a context filter it is the empty set.
 
 mod read;
 
@@ -50,15 +50,6 @@ pub(crate) fn one_or_many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     .map_err(D::Error::custom)
 }
 
-/// Reads a list, or its only item. `null` and an empty text count as absent.
-pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Vec<T>, D::Error> {
-    let items: Vec<Value> = one_or_many(from)?;
-    let items = items.into_iter().filter(|item| !is_empty_text(item));
-    items.map(T::deserialize).collect::<Result<_, _>>().map_err(D::Error::custom)
-}
-
 /// Reads an object, but refuses a text with a better message.
 pub(crate) fn fields<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E> {
     match value {
@@ -67,10 +58,6 @@ pub(crate) fn fields<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E
             Err(E::custom("expected a text or an object"))
         }
     }
-}
-
-fn is_empty_text(value: &Value) -> bool {
-    value.as_str().is_some_and(str::is_empty)
 }
 
 fn value_or_text<T: DeserializeOwned + FromStr<Err: Display>, E: Error>(

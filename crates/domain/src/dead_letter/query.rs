@@ -25,18 +25,18 @@ pub struct DeadLetterQuery {
     /// Workflows, by identifier, id or slug. At most 100.
     #[serde(
         rename = "templates",
-        deserialize_with = "query::list",
+        deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub workflows: Vec<String>,
     /// Integrations of the last attempt, by id or identifier. At most 100.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub integrations: Vec<String>,
     /// Channels of the message.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
     /// Reasons.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<DeadLetterReason>,
     /// Earliest time of the failure.
     #[serde(rename = "after", skip_serializing_if = "Option::is_none")]
@@ -53,8 +53,8 @@ pub struct DeadLetterQuery {
 }
 
 shape! { DeadLetterQuery {
-    "templates": workflows as list, "integrations": integrations as list,
-    "channels": channels as list, "reasons": reasons as list, "after": earliest, "before": latest,
+    "templates": workflows as many, "integrations": integrations as many,
+    "channels": channels as many, "reasons": reasons as many, "after": earliest, "before": latest,
     "limit": limit as written, "cursor": cursor,
 } }
 

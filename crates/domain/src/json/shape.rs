@@ -76,8 +76,6 @@ pub(super) enum Absent {
 pub(super) enum EmptyText {
     /// One item.
     IsItem,
-    /// Absent, as for an empty field of a form.
-    SaysNothing,
     /// The empty list.
     IsNoItem,
 }
@@ -124,15 +122,6 @@ impl Member {
         _: for<'s> fn(&'s S) -> &'s Vec<T>,
     ) -> Self {
         Self { names, shape: || Shape(Kind::Many(T::shape, EmptyText::IsItem)) }
-    }
-
-    /// Returns the member for a list in a query, or for one item of it. An empty text counts as
-    /// absent.
-    pub(crate) const fn list<S, T: Shaped>(
-        names: &'static [&'static str],
-        _: for<'s> fn(&'s S) -> &'s Vec<T>,
-    ) -> Self {
-        Self { names, shape: || Shape(Kind::Many(T::shape, EmptyText::SaysNothing)) }
     }
 
     /// Returns a member with members of its own.
@@ -216,9 +205,9 @@ impl Shape {
         Self(Kind::Many(item, EmptyText::IsNoItem))
     }
 
-    /// Returns the shape of a list in a query, or of a single item. An empty text counts as absent.
-    pub(crate) const fn list(item: Lazy) -> Self {
-        Self(Kind::Many(item, EmptyText::SaysNothing))
+    /// Returns the shape of a list, or of a single item.
+    pub(crate) const fn many(item: Lazy) -> Self {
+        Self(Kind::Many(item, EmptyText::IsItem))
     }
 
     /// Returns the shape of a list.

@@ -199,16 +199,13 @@ impl Serialize for TagFilter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.as_slice() {
             [] => serializer.collect_seq::<[&str; 0]>([]),
-            // A list is read without its empty texts.
-            [group] if !group.is_empty() && group.iter().all(|tag| !tag.is_empty()) => {
-                group.serialize(serializer)
-            }
+            [group] if !group.is_empty() => group.serialize(serializer),
             groups => serialize_and(groups, serializer),
         }
     }
 }
 
-// `null` and empty texts count as absent, as in other lists of queries.
+// `null` counts as absent, as in other lists of queries.
 impl<'de> Deserialize<'de> for TagFilter {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let written = Value::deserialize(from)?;
@@ -224,8 +221,7 @@ impl<'de> Deserialize<'de> for TagFilter {
             // No groups are no filter for any message: `check` refuses one without tags.
             return Ok(Self(if groups.is_empty() { vec![Vec::new()] } else { groups }));
         }
-        let tags = groups.into_iter().flatten().filter(|tag| !tag.is_empty());
-        Ok(tags.collect::<Vec<_>>().into())
+        Ok(groups.into_iter().flatten().collect::<Vec<_>>().into())
     }
 }
 
@@ -268,7 +264,7 @@ fn serialize_and<T: Serialize, S: Serializer>(
 
 impl Shaped for TagFilter {
     fn shape() -> Shape {
-        Shape::list(|| Shape::choice(choose::<String>))
+        Shape::many(|| Shape::choice(choose::<String>))
     }
 }
 

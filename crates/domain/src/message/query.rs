@@ -75,7 +75,7 @@ pub struct MessageQuery {
     /// Severities: the message has one of them.
     #[serde(
         rename = "severity",
-        deserialize_with = "query::list",
+        deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub severities: Vec<Severity>,
@@ -85,7 +85,7 @@ pub struct MessageQuery {
     /// Workflows, by identifier, id or slug. At most 100.
     #[serde(
         rename = "templates",
-        deserialize_with = "query::list",
+        deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub workflows: Vec<String>,
@@ -103,8 +103,8 @@ pub struct MessageQuery {
 shape! { MessageQuery {
     "channel": channel, "transactionId": transaction_id, "read": read as written,
     "seen": seen as written, "archived": archived as written, "snoozed": snoozed as written,
-    "tags": tags, "data": data, "severity": severities as list, "contextKeys": context_keys,
-    "templates": workflows as list, "createdGte": created_gte, "createdLte": created_lte;
+    "tags": tags, "data": data, "severity": severities as many, "contextKeys": context_keys,
+    "templates": workflows as many, "createdGte": created_gte, "createdLte": created_lte;
     page by MessageQuery::ORDERS
 } }
 

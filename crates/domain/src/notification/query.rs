@@ -19,29 +19,29 @@ use crate::vocabulary::{JobType, Severity};
 #[non_exhaustive]
 pub struct NotificationQuery {
     /// Step types of the workflow.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<JobType>,
     /// Workflows, by identifier, id or slug.
     #[serde(
         rename = "templates",
-        deserialize_with = "query::list",
+        deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub workflows: Vec<String>,
     /// E-mail addresses: the subscriber has one of them. They are compared as a whole, and case counts.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,
     /// Id of the subscriber, or a part of the e-mail address. Deprecated by the specification:
     /// `subscriberIds` finds ids, and `emails` whole addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
     /// Ids of the subscriber in the host application.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub subscriber_ids: Vec<SubscriberId>,
     /// Severities. `none` includes notifications without severity.
     #[serde(
         rename = "severity",
-        deserialize_with = "query::list",
+        deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub severities: Vec<Severity>,
@@ -64,7 +64,7 @@ pub struct NotificationQuery {
     #[serde(skip_serializing_if = "ContextFilter::is_any")]
     pub context_keys: ContextFilter,
     /// Outcomes of the jobs. A notification with several outcomes is found by each of them.
-    #[serde(deserialize_with = "query::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<NotificationOutcome>,
     /// Earliest time of the trigger.
     #[serde(rename = "after", skip_serializing_if = "Option::is_none")]
@@ -75,11 +75,11 @@ pub struct NotificationQuery {
 }
 
 shape! { NotificationQuery {
-    "channels": channels as list, "templates": workflows as list, "emails": emails as list,
-    "search": search, "subscriberIds": subscriber_ids as list, "severity": severities as list,
+    "channels": channels as many, "templates": workflows as many, "emails": emails as many,
+    "search": search, "subscriberIds": subscriber_ids as many, "severity": severities as many,
     "page": page as written, "limit": limit as written, "transactionId": transaction_id,
     "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
-    "outcomes": outcomes as list, "after": earliest, "before": latest,
+    "outcomes": outcomes as many, "after": earliest, "before": latest,
 } }
 
 /// Page of the activity list.

@@ -105,6 +105,26 @@ fn an_empty_text_in_place_of_another_value_is_refused_in_json() {
     }
 }
 
+/// An empty text in a list leaves the list as narrow as the text: it is an item that nothing matches.
+#[test]
+fn an_empty_text_in_a_list_is_no_absent_list() {
+    fn check<T: Shaped + DeserializeOwned + Default + PartialEq + std::fmt::Debug>(name: &str) {
+        for json in [json!({ name: "" }), json!({ name: [""] })] {
+            for read in [
+                crate::json::read_value::<T>(&json).ok(),
+                serde_json::from_value::<T>(json.clone()).ok(),
+            ] {
+                assert!(read.is_none_or(|query| query != T::default()), "{json}");
+            }
+        }
+    }
+    ["templates", "severity", "tags"].iter().for_each(|name| check::<MessageQuery>(name));
+    let names = ["templates", "integrations", "channels", "reasons"];
+    names.iter().for_each(|name| check::<DeadLetterQuery>(name));
+    let names = ["channels", "templates", "emails", "subscriberIds", "severity", "outcomes"];
+    names.iter().for_each(|name| check::<NotificationQuery>(name));
+}
+
 #[test]
 fn a_query_that_is_a_part_of_another_is_read_as_well() {
     let query = "channel=chat&providerId=slack&orderBy=updatedAt&includeCursor=true&contextKeys=";
