@@ -258,6 +258,20 @@ mod tests {
         assert!(!part.exists());
     }
 
+    /// A store is open at the file to which a link leads.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_part_opens_no_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let [other, part, link] =
+            ["other", "shop-partial", "link"].map(|name| folder.path().join(name));
+        drop(RedbStore::open(&other).unwrap());
+        fs::rename(&other, &part).unwrap();
+        std::os::unix::fs::symlink(&part, &link).unwrap();
+        let opened = RedbStore::open(&link);
+        assert!(matches!(opened, Err(Error::Unopenable { .. })), "{opened:?}");
+    }
+
     #[test]
     fn what_is_no_store_is_not_restored() {
         let folder = tempfile::tempdir().unwrap();

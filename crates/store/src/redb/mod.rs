@@ -80,6 +80,9 @@ impl RedbStore {
     /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         backup::check_name(path.as_ref())?;
+        if let Ok(linked) = path.as_ref().canonicalize() {
+            backup::check_name(&linked)?;
+        }
         Self::open_file(path.as_ref(), options, &mut File::options())
     }
 

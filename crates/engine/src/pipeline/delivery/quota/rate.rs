@@ -19,7 +19,8 @@ const AHEAD: Duration = Duration::from_secs(300);
 /// Calls of a provider with a rate.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
-    // Times of the calls of the last second, in their order.
+    // Times of the last calls, in their order: all of the last second, and as many as the limit. A clock that
+    // goes back may bring older ones back.
     recent: VecDeque<Timestamp>,
     // Number of calls that were admitted, and have not begun.
     starting: usize,
@@ -46,9 +47,10 @@ impl Rate {
         now: Timestamp,
     ) -> Result<(), Timestamp> {
         let has_waited = self.come(caller, now);
+        self.forget(limit, now);
         let lane = caller.0;
         let ahead = self.waiting.ahead(lane, !has_waited, limit);
-        if ahead < self.free(limit) {
+        if ahead < self.free(limit, now) {
             self.starting += 1;
             self.waiting.called(lane);
             return Ok(());
@@ -99,17 +101,25 @@ impl Rate {
             self.recent.iter_mut().for_each(|at| *at = now.min(*at));
         }
         self.seen = self.seen.max(Some(now));
-        while self.recent.front().is_some_and(|at| at.after(SECOND) <= now) {
-            self.recent.pop_front();
-        }
         self.early.retain(|(_, at)| *at > now);
         self.waiting.pass(now);
         self.waiting.come(lane, since)
     }
 
+    // Forgets calls before the last second, beyond the limit.
+    fn forget(&mut self, limit: usize, now: Timestamp) {
+        let beyond = self.recent.len().saturating_sub(limit);
+        self.recent.drain(..beyond.min(self.before(now)));
+    }
+
+    // Number of calls before the last second.
+    fn before(&self, now: Timestamp) -> usize {
+        self.recent.partition_point(|at| at.after(SECOND) <= now)
+    }
+
     // Number of calls that are free.
-    fn free(&self, limit: usize) -> usize {
-        limit.saturating_sub(self.recent.len() + self.starting)
+    fn free(&self, limit: usize, now: Timestamp) -> usize {
+        limit.saturating_sub(self.recent.len() - self.before(now) + self.starting)
     }
 
     // The time at which a call is free for a message that has come before that, because others have come late.
@@ -131,9 +141,11 @@ impl Rate {
     // The time at which a call is free for the message behind `place` others.
     fn free_at(&self, place: usize, limit: usize, now: Timestamp) -> Timestamp {
         let (seconds, place) = (place / limit, place % limit);
-        let first = match place.checked_sub(self.free(limit)) {
+        let first = match place.checked_sub(self.free(limit, now)) {
             // A call that has not begun may begin at any moment.
-            Some(call) => self.recent.get(call).map_or(now, |at| *at).after(SECOND),
+            Some(call) => {
+                self.recent.get(self.before(now) + call).map_or(now, |at| *at).after(SECOND)
+            }
             None => now,
         };
         first.after(SECOND.saturating_mul(u32::try_from(seconds).unwrap_or(u32::MAX)))
@@ -143,7 +155,7 @@ impl Rate {
     // because those in places before may be canceled.
     fn beyond(&mut self, limit: usize, now: Timestamp) -> Timestamp {
         let seconds = usize::try_from(AHEAD.as_secs()).unwrap_or(usize::MAX);
-        let place = (self.beyond % limit.saturating_mul(seconds)).max(self.free(limit));
+        let place = (self.beyond % limit.saturating_mul(seconds)).max(self.free(limit, now));
         self.beyond = place + 1;
         self.free_at(place, limit, now)
     }
