@@ -10,6 +10,7 @@ use crate::error::{Invalid, Reason, at_most};
 use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, plain};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
+use crate::patch::Patch;
 use crate::query;
 use crate::setters::{page_setters, setters};
 use crate::template::Template;
@@ -65,16 +66,16 @@ pub struct LayoutUpsert {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_translation_enabled: Option<bool>,
     /// HTML around an e-mail, with `{{ content }}` for its body. If absent, an existing layout keeps
-    /// its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<Template>,
+    /// its own. In JSON, `null` removes it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub body: Patch<Template>,
     /// `true` makes the layout the default one, in place of the present one. If absent, an existing
     /// layout stays what it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_default: Option<bool>,
 }
 
-shape! { LayoutUpsert {
+shape! { update LayoutUpsert {
     "layoutId": layout_id, "name": name, "isTranslationEnabled": is_translation_enabled,
     "body": body, "isDefault": is_default,
 } }
@@ -105,6 +106,8 @@ impl Layout {
     /// Returns a new layout.
     #[doc(hidden)]
     pub fn new(id: LayoutId, home: &Home, upsert: LayoutUpsert, now: Timestamp) -> Self {
+        let mut body = None;
+        upsert.body.apply(&mut body);
         Self {
             id,
             organization_id: home.organization_id.clone(),
@@ -112,7 +115,7 @@ impl Layout {
             layout_id: upsert.layout_id,
             name: upsert.name,
             is_translation_enabled: upsert.is_translation_enabled.unwrap_or_default(),
-            body: upsert.body,
+            body,
             is_default: upsert.is_default.unwrap_or_default(),
             created_at: now,
             updated_at: now,
@@ -126,7 +129,8 @@ impl Layout {
     pub fn updated(&self, upsert: LayoutUpsert, now: Timestamp) -> Self {
         let is_translation_enabled =
             upsert.is_translation_enabled.unwrap_or(self.is_translation_enabled);
-        let body = upsert.body.or_else(|| self.body.clone());
+        let mut body = self.body.clone();
+        upsert.body.apply(&mut body);
         let is_default = upsert.is_default.unwrap_or(self.is_default);
         let name = upsert.name;
         let layout = Self { name, is_translation_enabled, body, is_default, ..self.clone() };
@@ -187,7 +191,7 @@ impl LayoutUpsert {
             layout_id,
             name: name.into(),
             is_translation_enabled: None,
-            body: None,
+            body: Patch::Keep,
             is_default: None,
         })
     }
@@ -207,14 +211,14 @@ impl LayoutUpsert {
     pub fn body(mut self, html: impl Into<String>) -> Result<Self, Invalid> {
         let body = Template::unchecked(html.into());
         frame::check(&body)?;
-        self.body = Some(body);
+        self.body = body.into();
         Ok(self)
     }
 
     /// Refuses a name that is empty or too long, and a body that is no frame.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
-        self.body.as_ref().map_or(Ok(()), frame::check)?;
+        self.body.as_set().map_or(Ok(()), frame::check)?;
         if self.name.is_empty() {
             return Err(Invalid::new("name", Reason::Empty));
         }
@@ -226,6 +230,8 @@ impl LayoutUpsert {
 setters! { LayoutUpsert:
     /// Switches translations on or off.
     translated @ is_translation_enabled: exact(bool);
+    /// Removes the HTML around an e-mail, so that its body is alone.
+    clear_body @ body: clear();
     /// Makes the layout the default one, or another one than that.
     is_default: exact(bool);
 }

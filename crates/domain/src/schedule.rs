@@ -28,7 +28,7 @@ pub struct Schedule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weekly_schedule: Option<BTreeMap<Weekday, DaySchedule>>,
     /// What happens to messages outside the open hours, by channel. The messages of a channel that
-    /// is absent are deferred. Absent in an update, the settings are kept.
+    /// is absent are deferred. Absent or `null` in an update, the settings are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<BTreeMap<Channel, Outside>>,
 }

@@ -9,6 +9,8 @@ pub(crate) mod overrides;
 mod receipt;
 mod wire;
 
+use std::ptr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::context::ContextPayload;
@@ -176,6 +178,21 @@ impl Recipients {
         match self {
             Recipients::One(recipient) => std::slice::from_ref(recipient),
             Recipients::Many(recipients) => recipients,
+        }
+    }
+
+    /// Returns the path of a recipient of the trigger.
+    #[doc(hidden)]
+    pub fn path_of(&self, recipient: &SubscriberRecipient) -> String {
+        let is_it = |one: &Recipient| match one {
+            Recipient::Subscriber(one) => ptr::eq(one, recipient),
+            Recipient::Topic(_) => false,
+        };
+        match self {
+            Recipients::One(_) => "to".to_owned(),
+            Recipients::Many(many) => {
+                many.iter().position(is_it).map_or("to".to_owned(), |index| format!("to[{index}]"))
+            }
         }
     }
 

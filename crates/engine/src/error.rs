@@ -244,6 +244,14 @@ impl Error {
         self
     }
 
+    /// Puts the path of a refused field below `place`.
+    pub(crate) fn within(self, place: impl fmt::Display) -> Self {
+        match self {
+            Error::Invalid(invalid) => invalid.within(place).into(),
+            other => other,
+        }
+    }
+
     /// Returns the error of an `entity` that exists already.
     pub fn conflict(entity: Entity, id: impl fmt::Display) -> Self {
         Error::Conflict { entity, id: excerpt(id.to_string()) }

@@ -152,6 +152,11 @@ fn a_trigger_adds_destinations() {
         });
         let refusal = "422 `channels[0].credentials.deviceTokens` must have at most 100 items";
         world.refuses(refusal, || subscribers.upsert(&parsed(full.clone())));
-        world.refuses(refusal, || world.env.events().trigger(&to(full.clone())));
+        let events = world.env.events();
+        let placed = |place: &str| refusal.replace("channels[0]", &format!("{place}.channels[0]"));
+        world.refuses(&placed("to"), || events.trigger(&to(full.clone())));
+        world.refuses(&placed("to[1]"), || events.trigger(&to(json!(["bob", full.clone()]))));
+        let by = json!({ "name": "hi", "to": "bob", "actor": full });
+        world.refuses(&placed("actor"), || events.trigger(&parsed(by.clone())));
     });
 }

@@ -55,6 +55,32 @@ fn an_upsert_changes_what_it_names() {
 }
 
 #[test]
+fn an_upsert_keeps_a_body_sets_it_or_removes_it() {
+    let frame = "<b>{{ content }}</b>";
+    let before = layout(json!({ "body": frame }));
+    let body = |upsert: LayoutUpsert| {
+        let after = before.updated(upsert, sample::at(9));
+        after.body.map(|body| body.as_str().to_owned())
+    };
+    assert_eq!(body(upsert(json!({}))).as_deref(), Some(frame));
+    let new = "<i>{{ content }}</i>";
+    assert_eq!(body(upsert(json!({ "body": new }))).as_deref(), Some(new));
+    assert_eq!(body(upsert(json!({ "body": null }))), None);
+    assert_eq!(body(upsert(json!({})).clear_body()), None);
+    assert_eq!(layout(json!({ "body": null })).body, None);
+}
+
+/// What is not cleared is not kept silently.
+#[test]
+fn null_in_place_of_a_flag_is_refused() {
+    for name in ["isDefault", "isTranslationEnabled"] {
+        let json = json!({ "layoutId": "frame", "name": "Frame", name: null });
+        let refused = crate::json::read_value::<LayoutUpsert>(&json).unwrap_err().to_string();
+        assert_eq!(refused, format!("`{name}` must be a value: leave it out to keep it"));
+    }
+}
+
+#[test]
 fn what_is_not_translated_any_more_says_so_once() {
     let before = layout(json!({ "isTranslationEnabled": true }));
     let after = before.untranslated(sample::at(9));

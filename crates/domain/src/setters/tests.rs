@@ -600,6 +600,8 @@ fn contexts_environments_layouts_and_translations() {
     let layout = LayoutUpsert::new("plain", "Plain").map(|layout| layout.translated(true));
     let expected = json!({ "layoutId": "plain", "name": "Plain", "isTranslationEnabled": true });
     same(layout, expected);
+    let layout = LayoutUpsert::new("plain", "Plain").map(LayoutUpsert::clear_body);
+    same(layout, json!({ "layoutId": "plain", "name": "Plain", "body": null }));
     same(Ok(LayoutQuery::default().translated(false)), json!({ "isTranslationEnabled": false }));
     let texts = json!({ "hello": "Hallo" });
     let upsert = TranslationUpsert::new(Resource::layout("plain"), "de", texts.clone());

@@ -27,7 +27,7 @@ use crate::pipeline::texts;
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, subscribers, workflows};
 use crate::tx::{Reading, View};
-use crate::{Result, Scope};
+use crate::{Error, Result, Scope};
 
 /// Preparation of the triggers of one call, in their order. Each one sees the subscribers and the
 /// contexts as those before it are going to leave them.
@@ -202,8 +202,8 @@ impl<'r> Preparation<'r> {
             contexts_read,
             contexts,
             named,
-            actor: trigger.actor.as_ref().map(|actor| self.subscriber(actor)).transpose()?,
-            recipients: self.subscribers(&audience.subscribers)?,
+            actor: self.actor(trigger)?,
+            recipients: self.subscribers(trigger, &audience.subscribers)?,
         };
         let ids = found.recipients.iter().map(|recipient| recipient.after.id);
         prefetch_recipients(self.view, ids, (&found.context_keys, workflow.id))?;
@@ -318,13 +318,26 @@ impl<'r> Preparation<'r> {
         Ok(self.view.engine.parts.limits.check_content(self.content)?)
     }
 
+    fn actor(&mut self, trigger: &Trigger) -> Result<Option<Reached>> {
+        let actor = trigger.actor.as_ref().map(|actor| self.subscriber(actor));
+        actor.transpose().map_err(|error| error.within("actor"))
+    }
+
     // Returns the subscribers of recipients.
-    fn subscribers(&mut self, recipients: &[&SubscriberRecipient]) -> Result<Vec<Reached>> {
+    fn subscribers(
+        &mut self,
+        trigger: &Trigger,
+        recipients: &[&SubscriberRecipient],
+    ) -> Result<Vec<Reached>> {
         let environment = self.view.environment_id();
         let ids = recipients.iter().map(|recipient| recipient.subscriber_id());
         let mut keys = ids.map(|id| layout::subscriber(environment, id).into_parts());
         self.view.prefetch(&mut keys)?;
-        recipients.iter().map(|recipient| self.subscriber(recipient)).collect()
+        let subscribers = recipients.iter().map(|recipient| {
+            let placed = |error: Error| error.within(trigger.to.path_of(recipient));
+            self.subscriber(recipient).map_err(placed)
+        });
+        subscribers.collect()
     }
 
     // Returns the subscriber of a recipient.

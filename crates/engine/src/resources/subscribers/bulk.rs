@@ -90,10 +90,7 @@ fn plan(tx: &Tx<'_>, creates: &[SubscriberCreate]) -> Result<(Vec<Upserted>, Vec
         };
         let Some((_, after)) = planned.get_mut(place) else { continue };
         let next = superseded(after.clone(), create, tx.now());
-        let next = next.map_err(|error| match error {
-            Error::Invalid(invalid) => invalid.within(format!("subscribers[{index}]")).into(),
-            other => other,
-        })?;
+        let next = next.map_err(|error| error.within(format_args!("subscribers[{index}]")))?;
         let is_same = next.version == after.version;
         upserted.push(if is_same { Upserted::Unchanged } else { Upserted::Updated });
         *after = next;

@@ -181,10 +181,7 @@ fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Arc<Workflow>>
 }
 
 fn placed(error: Error, index: usize) -> Error {
-    match error {
-        Error::Invalid(invalid) => invalid.within(format!("workflows[{index}]")).into(),
-        error => error,
-    }
+    error.within(format_args!("workflows[{index}]"))
 }
 
 impl Rest {
