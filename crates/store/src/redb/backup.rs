@@ -31,10 +31,10 @@ use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, records};
 /// # Errors
 ///
 /// [`Error::TargetExists`] if there is something at `path`; [`Error::Unopenable`] if `path` is the name of
-/// the log of a file that is there, or of an unfinished backup; [`Error::AlreadyOpen`] if another backup to `path` is under way;
-/// [`Error::StorageFull`], which removes the part, if there is no room; [`Error::Replaced`] if the part was
-/// deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy is not as its origin; otherwise the
-/// errors of `store`, and those of [`RedbStore::open`] for the new file.
+/// the log of a file that is there, or of an unfinished backup; [`Error::AlreadyOpen`] if another backup to
+/// `path` is under way; [`Error::StorageFull`], which removes the part, if there is no room;
+/// [`Error::Replaced`] if the part was deleted or replaced meanwhile; [`Error::CopyDiffers`] if the copy is
+/// not as its origin; otherwise the errors of `store`, and those of [`RedbStore::open`] for the new file.
 pub fn backup(
     store: &dyn Store,
     path: impl AsRef<Path>,
@@ -54,11 +54,6 @@ fn back_up(store: &dyn Store, path: &Path, progress: &mut OnProgress<'_>) -> Res
         }
     }
     check_name(path)?;
-    if let Some(file) = log::file(path).filter(|file| file.exists()) {
-        let reason = format!("its name is that of the log of `{}`", file.display());
-        let source = io::Error::new(ErrorKind::InvalidFilename, reason);
-        return Err(Error::of_opening(path, source));
-    }
     let partial = partial(path);
     // The part is locked until it has its name, so that no other backup goes on with it.
     let (copied, part) = write_part(store, &partial, progress).inspect_err(|error| {
@@ -221,15 +216,20 @@ pub(super) fn partial(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Refuses the name of an unfinished backup.
+/// Refuses the name of an unfinished backup, and that of the log of a file that is there.
 pub(super) fn check_name(path: &Path) -> Result<()> {
+    let refused = |reason| {
+        let source = io::Error::new(ErrorKind::InvalidFilename, reason);
+        Err(Error::of_opening(path, source))
+    };
     let name = path.file_name().unwrap_or_default();
     if name.as_encoded_bytes().ends_with(PART.as_bytes()) {
-        let reason = format!("a name that ends with `{PART}` is that of an unfinished backup");
-        let source = io::Error::new(ErrorKind::InvalidFilename, reason);
-        return Err(Error::of_opening(path, source));
+        return refused(format!("a name that ends with `{PART}` is that of an unfinished backup"));
     }
-    Ok(())
+    match log::file(path).filter(|file| file.is_file()) {
+        Some(file) => refused(format!("its name is that of the log of `{}`", file.display())),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -270,6 +270,24 @@ mod tests {
         std::os::unix::fs::symlink(&part, &link).unwrap();
         let opened = RedbStore::open(&link);
         assert!(matches!(opened, Err(Error::Unopenable { .. })), "{opened:?}");
+    }
+
+    /// The log of a store is made and removed by its name.
+    #[test]
+    fn a_store_has_no_name_of_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let [shop, log] = ["shop", "shop-log"].map(|name| folder.path().join(name));
+        drop(RedbStore::open(&log).unwrap());
+        // Nothing is there that it could be the log of.
+        drop(RedbStore::open(&log).unwrap());
+        fs::rename(&log, &shop).unwrap();
+        let store = RedbStore::open(&shop).unwrap();
+        for refused in [RedbStore::open(&log).map(drop), RedbStore::compact(&log).map(drop)] {
+            let error = refused.unwrap_err();
+            assert!(matches!(error, Error::Unopenable { .. }), "{error}");
+        }
+        assert!(!log.exists());
+        drop(store);
     }
 
     #[test]

@@ -72,9 +72,9 @@ impl RedbStore {
     ///
     /// [`Error::NoFolder`] if the folder of the file does not exist; [`Error::NoStore`] if the file does
     /// not exist or is empty, and is not to be created; [`Error::Unopenable`] if the
-    /// operating system refuses for another reason, or if the name ends with `-partial`, as that of an
-    /// unfinished backup; [`Error::AlreadyOpen`] if the file is
-    /// open already; [`Error::NotOurs`], [`Error::NewerFormat`], [`Error::OlderFormat`] or
+    /// operating system refuses for another reason, or if the name is that of the log of a file that is
+    /// there, or ends with `-partial`, as that of an unfinished backup; [`Error::AlreadyOpen`] if the file
+    /// is open already; [`Error::NotOurs`], [`Error::NewerFormat`], [`Error::OlderFormat`] or
     /// [`Error::Damaged`] if this version cannot use the file or its log; [`Error::LogMissing`] or
     /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it. File and
     /// log stay as they are.
