@@ -645,8 +645,13 @@ static PROVIDER_MESSAGE: Structure = Structure {
     ..Structure::own("provider message", "_integrationId providerMessageId receipts?")
 };
 static KNOWN_RECEIPT: Structure = Structure::own("known receipt", "type eventId?");
-static DEAD_LETTER_MARK: Structure =
-    Structure::own("dead letter mark", "_id reason text? _integrationId? _messageId? diedAt");
+static DEAD_LETTER_MARK: Structure = Structure {
+    inside: &[("called", &[&SEND_TARGET])],
+    ..Structure::own(
+        "dead letter mark",
+        "_id reason text? _integrationId? _messageId? called? diedAt",
+    )
+};
 pub static DEAD_LETTER_PAGE: Structure = Structure {
     inside: &[("data", &[&DEAD_LETTER])],
     ..Structure::own("dead letter page", "data next?")

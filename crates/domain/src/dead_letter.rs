@@ -48,7 +48,7 @@ pub struct DeadLetter {
     pub channel: Channel,
     /// Idempotency key of the attempts. Those of a redriven message have the same one.
     pub idempotency_key: JobId,
-    /// Destination, if the message has several.
+    /// Destination of a chat or push message. `None` if it has none, or if no attempt was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<SendTarget>,
     /// Reason.

@@ -229,6 +229,16 @@ impl Job {
         }
     }
 
+    /// Returns the message of an integration that one of several destinations was called with. Returns `None`
+    /// if none was called.
+    #[doc(hidden)]
+    pub fn message_called_with(&self, integration: IntegrationId) -> Option<MessageId> {
+        let own = self.sends.iter().filter(|one| one.target.integration_id == integration);
+        let mut called =
+            own.filter(|one| matches!(one.status, SendStatus::Sent | SendStatus::Failed));
+        called.find_map(|one| one.message_id)
+    }
+
     /// Returns the places between the message of the job and that of an integration. The message of
     /// the first integration is that of the job.
     #[doc(hidden)]

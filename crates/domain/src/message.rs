@@ -361,6 +361,13 @@ impl Message {
         self
     }
 
+    /// Returns the content of the message for another destination of the integration.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn to_another(self) -> Self {
+        Self { device_tokens: Vec::new(), direct_webhook_url: None, ..self.redriven() }
+    }
+
     /// Returns the message with what is known of `before`, the same message to other destinations of
     /// the integration.
     #[doc(hidden)]

@@ -619,7 +619,7 @@ fn tokens(world: &World) -> Vec<String> {
     tokens
 }
 
-fn token(delivery: &Delivery) -> String {
+pub fn token(delivery: &Delivery) -> String {
     match &delivery.address {
         Address::Device(token) => token.clone(),
         other => panic!("{other:?}"),

@@ -7,6 +7,7 @@ mod fallbacks;
 mod fan_out;
 mod flood;
 mod kept;
+mod late;
 mod leases;
 mod marks;
 mod observing;

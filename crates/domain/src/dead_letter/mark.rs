@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DeadLetter, DeadLetterReason, LetterFacts};
 use crate::ids::{DeadLetterId, IntegrationId, MessageId};
-use crate::job::Job;
+use crate::job::{Job, SendTarget};
 use crate::notification::Notification;
 use crate::time::Timestamp;
 
@@ -27,6 +27,9 @@ pub struct DeadLetterMark {
     /// Message with the content of the attempts.
     #[serde(rename = "_messageId", default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
+    /// Destination of the attempts, if the message had no other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<SendTarget>,
     /// Time of the failure.
     pub died_at: Timestamp,
 }
@@ -45,7 +48,8 @@ impl DeadLetterMark {
     /// Returns the mark of a message that has failed at `died_at` for good, without details.
     #[doc(hidden)]
     pub const fn new(id: DeadLetterId, reason: DeadLetterReason, died_at: Timestamp) -> Self {
-        Self { id, reason, text: None, integration_id: None, message_id: None, died_at }
+        let (text, integration_id, message_id, called) = (None, None, None, None);
+        Self { id, reason, text, integration_id, message_id, called, died_at }
     }
 }
 
@@ -110,7 +114,7 @@ impl Notification {
             subscriber_id: self.subscriber_id,
             channel: job.kind.channel()?,
             idempotency_key: send.map_or(job.id, |send| send.id),
-            target: send.map(|send| send.target.clone()),
+            target: send.map(|send| send.target.clone()).or_else(|| mark.called.clone()),
             reason: mark.reason,
             text: mark.text.clone(),
             integration_id: mark.integration_id,

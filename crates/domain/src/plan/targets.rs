@@ -37,7 +37,8 @@ pub(super) enum Targets<'a> {
 }
 
 impl<'a> RunStep<'a> {
-    /// Returns the destinations of a message on `channel`: the one that the task names, or all.
+    /// Returns the destinations of a message on `channel`: the one that the task names, or that an earlier
+    /// attempt has called when there was no other one, or all.
     pub(super) fn targets(
         &self,
         channel: Channel,
@@ -48,6 +49,12 @@ impl<'a> RunStep<'a> {
             let found = found.flatten().find(|found| found.place == *wanted);
             return self.answered(found.ok_or_else(|| self.unreached(channel, named))?);
         }
+        let mut all = self.found_targets(channel, named).flatten();
+        if let Some(called) = self.run.tries.called()
+            && let Some(found) = all.find(|found| found.place == *called)
+        {
+            return self.answered(found);
+        }
         let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
         let mut all: Vec<_> = found.take(StepDefinition::MAX_DESTINATIONS).collect();
         self.note(|| {
@@ -55,13 +62,10 @@ impl<'a> RunStep<'a> {
             self.candidates(channel, named, (&chosen, &[]))
         });
         if all.len() > 1 {
-            // After a lost answer, each of them would get the message under another key.
-            let routed = |found: &Target<'a>| Routed {
-                integration: found.integration,
-                choice: Choice::Newest,
-            };
-            let route: Vec<_> = all.iter().map(routed).collect();
-            self.run.tries.next(&route, &[]).map_err(fail)?;
+            // Each of them would get the message under another key.
+            if self.run.tries.is_unanswered() {
+                return Err(fail(Detail::AnswerLost));
+            }
             return Ok(Targets::Many(all.into_iter().map(|found| found.place).collect()));
         }
         match all.pop() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Outcome;
 use crate::ids::IntegrationId;
 use crate::integration::{OnUnknown, Routed};
-use crate::job::Detail;
+use crate::job::{Detail, SendTarget};
 
 /// Earlier attempts to send a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct Tries {
     /// Call without an answer, if its integration restricts what follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     unanswered: Option<Unanswered>,
+    /// Destination that was called, if the message had no other one then. Later attempts go on with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    called: Option<SendTarget>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +62,27 @@ pub enum Failure {
 const PATIENCE: u32 = 2;
 
 impl Tries {
+    /// Returns the tries of a message that goes on with the only destination that it had, if it had one.
+    pub fn of(called: Option<SendTarget>) -> Self {
+        Self { called, ..Self::default() }
+    }
+
+    /// Returns the same tries of a message whose only destination this is.
+    #[must_use]
+    pub fn to(self, target: &SendTarget) -> Self {
+        Self { called: Some(target.clone()), ..self }
+    }
+
+    /// Returns the destination that was called, if the message had no other one then.
+    pub const fn called(&self) -> Option<&SendTarget> {
+        self.called.as_ref()
+    }
+
+    /// Returns `true` if an answer was lost, and restricts what follows.
+    pub const fn is_unanswered(&self) -> bool {
+        self.unanswered.is_some()
+    }
+
     /// Returns `true` if nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -5,6 +5,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domain::ids::{IntegrationId, MessageId, NotificationId};
+use domain::integration::OnUnknown;
 use domain::job::{Detail, SendTarget};
 use domain::message::Message;
 use domain::notification::Notification;
@@ -14,7 +15,7 @@ use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
 use domain::vocabulary::JobType;
 
-use store::{ReadRecords, Record, Snapshot, WriteRecords};
+use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use super::claim::Leased;
 use super::provider::{Delivery, SendError, SendResult};
@@ -65,9 +66,29 @@ pub(super) fn prepare(
         let facts = RunFacts::of(&view, &notification, number, &Look::at_all(now))?;
         let facts = facts.with_endpoints(&view, &notification, kind)?;
         let facts = facts.with_suppressions(&view, kind, now)?;
+        let shared = match kept {
+            Some(_) => None,
+            None => shared(&view, leased, (&notification, number))?,
+        };
+        let kept = kept.or(shared.as_ref());
         decide(&view, leased, (&notification, number), &facts, (kept, now, random))
     };
     unsubscribe::with_key(engine, (&home, now), || engine.read(decide_on))
+}
+
+// The message that another destination of the integration was called with, as this one is called with the same
+// content. Returns `None` if none was called.
+fn shared(
+    view: &dyn View,
+    leased: &Leased,
+    (notification, number): (&Notification, usize),
+) -> Result<Option<Message>> {
+    let Some((target, job)) = leased.task.target().zip(notification.jobs.get(number)) else {
+        return Ok(None);
+    };
+    let Some(id) = job.message_called_with(target.integration_id) else { return Ok(None) };
+    let found = view.find::<Message>(&layout::message(notification.environment_id, id.place()))?;
+    Ok(found.filter(|message| message.id == id).map(Message::to_another))
 }
 
 fn decide(
@@ -131,7 +152,10 @@ impl Delivery {
             Message::of_job(notification, number, content, rendered, (now, random))
         });
         let mut message = made.or_else(|| kept.cloned())?;
-        let send = leased.task.send_id();
+        let (send, mut tries) = (leased.task.send_id(), leased.task.tries());
+        if let (None, Some(only)) = (send, &target) {
+            tries = tries.to(only);
+        }
         if send.is_some() {
             let place = number + job.message_offset(integration.id);
             message.id = MessageId::new(now, notification.place_of_message(place), random);
@@ -149,7 +173,7 @@ impl Delivery {
             job: job.id,
             others,
             open,
-            tries: leased.task.tries(),
+            tries,
             target,
             send,
             attempts: leased.attempt(),
@@ -178,9 +202,8 @@ fn link(
 /// after a crash. Returns `false` if another worker has the task.
 pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
     let integration = &delivery.integration;
-    let tries = leased.task.tries();
-    let calling = tries.calling(integration.id, integration.on_unknown);
-    if calling == tries {
+    let calling = delivery.tries.calling(integration.id, integration.on_unknown);
+    if integration.on_unknown == OnUnknown::Resend || calling == leased.task.tries() {
         return Ok(true);
     }
     let home = leased.task.home();

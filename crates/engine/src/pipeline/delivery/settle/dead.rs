@@ -2,7 +2,7 @@
 
 use domain::dead_letter::{DeadLetterMark, DeadLetterReason};
 use domain::ids::{IntegrationId, JobId, MessageId};
-use domain::job::Detail;
+use domain::job::{Detail, SendTarget};
 use domain::message::{Message, MessageStatus};
 use domain::task::Task;
 use store::Table;
@@ -18,6 +18,7 @@ pub(super) struct Death {
     text: Option<String>,
     integration_id: Option<IntegrationId>,
     message_id: Option<MessageId>,
+    called: Option<SendTarget>,
 }
 
 impl Death {
@@ -28,7 +29,9 @@ impl Death {
         message_id: Option<MessageId>,
     ) -> Option<Self> {
         let (reason, text) = (result.death()?, result.said(delivery));
-        Some(Self { reason, text, integration_id: Some(delivery.integration.id), message_id })
+        let called = delivery.tries.called().cloned();
+        let integration_id = Some(delivery.integration.id);
+        Some(Self { reason, text, integration_id, message_id, called })
     }
 }
 
@@ -39,6 +42,7 @@ impl Course<'_, '_> {
         mark.text = death.text;
         mark.integration_id = death.integration_id;
         mark.message_id = death.message_id;
+        mark.called = death.called;
         let Some(job) = self.notification.jobs.get_mut(job) else { return };
         match send {
             None => job.dead_letter = Some(mark),
@@ -73,7 +77,8 @@ impl Course<'_, '_> {
             None => None,
         };
         let integration_id = task.target().map(|target| target.integration_id);
-        self.bury(job, send, Death { reason, text, integration_id, message_id });
+        let called = task.tries().called().cloned();
+        self.bury(job, send, Death { reason, text, integration_id, message_id, called });
         Ok(())
     }
 
@@ -81,7 +86,8 @@ impl Course<'_, '_> {
     pub(crate) fn end_lost(&mut self, job: usize, send: Option<JobId>) -> Result<()> {
         self.log(job, Detail::RecordUnreadable, Some(Table::Tasks.name().to_owned()));
         let (reason, text) = (DeadLetterReason::AnswerLost, None);
-        self.bury(job, send, Death { reason, text, integration_id: None, message_id: None });
+        let death = Death { reason, text, integration_id: None, message_id: None, called: None };
+        self.bury(job, send, death);
         self.end_failed(job, send)
     }
 
