@@ -47,7 +47,7 @@ impl Meter {
     }
 
     pub(crate) fn now(&self) -> Counters {
-        let bytes = self.counts_bytes.then(written).flatten();
+        let bytes = self.counts_bytes.then(|| of_process("wchar")).flatten();
         Counters { bytes, syncs: self.syncs() }
     }
 
@@ -58,9 +58,11 @@ impl Meter {
     }
 }
 
-/// Waits until this process writes no more. Returns the time of the last write after `start`, or
+/// Waits until this process writes no more to files. Returns the time of the last write after `start`, or
 /// `start`.
 pub(crate) fn rest(start: Instant) -> Instant {
+    // What is sent to a server does not count, such as the call of other processes behind a commit.
+    let written = || of_process("write_bytes");
     let (mut last, mut bytes) = (start, written());
     let mut looked = Instant::now();
     while looked.duration_since(last) < REST {
@@ -74,10 +76,11 @@ pub(crate) fn rest(start: Instant) -> Instant {
     last
 }
 
-fn written() -> Option<u64> {
+// A counter of this process, by the name that Linux gives it.
+fn of_process(counter: &str) -> Option<u64> {
     let io = fs::read_to_string("/proc/self/io").ok()?;
-    let line = io.lines().find_map(|line| line.strip_prefix("wchar: "))?;
-    line.parse().ok()
+    let mut counters = io.lines().filter_map(|line| line.split_once(": "));
+    counters.find(|(name, _)| *name == counter)?.1.parse().ok()
 }
 
 /// Drops the pages of a file from the cache of the operating system.
