@@ -196,7 +196,8 @@ pub enum Work {
 }
 
 impl Work {
-    /// Returns whether the work is on one notification or message and calls nobody, so that it is short.
+    /// Returns `true` if the work concerns one notification or message and calls no function of the host, so that
+    /// it is short.
     pub fn is_short(&self) -> bool {
         match self {
             Self::Turn { .. } | Self::Wake { .. } => true,

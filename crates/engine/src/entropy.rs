@@ -62,8 +62,8 @@ pub(crate) struct Seeds {
     last: Mutex<Span>,
 }
 
-/// The start of all that is random in one transaction. Each run of the transaction's body starts
-/// from it again, and makes the same ids.
+/// Source of the random values of one transaction. Each run of the transaction's body gets the same values, and
+/// makes the same ids.
 pub(crate) struct Seed {
     secret: [[u8; 16]; 2],
     span: Span,

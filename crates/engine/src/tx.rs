@@ -43,7 +43,7 @@ pub(crate) struct Reading<'r> {
     pub(crate) snapshot: &'r dyn Snapshot,
 }
 
-/// The writer of one run of the body of a transaction, and the records that the run has changed.
+/// A transaction that records its changes, of one run of its body.
 pub(crate) struct Recording<'t> {
     pub(crate) writer: &'t mut dyn Transaction,
     pub(crate) changes: Vec<Change>,

@@ -1,9 +1,9 @@
 //! Group commit: one transaction of the server takes the changes of several callers.
 //!
 //! The bodies of callers with the same lock run one after the other, each on its caller's thread. A caller
-//! behind whom others wait leaves the transaction to the next one, and waits for its commit. Callers with
-//! another lock have a transaction of their own: a lock that another process holds keeps nobody else
-//! waiting. Such transactions may still share a commit of the server (`commits.rs`).
+//! with others waiting behind it leaves the transaction open for the next one, and waits for its commit.
+//! Callers with another lock have a transaction of their own: the lock of another process delays only the
+//! callers that need it. Such transactions may still share a commit of the server (`commits.rs`).
 //!
 //! While a transaction is committed, the bodies of the next one run over its changes. If the commit
 //! fails, they run again.
@@ -37,7 +37,7 @@ pub(crate) struct Writers(Mutex<HashMap<Lock, Arc<Lane>>>);
 #[derive(Default)]
 struct Lane {
     turn: Mutex<Turn>,
-    /// Number of those who wait for their turn.
+    /// Number of callers that wait for their turn.
     waiting: AtomicUsize,
 }
 
@@ -209,7 +209,7 @@ impl Held<'_> {
             return Err(Stopped::OutOfScope);
         }
         if decision.is_err() {
-            // Is the error right?
+            // The error may rest on a stale read.
             batch.view.settle().map_err(Stopped::Server)?;
         }
         if decision.map_err(Stopped::Body)? == Decision::Commit {
@@ -353,7 +353,7 @@ fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<()
     if !failure.is_lost() {
         return Err(Unwritten::Undone(failure));
     }
-    // The one who asks needs a connection.
+    // The question below needs a connection.
     drop(view);
     match is_committed(shared, (head, number), batch) {
         Ok(Some(true)) => Ok(()),

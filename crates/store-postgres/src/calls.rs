@@ -39,7 +39,7 @@ type Connecting = Pin<Box<dyn Future<Output = Result<Client, Error>> + Send>>;
 #[derive(Clone)]
 pub(crate) struct Ears {
     schema: String,
-    /// The one who asks needs one message, however many calls there are.
+    /// Wakes the thread that asks for news. One message covers any number of calls.
     wake: SyncSender<()>,
     /// The server's process of the own connection, which hears its own calls as well.
     own: Arc<AtomicI32>,

@@ -18,7 +18,7 @@
 //! # Transactions
 //!
 //! A transaction that writes locks the row of its environment, so that all writers of an environment
-//! go one by one. What it reads is what everybody before it has committed. A transaction that touches
+//! go one by one. It reads what all earlier transactions have committed. A transaction that touches
 //! several environments locks all such rows. Writers of one environment in one process share a
 //! transaction, if they wait for each other anyway. The bodies of the next transaction run while the one
 //! before is committed, and see its changes. A transaction that reads is a snapshot, and takes no lock.
@@ -32,9 +32,8 @@
 //! memory. One statement then locks the row, compares its count of commits, and writes everything.
 //! Writers of several environments share such a statement, which leaves out the rows that another
 //! transaction has locked. If another process has come first, it writes nothing for that environment, and
-//! the body runs again behind the lock. A body
-//! that reads what is not in memory locks the row with its first question. A read without effects
-//! (`Store::read_pure`) does the same without a lock.
+//! the body runs again behind the lock. A body that reads what is not in memory locks the row with its first
+//! question. A read without effects (`Store::read_pure`) does the same without a lock.
 //!
 //! # What the server logs
 //!
@@ -192,8 +191,8 @@ pub struct PostgresOptions {
     /// ask sooner, if the server passes it on. Reads need no such question.
     pub poll: Duration,
     /// Size of the values in memory, in bytes; 32 MiB by default. A value takes a 64th of it at most, or 16 KiB
-    /// if that is more. The keys of late commits come on top,
-    /// and ranges without entries: at most 4,096 of each for each of 64 groups of environments.
+    /// if that is more. The keys of late commits come on top, and ranges without entries: at most 4,096 of
+    /// each for each of 64 groups of environments.
     pub cache_bytes: usize,
 }
 
@@ -272,8 +271,9 @@ impl Shared {
         self.id.load(Ordering::SeqCst).to_be_bytes()
     }
 
-    /// Notes that nobody knows whether a commit is made. Listeners are told of everything, and if it is made
-    /// after that, they are told of it as of one of another process: later commits have another id.
+    /// Records that the outcome of a commit is unknown. Listeners are told that any key may have changed. If
+    /// the commit is made after that, they hear of it as of one of another process: later commits have
+    /// another id.
     fn unknown(&self, failure: Failure) -> Unwritten {
         self.id.fetch_add(1, Ordering::SeqCst);
         self.listeners.doubt();

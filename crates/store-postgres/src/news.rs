@@ -35,7 +35,7 @@ impl Listeners {
             shared.server.listen(Ears::new(&shared.schema, wake));
             let (known, shared) = (shared.cache.counts(), Arc::downgrade(shared));
             let thread = thread::Builder::new().name("tidings-postgres-news".to_owned());
-            // Without the thread, who waits finds out what has changed when the wait is over.
+            // Without the thread, waiting callers see changes only after the timeouts of their waits.
             drop(thread.spawn(move || tell(&shared, known, (pause, woken))));
         });
     }

@@ -10,8 +10,8 @@ const FIRST: Duration = Duration::from_millis(2);
 
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Number of tries without a pause, of what was taken for right and was not. Further ones take patience: two
-/// servers behind one address contradict each other each time.
+/// Number of tries without a pause after stale reads. Further ones have pauses: two servers behind one address
+/// contradict each other each time.
 const STALE: u32 = 16;
 
 /// The time that is left for further tries.

@@ -69,7 +69,7 @@ pub(crate) const LOCK: &str = "SELECT id, commits, pg_postmaster_start_time()
 /// A statement that reads heads with other counts than are known, and their later commits, with these
 /// keys. Of another server, or one that was started again, it reads all heads. A count that is not known
 /// has no news, and neither has one that is behind by more than so many commits. A commit has no keys if as
-/// many from each would be more than so many bytes. Who asks forgets what is in memory then, which takes
+/// many from each would be more than so many bytes. The process then forgets what is in memory, which takes
 /// less than to follow all of them.
 macro_rules! news {
     ($own:literal, $commits:literal, $bytes:literal, $of:literal) => {
@@ -97,8 +97,8 @@ macro_rules! news {
 /// The news of all heads.
 pub(crate) const NEWS: &str = news!("", "256", "1048576", "");
 
-/// The same, without the keys of the commits whose batches begin with an id. Who asks for them asks all the
-/// time, and wakes everybody who waits if there are too many.
+/// The same, without the keys of the commits whose batches begin with an id. The thread that asks for news
+/// runs it all the time, and wakes all waiting callers if there are too many keys.
 pub(crate) const NEWS_OF_OTHERS: &str =
     news!("WHEN substr(batch, 1, 8) = $3 THEN ''::bytea", "1024", "4194304", "");
 

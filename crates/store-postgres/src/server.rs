@@ -256,7 +256,6 @@ const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
     ) AS tuning (name, setting) USING (name)
     WHERE enumvals IS NULL OR tuning.setting = ANY (enumvals)";
 
-/// The settings of a new connection.
 // The connections, each with the settings of the options.
 fn pool(manager: Manager, connections: usize, options: &PostgresOptions) -> Result<Pool, Failure> {
     let (settings, timeout) = (settings(options), options.timeout);
@@ -278,6 +277,7 @@ fn pool(manager: Manager, connections: usize, options: &PostgresOptions) -> Resu
         .map_err(|error| Failure::refused("make a pool", error))
 }
 
+// The statements that set up a new connection.
 fn settings(options: &PostgresOptions) -> String {
     let (timeout, of_idle) = (millis(options.timeout), millis(options.timeout.saturating_mul(10)));
     format!(

@@ -24,7 +24,7 @@ struct Gathering<G, O> {
     round: Arc<Round<O>>,
     gathered: G,
     waiting: usize,
-    /// `true` if one of those who wait was told to ask.
+    /// `true` if one of the waiting callers was woken to ask.
     is_led: bool,
 }
 
@@ -58,7 +58,7 @@ impl<G: Default, O: Clone> Together<G, O> {
         if !join(&mut state.next.gathered) {
             return None;
         }
-        // Who comes while others wait leaves the question to the one of them who was told to ask.
+        // A caller that comes while others wait leaves the question to the one of them that is woken to ask.
         if state.under_way < self.most && state.next.waiting == 0 {
             state.under_way += 1;
         } else {

@@ -73,7 +73,7 @@ impl HostConnection for Bridge {
     fn query(&mut self, statement: &str, params: TypedParams) -> Result<Vec<Row>, HostError> {
         let (answer, answered) = oneshot::channel();
         let statement = statement.to_owned();
-        // If nobody asks the server any more, nobody answers.
+        // If the future of the host was dropped, the channel is closed, and the next line fails.
         drop(self.ask.send(Question { statement, params, answer }));
         Ok(answered.blocking_recv()??)
     }

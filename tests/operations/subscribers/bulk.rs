@@ -1,6 +1,7 @@
 //! Many subscribers in one call.
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::subscriber::{SubscriberCreate, SubscriberQuery, Upserted};
 
 use crate::world::{World, on_both, parsed, wire};
@@ -91,5 +92,33 @@ fn a_bulk_that_is_refused_leaves_nothing() {
         world.refuses("422 `subscribers` must not be empty", || {
             world.env.subscribers().upsert_bulk(&[])
         });
+    });
+}
+
+/// A deletion of many dependents takes several transactions.
+#[test]
+fn a_bulk_creates_nobody_whose_deletion_has_begun() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        world.in_app_workflow("hi");
+        let event = || parsed(json!({ "name": "hi", "to": "ada" }));
+        for _ in 0..6 {
+            let events: Vec<_> = (0..100).map(|_| event()).collect();
+            let receipts = world.env.events().trigger_bulk(&events).unwrap();
+            assert!(receipts.iter().all(Result::is_ok));
+        }
+        let env = world.env.clone();
+        world.store.pause(Point::Write, 1, move || {
+            let bulk = creates(json!([{ "subscriberId": "bob" }, { "subscriberId": "ada" }]));
+            let refused = env.subscribers().upsert_bulk(&bulk).unwrap_err();
+            assert_eq!(refused.to_string(), "subscriber `ada` is there already");
+            assert!(env.subscribers().get("bob").is_err());
+        });
+
+        world.env.subscribers().delete("ada").unwrap();
+
+        let bulk = creates(json!([{ "subscriberId": "ada" }]));
+        assert_eq!(world.env.subscribers().upsert_bulk(&bulk).unwrap(), [Upserted::Created]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }

@@ -352,7 +352,7 @@ fn a_subscriber_whose_id_another_one_has_is_refused() {
             let engine = world.engine_with(|builder| builder.entropy(SeededEntropy::new(99)));
             engine.environment(world.env.environment_id()).unwrap()
         };
-        let (one, other) = (scope(), scope());
+        let [one, other, third] = [(); 3].map(|()| scope());
         let create = |id: &str| parsed(json!({ "subscriberId": id }));
         let ada = one.subscribers().create(&create("ada")).unwrap();
         world.in_app_workflow("hi");
@@ -360,6 +360,8 @@ fn a_subscriber_whose_id_another_one_has_is_refused() {
 
         let refusal = format!("409 subscriber `{}` is there already", ada.id);
         world.refuses(&refusal, || other.subscribers().create(&create("bob")));
+        let bulk = [create("bob"), create("cy")];
+        world.refuses(&refusal, || third.subscribers().upsert_bulk(&bulk));
 
         assert_eq!(world.inbox("ada").len(), 1);
         other.subscribers().create(&create("bob")).unwrap();

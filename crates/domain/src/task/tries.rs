@@ -94,7 +94,7 @@ impl Tries {
     ///
     /// # Errors
     ///
-    /// The reason for which nobody sends: there is no integration, or the answer to an earlier call
+    /// The reason for which no integration may send: there is none, or the answer to an earlier call
     /// was lost, and its integration forbids to send again.
     pub fn next<'a>(
         &self,
@@ -167,7 +167,7 @@ impl Tries {
                 Some(Duration::ZERO)
             }
         };
-        // Who has lost an answer sends again, and nobody else.
+        // After a lost answer, only the same integration may send again.
         let others = if tries.unanswered.is_none() { others } else { &[] };
         let is_fresh = |id: &IntegrationId| tries.standing(*id) == (false, 0) && !open.contains(id);
         let fresh = others.iter().any(is_fresh);

@@ -19,7 +19,7 @@ use crate::tx::View;
 // Events of digests that a transaction looks at.
 const AT_A_TIME: usize = 256;
 
-/// A look for events that are left at a time.
+/// Finds out which events of a digest are left at a time.
 #[derive(Debug)]
 pub(crate) struct Look {
     now: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// A look at all events, on a snapshot.
+    /// Looks at all events. For snapshots.
     pub(crate) fn at_all(now: Timestamp) -> Self {
         Self { now, room: Cell::new(usize::MAX) }
     }

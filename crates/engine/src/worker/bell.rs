@@ -12,7 +12,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Wakes everybody who waits.
+    /// Wakes all waiting threads.
     pub(crate) fn ring(&self) {
         let mut rings = self.rings.lock();
         *rings = rings.wrapping_add(1);

@@ -40,11 +40,11 @@ pub struct LogOptions {
     /// Number of bytes that are gathered in memory and in the log before they are applied to the
     /// file; 8 MiB by default. Memory and log hold twice as much, and callers wait if that is full.
     pub memtable_bytes: usize,
-    /// Who applies the changes; a thread by default.
+    /// Thread that applies the changes; one of the store by default.
     pub applied_by: AppliedBy,
 }
 
-/// Who applies the changes of the log to the file.
+/// Thread that applies the changes of the log to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppliedBy {
     /// A thread of the store, which ends when the store is dropped.
@@ -107,7 +107,7 @@ impl LogOptions {
         Self { memtable_bytes, ..self }
     }
 
-    /// Sets who applies the changes.
+    /// Sets the thread that applies the changes.
     #[must_use]
     pub fn applied_by(self, applied_by: AppliedBy) -> Self {
         Self { applied_by, ..self }

@@ -1,5 +1,5 @@
-//! Tasks that a clock has put off that was ahead by more than a day. They are brought back when the
-//! engine starts, and when its clock goes back by more than that since a look or a transaction.
+//! Tasks whose due times were set by a clock that was ahead by more than a day. Their due times are computed
+//! anew when the engine starts, and when its clock goes back by more than that.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -53,9 +53,10 @@ impl Leased {
     }
 }
 
-/// Largest number of tasks in a claim.
+/// Limits of a claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClaimSize {
+    /// Number of tasks.
     pub(super) tasks: usize,
     /// Number of tasks that are not short.
     pub(super) long: usize,
@@ -100,8 +101,7 @@ pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     }
 }
 
-/// Leases at most `limit` tasks of all environments that are due, whatever they do, in the order of their
-/// classes.
+/// Leases at most `limit` due tasks of any kind, of all environments, in the order of their classes.
 pub(super) fn claim_at_once(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     ahead::bring_back(engine)?;

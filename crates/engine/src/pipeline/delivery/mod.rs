@@ -101,10 +101,12 @@ impl<'e> DeliveryQueue<'e> {
         self.stopping.is_some_and(|stopping| stopping.load(Ordering::SeqCst))
     }
 
-    /// Does at most `limit` due tasks of all environments: messages are sent, and delayed jobs go on.
-    /// Critical notifications and those of high severity come first. Among the others, workflows
-    /// take turns: of 1,024 workflows with due tasks at most, those that have been due for longest. A host application with a loop of its own calls this function regularly, from one
-    /// thread or several. The others start a [`Worker`](crate::Worker).
+    /// Does at most `limit` due tasks of all environments: it sends messages and continues delayed jobs.
+    /// Critical notifications and those of high severity come first. Other workflows take turns. If more than
+    /// 1,024 workflows have due tasks, those that have waited longest come first.
+    ///
+    /// A host application with a loop of its own calls this function regularly, from one thread or several.
+    /// Other applications start a [`Worker`](crate::Worker).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Turns: whose tasks a claim takes. Lanes of a class take turns, also if a claim is smaller than their
+//! Turns: the lanes and environments whose tasks a claim takes. Lanes of a class take turns, also if a claim is smaller than their
 //! number. In a store that runs environments side by side, environments do: a claim of all of them would
 //! hold up the writers of each.
 
