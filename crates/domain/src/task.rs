@@ -243,15 +243,8 @@ impl Task {
     /// Returns the task that sweeps an environment from `due_at` on. An environment has one, which
     /// has the id of the environment.
     pub fn sweep(home: &Home, due_at: Timestamp) -> Self {
-        Self {
-            id: Uuid::from(home.environment_id).into(),
-            environment_id: home.environment_id,
-            organization_id: home.organization_id.clone(),
-            workflow_id: None,
-            class: TaskClass::Background,
-            state: TaskState::Waiting { due_at, attempts: 0 },
-            work: Work::Sweep { part: SweepPart::default(), after: Vec::new() },
-        }
+        let work = Work::Sweep { part: SweepPart::default(), after: Vec::new() };
+        Self::background(home, None, Uuid::from(home.environment_id).into(), due_at, work)
     }
 
     /// Returns a task of an environment that prepares notifications or ends them.

@@ -25,6 +25,7 @@ pub mod error;
 mod guarded;
 pub mod guide;
 mod heal;
+mod host;
 mod idempotency;
 pub mod observer;
 mod pipeline;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use ::store::Change;
 use parking_lot::{Condvar, Mutex};
 
 use crate::clock::Clock;
-use crate::pipeline::delivery::discard;
+use crate::host;
 
 pub use ::domain::observer::{Event, JobEvent, MessageEvent};
 
@@ -169,9 +168,7 @@ impl Shared {
     fn run(&self) {
         while let Some(event) = self.next() {
             let mut function = self.function.lock();
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| function(&event))) {
-                discard(payload);
-            }
+            _ = host::call(|| function(&event));
         }
     }
 

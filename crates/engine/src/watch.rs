@@ -2,7 +2,6 @@
 //! subscriber.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
@@ -10,7 +9,7 @@ use std::task::Waker;
 use parking_lot::Mutex;
 use store::{Change, ChangeKind, Table};
 
-use crate::pipeline::delivery::discard;
+use crate::host;
 
 /// The futures that wait, by the keys of the counters of their subscribers, and by those of the
 /// subscribers. Clones of an engine share them.
@@ -85,9 +84,7 @@ impl Watches {
 /// others have to know of it.
 fn wake_each(wakers: Vec<Waker>) {
     for waker in wakers {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            discard(payload);
-        }
+        _ = host::call(|| waker.wake());
     }
 }
 

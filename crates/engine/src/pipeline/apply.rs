@@ -25,7 +25,7 @@ pub(crate) struct Course<'r, 't> {
     pub(crate) tx: &'r mut Tx<'t>,
     pub(crate) notification: Notification,
     pub(crate) workflow: Option<&'r Workflow>,
-    /// Subscriber, if the transaction has looked for him. Otherwise he may have been deleted.
+    /// Subscriber, if the transaction has looked for it. Otherwise it may have been deleted.
     subscriber: Option<&'r Subscriber>,
 }
 
@@ -39,9 +39,16 @@ impl<'r, 't> Course<'r, 't> {
         Self { tx, notification, workflow, subscriber: None }
     }
 
-    /// Sets the subscriber, whom the transaction has found.
+    /// Sets the subscriber, which the transaction has found.
     pub(crate) fn with_subscriber(self, subscriber: &'r Subscriber) -> Self {
         Self { subscriber: Some(subscriber), ..self }
+    }
+
+    /// Stores the notification in place of the one that was read. Returns it.
+    pub(crate) fn store_over(self, before: &Notification) -> Result<Notification> {
+        let Self { tx, notification, .. } = self;
+        tx.replace(before, &notification)?;
+        Ok(notification)
     }
 }
 

@@ -169,8 +169,7 @@ fn end_jobs_of(
             Canceled::Stays => {}
         }
     }
-    let after = course.notification;
-    Ok(tx.replace(&before, &after)?)
+    course.store_over(&before).map(drop)
 }
 
 // Effect of the cancellation of a job.

@@ -165,9 +165,9 @@ fn plan_members(
 // Leaves a task for another plan. Its attempt does not count.
 fn plan_again(tx: &mut Tx<'_>, task: &Task) -> Result<()> {
     let TaskState::Leased { attempts, .. } = task.state else { return Ok(()) };
-    let due_at = tx.now().after(AGAIN);
-    let after = TaskState::Waiting { due_at, attempts: attempts.saturating_sub(1) };
-    Ok(tx.replace(task, &task.with(after))?)
+    let waiting = task.state.given_back(attempts, tx.now().after(AGAIN));
+    let Some(waiting) = waiting else { return Ok(()) };
+    Ok(tx.replace(task, &task.with(waiting))?)
 }
 
 impl Chunk {

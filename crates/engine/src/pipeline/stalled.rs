@@ -57,8 +57,7 @@ fn resume_jobs(tx: &mut Tx<'_>, before: &Notification, lost: &[Awaited]) -> Resu
             is_resumed = true;
         }
     }
-    let after = course.notification;
-    tx.replace(before, &after)?;
+    course.store_over(before)?;
     Ok(is_resumed)
 }
 

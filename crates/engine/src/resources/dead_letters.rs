@@ -153,9 +153,8 @@ fn redrive(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<Result<(), RedriveRefusa
     let Some(place) = before.mark(id).map(|(place, _)| place) else { return Ok(Ok(())) };
     let mut course = Course::of(tx, before.clone(), None);
     let redriven = course.redrive(place)?;
-    let after = course.notification;
     if redriven.is_ok() {
-        tx.replace(&before, &after)?;
+        course.store_over(&before)?;
     }
     Ok(redriven)
 }

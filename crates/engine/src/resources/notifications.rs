@@ -290,8 +290,7 @@ impl Notifications<'_> {
             if !course.resend(number)? {
                 return Err(not_resent(job.step.id, ResendRefusal::NoMessage));
             }
-            let after = course.notification;
-            Ok(tx.replace(&before, &after)?)
+            course.store_over(&before).map(drop)
         })
     }
 

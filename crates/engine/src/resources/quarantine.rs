@@ -170,8 +170,7 @@ fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<(
             course.move_job(job, status);
         }
         course.notification.wait_again(&task);
-        let after = course.notification;
-        tx.replace(&before, &after)?;
+        course.store_over(&before)?;
     }
     tx.insert(&task)?;
     Ok(tx.remove(quarantined)?)

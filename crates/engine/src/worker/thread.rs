@@ -1,6 +1,5 @@
 //! A thread of a worker.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
@@ -9,7 +8,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::WorkerReport;
-use crate::pipeline::delivery::{DeliveryQueue, Rounds, discard};
+use crate::host::{self, Panicked};
+use crate::pipeline::delivery::{DeliveryQueue, Rounds};
 use crate::{DeliveryReport, Engine, Result};
 
 // A sleeping thread looks at the queue after this time at the latest: another process may have
@@ -91,8 +91,7 @@ impl Member {
         let mut pause = SHORTEST_PAUSE;
         while !shared.is_stopping() {
             let heard = bell.heard();
-            let round = catch_unwind(AssertUnwindSafe(|| self.round(&mut rounds)));
-            let error = match round {
+            let error = match host::call(|| self.round(&mut rounds)) {
                 Ok(Ok(sleep)) => {
                     pause = SHORTEST_PAUSE;
                     if !sleep.is_zero() && !shared.is_stopping() {
@@ -101,10 +100,7 @@ impl Member {
                     continue;
                 }
                 Ok(Err(error)) => error.to_string(),
-                Err(payload) => {
-                    discard(payload);
-                    "the host's code panicked".into()
-                }
+                Err(Panicked) => "the host's code panicked".into(),
             };
             shared.failed(error);
             rounds = Rounds::default();
@@ -112,10 +108,8 @@ impl Member {
             pause = (pause * 2).min(LONGEST_SLEEP);
         }
         // What the store did not take before would be lost with the process.
-        match catch_unwind(AssertUnwindSafe(|| self.settle_kept())) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => shared.failed(error.to_string()),
-            Err(payload) => discard(payload),
+        if let Ok(Err(error)) = host::call(|| self.settle_kept()) {
+            shared.failed(error.to_string());
         }
     }
 

@@ -1,7 +1,6 @@
 //! Calls: custom steps, which are functions of the host application.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domain::ids::{JobId, NotificationId};
 use domain::job::Detail;
@@ -11,11 +10,12 @@ use domain::plan::{self, Hold, Refusal};
 use domain::subscriber::Subscriber;
 use domain::task::Outcome;
 
+use super::FailureReason;
 use super::claim::Leased;
 use super::provider::SendError;
-use super::{FailureReason, discard};
 use crate::Engine;
 use crate::Result;
+use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left::Look;
 use crate::resources::notifications;
@@ -145,16 +145,13 @@ pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
     let Some(handler) = engine.parts.handlers.get(&call.handler) else {
         return CallResult::NoHandler;
     };
-    match catch_unwind(AssertUnwindSafe(|| handler.call(call))) {
+    match host::call(|| handler.call(call)) {
         Ok(Ok(result)) => match engine.parts.limits.check_result(result.as_ref()) {
             Ok(()) => CallResult::Done(result),
             Err(invalid) => CallResult::Refused(SendError::permanent(invalid.to_string())),
         },
         Ok(Err(error)) => CallResult::Refused(error),
-        Err(payload) => {
-            discard(payload);
-            CallResult::Refused(SendError::unknown("the handler panicked"))
-        }
+        Err(Panicked) => CallResult::Refused(SendError::unknown("the handler panicked")),
     }
 }
 

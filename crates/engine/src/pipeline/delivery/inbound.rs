@@ -1,7 +1,5 @@
 //! Reports of services: requests that a host has received, before their signature is checked.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use domain::error::{Invalid, Reason, Unit};
 use domain::integration::Integration;
 use domain::receipt::{InboundRefusal, Receipt};
@@ -9,7 +7,7 @@ use domain::secret::Secret;
 use domain::time::Timestamp;
 use serde::Serialize;
 
-use super::send::discard;
+use crate::host;
 use crate::{Engine, Error, Rejection, Result};
 
 /// Request of a service with reports about messages, as the host has received it.
@@ -98,8 +96,6 @@ fn verified(
     let provider = engine.parts.providers.of(&integration.provider_id);
     let provider = provider.ok_or(InboundRefusal::NoProvider)?;
     let inbound = Inbound { report, integration, key, now: engine.now() };
-    catch_unwind(AssertUnwindSafe(|| provider.receipts(&inbound))).unwrap_or_else(|payload| {
-        discard(payload);
-        Err(InboundRefusal::Unreadable { problem: "the provider panicked".into() })
-    })
+    let panicked = |_| Err(InboundRefusal::Unreadable { problem: "the provider panicked".into() });
+    host::call(|| provider.receipts(&inbound)).unwrap_or_else(panicked)
 }

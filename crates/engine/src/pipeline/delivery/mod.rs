@@ -43,7 +43,6 @@ pub use recording::RecordingProvider;
 pub(crate) use report::Untold;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(crate) use round::Rounds;
-pub(crate) use send::discard;
 pub(super) use settle::AGAIN;
 pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 

@@ -1,9 +1,5 @@
 //! Sends: a message is made for an attempt and handed to its provider. No transaction is open.
 
-use std::any::Any;
-use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use domain::ids::{IntegrationId, MessageId, NotificationId};
 use domain::integration::OnUnknown;
 use domain::job::{Detail, SendTarget};
@@ -21,6 +17,7 @@ use super::claim::Leased;
 use super::provider::{Delivery, SendError, SendResult};
 use crate::Engine;
 use crate::Result;
+use crate::host;
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left::Look;
 use crate::pipeline::texts::{self, Wanted};
@@ -224,20 +221,8 @@ pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
         return SendResult::NoProvider;
     };
     trace::provider_call(&delivery.integration, SendResult::word, || {
-        catch_unwind(AssertUnwindSafe(|| provider.send(delivery))).map_or_else(
-            |payload| {
-                discard(payload);
-                SendResult::Refused(SendError::unknown("the provider panicked"))
-            },
-            SendResult::from,
-        )
+        let answer = host::call(|| provider.send(delivery));
+        let panicked = |_| Err(SendError::unknown("the provider panicked"));
+        SendResult::from(answer.unwrap_or_else(panicked))
     })
-}
-
-/// Drops the payload of a panic if it is a text. Any other type is the host's, and its destructor
-/// may panic as well, so that it is leaked.
-pub(crate) fn discard(payload: Box<dyn Any + Send>) {
-    if !payload.is::<&str>() && !payload.is::<String>() {
-        mem::forget(payload);
-    }
 }

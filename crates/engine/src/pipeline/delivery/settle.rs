@@ -276,8 +276,7 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
     let notification = Notification::clone(&before);
     let mut course = Course::of(tx, notification, workflow.as_deref());
     let settled = course.settle(leased, task, done)?;
-    let after = course.notification;
-    tx.replace(&*before, &after)?;
+    course.store_over(&before)?;
     Ok(settled)
 }
 
@@ -305,8 +304,7 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
         course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
         course.end_failed(job, task.send_id())?;
     }
-    let after = course.notification;
-    tx.replace(&before, &after)?;
+    course.store_over(&before)?;
     Ok(Settled::Quarantined)
 }
 

@@ -1,14 +1,13 @@
 //! Integrations before they send: their provider accepts what is saved, and tries it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use domain::credentials::Credentials;
 use domain::error::{Invalid, Reason};
 use domain::integration::Integration;
 use domain::vocabulary::Channel;
 
-use super::{IntegrationTest, SendError, discard};
+use super::{IntegrationTest, SendError};
 use crate::Engine;
+use crate::host;
 
 /// Asks the provider whether it can send with the credentials on the channel. An integration
 /// without a registered provider is accepted. The panic of a provider is a refusal. No transaction
@@ -23,13 +22,10 @@ pub(crate) fn accept(
     let Some(provider) = provider else {
         return Ok(());
     };
-    catch_unwind(AssertUnwindSafe(|| provider.accept(channel, credentials))).unwrap_or_else(
-        |payload| {
-            discard(payload);
-            let wanted = "credentials at which the provider does not panic";
-            Err(Invalid::new("credentials", Reason::malformed(wanted)))
-        },
-    )
+    host::call(|| provider.accept(channel, credentials)).unwrap_or_else(|_| {
+        let wanted = "credentials at which the provider does not panic";
+        Err(Invalid::new("credentials", Reason::malformed(wanted)))
+    })
 }
 
 /// Tries an integration. The panic of a provider is a failure. No transaction may be open.
@@ -37,8 +33,6 @@ pub(crate) fn test(engine: &Engine, integration: &Integration) -> IntegrationTes
     let Some(provider) = engine.parts.providers.of(&integration.provider_id) else {
         return IntegrationTest::NoProvider;
     };
-    catch_unwind(AssertUnwindSafe(|| provider.check(integration))).unwrap_or_else(|payload| {
-        discard(payload);
-        IntegrationTest::Failed(SendError::retryable("the provider panicked"))
-    })
+    let panicked = |_| IntegrationTest::Failed(SendError::retryable("the provider panicked"));
+    host::call(|| provider.check(integration)).unwrap_or_else(panicked)
 }

@@ -150,8 +150,7 @@ fn ingest(
     }
     let mut course = Course::of(tx, after, None);
     course.log(job, receipt.kind.detail(), receipt.shown());
-    let after = course.notification;
-    tx.replace(before, &after)?;
+    let after = course.store_over(before)?;
     let suppression = follow(tx, &after, job, (integration, receipt))?.map(Box::new);
     Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
 }

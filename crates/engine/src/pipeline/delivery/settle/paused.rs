@@ -41,8 +41,7 @@ fn note_repeat(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<()> {
     let Some(job) = task.work.job_in(&before) else { return Ok(()) };
     let mut course = Course::of(tx, before.clone(), None);
     course.note_repeat(job, leased);
-    let after = course.notification;
-    Ok(tx.replace(&before, &after)?)
+    course.store_over(&before).map(drop)
 }
 
 impl Course<'_, '_> {
