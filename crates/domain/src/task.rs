@@ -314,7 +314,7 @@ impl Task {
 
     /// Returns the task with the message that later attempts send again.
     #[must_use]
-    pub fn keeping(mut self, kept: Option<Box<Message>>) -> Self {
+    pub fn with_message(mut self, kept: Option<Box<Message>>) -> Self {
         if let Work::Send { message, .. } = &mut self.work {
             *message = kept;
         }
@@ -323,7 +323,7 @@ impl Task {
 
     /// Returns the task that closes a window for the jobs of this notification.
     #[must_use]
-    pub fn carried_by(mut self, carrier: NotificationId) -> Self {
+    pub fn with_notification(mut self, carrier: NotificationId) -> Self {
         if let Work::Close { notification_id, .. } = &mut self.work {
             *notification_id = carrier;
         }
@@ -332,7 +332,7 @@ impl Task {
 
     /// Returns the task with these earlier attempts.
     #[must_use]
-    pub fn having(mut self, known: Tries) -> Self {
+    pub fn with_tries(mut self, known: Tries) -> Self {
         if let Work::Send { tries, .. } = &mut self.work {
             *tries = known;
         }

@@ -36,13 +36,13 @@ pub(crate) struct Writers(Mutex<HashMap<Lock, Arc<Lane>>>);
 /// Writers with the same lock, one after the other.
 #[derive(Default)]
 struct Lane {
-    turn: Mutex<Turn>,
+    turn: Mutex<LaneState>,
     /// Number of callers that wait for their turn.
     waiting: AtomicUsize,
 }
 
 #[derive(Default)]
-struct Turn {
+struct LaneState {
     /// The transaction that the next caller goes on with.
     batch: Option<Batch>,
     /// The transaction that is committed, or the last one that was.
@@ -126,7 +126,7 @@ impl Writers {
         }
         let Some(batch) = &turn.batch else { return Ok(Err(Unwritten::Undone(Failure::closed()))) };
         let (outcome, is_first) = (Arc::clone(&batch.outcome), batch.changes.is_empty());
-        let mut held = Held { lane: &lane, shared, turn: Some(turn) };
+        let mut held = LaneGuard { lane: &lane, shared, turn: Some(turn) };
         let ran = held.run(scope, body);
         drop(held);
         match ran {
@@ -148,7 +148,7 @@ impl Lane {
     fn end<'l>(
         &'l self,
         shared: &Arc<Shared>,
-        mut turn: MutexGuard<'l, Turn>,
+        mut turn: MutexGuard<'l, LaneState>,
         outcome: &Arc<Outcome>,
     ) {
         while let Some(ahead) = turn.ahead.clone().filter(|ahead| !ahead.outcome.is_known()) {
@@ -169,7 +169,7 @@ impl Lane {
         }
     }
 
-    fn wait_for_turn(&self) -> MutexGuard<'_, Turn> {
+    fn wait_for_turn(&self) -> MutexGuard<'_, LaneState> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let turn = self.turn.lock();
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -183,13 +183,13 @@ impl Lane {
 
 /// The turn of a caller. When it is dropped, also by a panic, the next caller goes on with the batch,
 /// or it is committed.
-struct Held<'l> {
+struct LaneGuard<'l> {
     lane: &'l Lane,
     shared: &'l Arc<Shared>,
-    turn: Option<MutexGuard<'l, Turn>>,
+    turn: Option<MutexGuard<'l, LaneState>>,
 }
 
-impl Held<'_> {
+impl LaneGuard<'_> {
     fn run(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<(), Stopped> {
         let Some(batch) = self.turn.as_mut().and_then(|turn| turn.batch.as_mut()) else {
             return Ok(());
@@ -220,7 +220,7 @@ impl Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for LaneGuard<'_> {
     fn drop(&mut self) {
         let Some(turn) = self.turn.take() else { return };
         let Some(batch) = &turn.batch else { return };

@@ -21,7 +21,7 @@ struct State<G, O> {
 
 /// The callers that ask together next.
 struct Gathering<G, O> {
-    round: Arc<Round<O>>,
+    waiters: Arc<Waiters<O>>,
     gathered: G,
     waiting: usize,
     /// `true` if one of the waiting callers was woken to ask.
@@ -29,7 +29,7 @@ struct Gathering<G, O> {
 }
 
 /// Where the callers of a question wait.
-struct Round<O> {
+struct Waiters<O> {
     news: Mutex<Option<News<O>>>,
     told: Condvar,
 }
@@ -63,16 +63,16 @@ impl<G: Default, O: Clone> Together<G, O> {
             state.under_way += 1;
         } else {
             state.next.waiting += 1;
-            let round = Arc::clone(&state.next.round);
+            let waiters = Arc::clone(&state.next.waiters);
             drop(state);
-            if let Some(outcome) = round.wait() {
+            if let Some(outcome) = waiters.wait() {
                 return Some(outcome);
             }
             state = self.state.lock();
         }
-        let Gathering { round, gathered, .. } = mem::take(&mut state.next);
+        let Gathering { waiters, gathered, .. } = mem::take(&mut state.next);
         drop(state);
-        let mut leading = Leading { together: self, round, outcome: failed };
+        let mut leading = Leading { together: self, waiters, outcome: failed };
         leading.outcome = ask(gathered);
         Some(leading.outcome.clone())
     }
@@ -85,8 +85,8 @@ impl<G: Default, O: Clone> Together<G, O> {
 
 impl<G: Default, O> Default for Gathering<G, O> {
     fn default() -> Self {
-        let round = Round { news: Mutex::new(None), told: Condvar::new() };
-        Self { round: Arc::new(round), gathered: G::default(), waiting: 0, is_led: false }
+        let waiters = Waiters { news: Mutex::new(None), told: Condvar::new() };
+        Self { waiters: Arc::new(waiters), gathered: G::default(), waiting: 0, is_led: false }
     }
 }
 
@@ -94,7 +94,7 @@ impl<G: Default, O> Default for Gathering<G, O> {
 /// question may be asked.
 struct Leading<'t, G: Default, O: Clone> {
     together: &'t Together<G, O>,
-    round: Arc<Round<O>>,
+    waiters: Arc<Waiters<O>>,
     outcome: O,
 }
 
@@ -104,16 +104,16 @@ impl<G: Default, O: Clone> Drop for Leading<'_, G, O> {
         let next = &mut state.next;
         if next.waiting > 0 && !next.is_led {
             next.is_led = true;
-            next.round.tell(News::Lead);
+            next.waiters.tell(News::Lead);
         } else {
             state.under_way -= 1;
         }
         drop(state);
-        self.round.tell(News::Over(self.outcome.clone()));
+        self.waiters.tell(News::Over(self.outcome.clone()));
     }
 }
 
-impl<O: Clone> Round<O> {
+impl<O: Clone> Waiters<O> {
     /// Waits for the outcome. Returns `None` if the caller has to ask.
     fn wait(&self) -> Option<O> {
         let mut news = self.news.lock();

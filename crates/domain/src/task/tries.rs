@@ -59,7 +59,7 @@ pub enum Failure {
 }
 
 /// Number of failed attempts through one integration before another one takes over.
-const PATIENCE: u32 = 2;
+const FAILURES_PER_ROUND: u32 = 2;
 
 impl Tries {
     /// Returns the tries of a message that goes on with the only destination that it had, if it had one.
@@ -122,7 +122,8 @@ impl Tries {
     // Integrations that cannot send, and the number of rounds of failures.
     fn standing(&self, id: IntegrationId) -> (bool, u32) {
         let failed = self.failed.iter().find(|failed| failed.integration_id == id);
-        failed.map_or((false, 0), |failed| (failed.misconfigured, failed.times / PATIENCE))
+        failed
+            .map_or((false, 0), |failed| (failed.misconfigured, failed.times / FAILURES_PER_ROUND))
     }
 
     /// Returns the tries during a call through an integration. They are stored before the call, if

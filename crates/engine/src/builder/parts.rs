@@ -28,10 +28,10 @@ use crate::entropy::{SeededEntropy, Seeds};
 use crate::heal::Healing;
 use crate::observer::Dispatcher;
 use crate::pipeline::delivery::Untold;
-use crate::pipeline::delivery::ahead::LatestTime;
 use crate::pipeline::delivery::circuits::Circuits;
+use crate::pipeline::delivery::clock_skew::ClockWatermark;
+use crate::pipeline::delivery::fairness::FairScheduler;
 use crate::pipeline::delivery::quota::Quotas;
-use crate::pipeline::delivery::turns::Turns;
 use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::delivery::{Assumed, Handler, Provider};
 use crate::pipeline::sweep::Sweeps;
@@ -83,8 +83,8 @@ pub(crate) struct Parts {
     pub(crate) circuits: Circuits,
     pub(crate) unsettled: Unsettled,
     pub(crate) untold: Untold,
-    pub(crate) turns: Turns,
-    pub(crate) latest_time: LatestTime,
+    pub(crate) scheduler: FairScheduler,
+    pub(crate) latest_time: ClockWatermark,
     /// Signal of new tasks for workers.
     pub(crate) bell: Bell,
     /// Futures that wait for changes of inboxes.
@@ -152,8 +152,8 @@ impl Parts {
             circuits,
             unsettled: Unsettled::default(),
             untold: Untold::default(),
-            turns: Turns::default(),
-            latest_time: LatestTime::default(),
+            scheduler: FairScheduler::default(),
+            latest_time: ClockWatermark::default(),
             bell: Bell::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::is_canceled;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::pipeline::trigger::find_receipt;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Events, Result};
@@ -124,7 +124,7 @@ fn go_on(tx: &mut Tx<'_>, id: &TransactionId, rest: Option<Place>) -> Result<()>
 
 fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
     let mut ended = Ended::default();
-    let look = Look::at_some(tx.now());
+    let look = LiveEvents::bounded(tx.now());
     let mut left = AT_A_TIME;
     let runs = layout::runs_from(tx.environment_id(), id, from.run);
     let runs: Vec<AcceptedTrigger> = tx.first(&runs, Order::Ascending, AT_A_TIME)?;
@@ -157,7 +157,7 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
 fn end_jobs_of(
     tx: &mut Tx<'_>,
     before: Notification,
-    look: &Look,
+    look: &LiveEvents,
     ended: &mut Ended,
 ) -> Result<()> {
     ended.notifications += 1;
@@ -184,7 +184,7 @@ enum Canceled {
 impl Course<'_, '_> {
     // Ends a job, unless a provider has its message. Work of others, such as the end of a digest
     // that has more events, stays.
-    fn cancel(&mut self, job: usize, look: &Look) -> Result<Canceled> {
+    fn cancel(&mut self, job: usize, look: &LiveEvents) -> Result<Canceled> {
         let waiting = self.notification.jobs.get(job).filter(|job| !job.status.has_ended());
         let Some(waiting) = waiting else { return Ok(Canceled::Stays) };
         // The job is also that of other events, which a digest has collected.

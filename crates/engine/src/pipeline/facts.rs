@@ -26,7 +26,7 @@ use domain::workflow::Workflow;
 use store::{Order, ReadRecords, Table, layout};
 
 use crate::Result;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::pipeline::texts;
 use crate::resources::{contexts, integrations, suppressions, workflows};
 use crate::tx::View;
@@ -64,7 +64,7 @@ impl RunFacts {
         view: &dyn View,
         notification: &Notification,
         job: usize,
-        look: &Look,
+        look: &LiveEvents,
     ) -> Result<Self> {
         prefetch(view, notification)?;
         let canceled = is_canceled(view, &notification.transaction_id)?;

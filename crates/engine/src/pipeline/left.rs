@@ -21,21 +21,21 @@ const AT_A_TIME: usize = 256;
 
 /// Finds out which events of a digest are left at a time.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct LiveEvents {
     now: Timestamp,
     // Number of events that may still be looked at.
     room: Cell<usize>,
 }
 
-impl Look {
+impl LiveEvents {
     /// Looks at all events. For snapshots.
-    pub(crate) fn at_all(now: Timestamp) -> Self {
+    pub(crate) fn unbounded(now: Timestamp) -> Self {
         Self { now, room: Cell::new(usize::MAX) }
     }
 
     /// A look in a transaction, which holds the writer. Behind 256 events that are not left, the others
     /// count as left: the next turn or attempt looks at all, and decides.
-    pub(crate) fn at_some(now: Timestamp) -> Self {
+    pub(crate) fn bounded(now: Timestamp) -> Self {
         Self { now, room: Cell::new(AT_A_TIME) }
     }
 

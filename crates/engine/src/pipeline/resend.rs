@@ -7,7 +7,7 @@ use domain::vocabulary::Channel;
 
 use super::apply::Course;
 use super::facts::RunFacts;
-use super::left::Look;
+use super::left::LiveEvents;
 use crate::Result;
 
 impl Course<'_, '_> {
@@ -42,7 +42,7 @@ impl Course<'_, '_> {
     // Decides a job of the inbox once more, by the workflow and the subscriber as they are now.
     fn make_anew(&mut self, job: usize) -> Result<bool> {
         let now = self.tx.now();
-        let facts = RunFacts::of(self.tx, &self.notification, job, &Look::at_some(now))?;
+        let facts = RunFacts::of(self.tx, &self.notification, job, &LiveEvents::bounded(now))?;
         let run = facts.run(self.tx, &self.notification)?;
         let Some(action) = plan::decide_again(&run, job, facts.facts(now)) else {
             return Ok(false);

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use self::thread::{Member, Shared};
+use self::thread::{Shared, WorkerThread};
 use crate::Engine;
 
 pub use report::WorkerReport;
 
 // Time that a dropped worker has for the calls that are under way.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DROP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The settings of a [`Worker`].
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl WorkerBuilder {
         }
         let worker = Worker { engine: self.engine, shared: Arc::default() };
         for number in 1..=self.threads.get() {
-            let member = Member::join(&worker.engine, &worker.shared);
+            let member = WorkerThread::join(&worker.engine, &worker.shared);
             let thread = ThreadBuilder::new().name(format!("tidings-worker-{number}"));
             // A worker that is dropped stops the threads before.
             thread.spawn(move || member.run()).map_err(WorkerError::Thread)?;
@@ -149,7 +149,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if !self.shared.is_stopping() {
-            self.end(PATIENCE);
+            self.end(DROP_TIMEOUT);
         }
     }
 }

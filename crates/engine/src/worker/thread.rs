@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::WorkerReport;
 use crate::host::{self, Panicked};
-use crate::pipeline::delivery::{DeliveryQueue, Rounds};
+use crate::pipeline::delivery::{ClaimLoop, DeliveryQueue};
 use crate::{DeliveryReport, Engine, Result};
 
 // A sleeping thread looks at the queue after this time at the latest: another process may have
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 /// A thread of a worker.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct WorkerThread {
     // Dropped before the thread counts as ended, so that the file of an engine whose worker has
     // stopped can be opened again.
     engine: Engine,
@@ -76,7 +76,7 @@ impl Shared {
     }
 }
 
-impl Member {
+impl WorkerThread {
     pub(super) fn join(engine: &Engine, shared: &Arc<Shared>) -> Self {
         shared.report.lock().running += 1;
         engine.parts.upkeep.join();
@@ -87,11 +87,11 @@ impl Member {
     pub(super) fn run(self) {
         let (shared, bell) = (&self.running.0, &self.engine.parts.bell);
         shared.members.lock().push(thread::current().id());
-        let mut rounds = Rounds::default();
+        let mut claims = ClaimLoop::default();
         let mut pause = SHORTEST_PAUSE;
         while !shared.is_stopping() {
             let heard = bell.heard();
-            let error = match host::call(|| self.round(&mut rounds)) {
+            let error = match host::call(|| self.step(&mut claims)) {
                 Ok(Ok(sleep)) => {
                     pause = SHORTEST_PAUSE;
                     if !sleep.is_zero() && !shared.is_stopping() {
@@ -103,7 +103,7 @@ impl Member {
                 Err(Panicked) => "the host's code panicked".into(),
             };
             shared.failed(error);
-            rounds = Rounds::default();
+            claims = ClaimLoop::default();
             self.pause(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
         }
@@ -146,7 +146,7 @@ impl Member {
     }
 
     // Does what is due. Returns the time to sleep afterwards: none if something was done.
-    fn round(&self, rounds: &mut Rounds) -> Result<Duration> {
+    fn step(&self, claims: &mut ClaimLoop) -> Result<Duration> {
         self.settle_kept()?;
         let (engine, shared) = (&self.engine, &self.running.0);
         let tended = self.tend();
@@ -158,20 +158,20 @@ impl Member {
         }
         let mut report = DeliveryReport::default();
         let start = Instant::now();
-        let done = queue.round(rounds, rounds.size(), &mut report);
+        let done = queue.run_batch(claims, claims.size(), &mut report);
         shared.report.lock().delivery.add_all(report);
         match done? {
             // Another thread was faster.
             None => Ok(if tended { Duration::ZERO } else { SHORTEST_PAUSE }),
-            Some(round) => {
-                rounds.fit(round, start.elapsed(), CLAIM);
+            Some(batch) => {
+                claims.fit(batch, start.elapsed(), CLAIM);
                 Ok(Duration::ZERO)
             }
         }
     }
 }
 
-impl Drop for Member {
+impl Drop for WorkerThread {
     fn drop(&mut self) {
         self.engine.parts.upkeep.leave();
     }
@@ -225,7 +225,7 @@ mod tests {
         let (shared, running) = (Arc::<Shared>::default(), Arc::<AtomicUsize>::default());
         let witness = Witness { shared: Arc::clone(&shared), running: Arc::clone(&running) };
         let engine = Engine::builder().default_provider(witness).build(MemoryStore::default());
-        let member = Member::join(&engine, &shared);
+        let member = WorkerThread::join(&engine, &shared);
         drop(engine);
         assert_eq!(running.load(Ordering::SeqCst), 0);
 
@@ -306,12 +306,12 @@ mod tests {
         let greeting = greeting.step(Step::email("Hello!", "Hello!").unwrap());
         env.workflows().create(&greeting).unwrap();
         let shared = Arc::<Shared>::default();
-        let member = Member::join(&engine, &shared);
+        let member = WorkerThread::join(&engine, &shared);
         let ada = || SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
         for sent in [1, 2] {
             env.events().trigger(&Trigger::new("greeting", ada()).unwrap()).unwrap();
 
-            member.round(&mut Rounds::default()).unwrap();
+            member.step(&mut ClaimLoop::default()).unwrap();
 
             assert_eq!(recorder.sent().len(), sent);
             // The environment rests behind the first failure.

@@ -118,11 +118,15 @@ fn an_empty_text_in_a_list_is_no_absent_list() {
             }
         }
     }
-    ["templates", "severity", "tags"].iter().for_each(|name| check::<MessageQuery>(name));
-    let names = ["templates", "integrations", "channels", "reasons"];
-    names.iter().for_each(|name| check::<DeadLetterQuery>(name));
-    let names = ["channels", "templates", "emails", "subscriberIds", "severity", "outcomes"];
-    names.iter().for_each(|name| check::<NotificationQuery>(name));
+    for name in ["templates", "severity", "tags"] {
+        check::<MessageQuery>(name);
+    }
+    for name in ["templates", "integrations", "channels", "reasons"] {
+        check::<DeadLetterQuery>(name);
+    }
+    for name in ["channels", "templates", "emails", "subscriberIds", "severity", "outcomes"] {
+        check::<NotificationQuery>(name);
+    }
 }
 
 #[test]

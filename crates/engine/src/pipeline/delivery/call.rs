@@ -17,7 +17,7 @@ use crate::Engine;
 use crate::Result;
 use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::Reading;
 
@@ -122,7 +122,7 @@ pub(super) fn prepare(
         let Some(number) = leased.task.work.job_in(&notification) else {
             return Ok(Prepared::Drop);
         };
-        let facts = RunFacts::of(&view, &notification, number, &Look::at_all(now))?;
+        let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Prepared::Hold(hold));
         }

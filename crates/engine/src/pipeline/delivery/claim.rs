@@ -11,7 +11,7 @@ use store::{
     layout,
 };
 
-use super::{ahead, quarantine, turns};
+use super::{clock_skew, fairness, quarantine};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
@@ -80,8 +80,8 @@ pub(super) struct Claimed {
 /// of the queue.
 pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     sweep::ensure(engine)?;
-    ahead::bring_back(engine)?;
-    let first = engine.parts.turns.first();
+    clock_skew::bring_back(engine)?;
+    let first = engine.parts.scheduler.next_class();
     if !engine.store().runs_side_by_side() {
         return claim_of_all(engine, size, first);
     }
@@ -104,7 +104,7 @@ pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
 /// Leases at most `limit` due tasks of any kind, of all environments, in the order of their classes.
 pub(super) fn claim_at_once(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
-    ahead::bring_back(engine)?;
+    clock_skew::bring_back(engine)?;
     claim_of_all(engine, ClaimSize { tasks: limit, long: limit }, None)
 }
 
@@ -114,8 +114,9 @@ fn claim_first(engine: &Engine, class: TaskClass, size: ClaimSize) -> Result<Cla
     if size.tasks == 0 {
         return Ok(Claimed::default());
     }
-    let lanes = engine.read(|snapshot| Ok(lanes_of(snapshot, class, now, turns::LANES)?.lanes))?;
-    let Some(lane) = engine.parts.turns.in_turn(lanes, 1).pop() else {
+    let lanes =
+        engine.read(|snapshot| Ok(lanes_of(snapshot, class, now, fairness::LANES)?.lanes))?;
+    let Some(lane) = engine.parts.scheduler.in_turn(lanes, 1).pop() else {
         return Ok(Claimed::default());
     };
     let scope = WriteScope::Environment(lane.0.environment_id);
@@ -124,7 +125,7 @@ fn claim_first(engine: &Engine, class: TaskClass, size: ClaimSize) -> Result<Cla
 
 fn claim_others(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     let now = engine.now();
-    match engine.read(|snapshot| turns::due(snapshot, now))? {
+    match engine.read(|snapshot| fairness::due(snapshot, now))? {
         Some(due) => claim_in_turn(engine, &due, size),
         None => claim_of_all(engine, size, None),
     }
@@ -151,19 +152,19 @@ fn claim_within(
         Ok(claimed)
     })?;
     let leased = claimed.leased.iter().map(|leased| leased.task.lane());
-    engine.parts.turns.note(leased, &claimed.passed);
+    engine.parts.scheduler.note(leased, &claimed.passed);
     Ok(claimed)
 }
 
 // From the first environment that still has due tasks: another process may have taken them.
-fn claim_in_turn(engine: &Engine, due: &turns::Due, size: ClaimSize) -> Result<Claimed> {
-    for (environment, classes) in engine.parts.turns.take(due) {
+fn claim_in_turn(engine: &Engine, due: &fairness::Due, size: ClaimSize) -> Result<Claimed> {
+    for (environment, classes) in engine.parts.scheduler.environments_in_turn(due) {
         let scope = WriteScope::Environment(environment);
         let claimed = claim_within(engine, scope, size, |draft, claimed| {
             let mut tasks = Vec::new();
             for lanes in &classes {
                 let left = size.tasks.saturating_sub(tasks.len());
-                let lanes = engine.parts.turns.in_turn(lanes.clone(), left);
+                let lanes = engine.parts.scheduler.in_turn(lanes.clone(), left);
                 tasks.extend(due_in(draft, &lanes, left, claimed)?);
             }
             Ok(tasks)
@@ -205,7 +206,7 @@ fn lease_all(
 /// Returns the time at which the next task is due. Returns `None` if no task waits.
 pub(super) fn next_due(engine: &Engine) -> Result<Option<Timestamp>> {
     sweep::ensure(engine)?;
-    ahead::bring_back(engine)?;
+    clock_skew::bring_back(engine)?;
     engine.read(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {
@@ -287,12 +288,12 @@ fn due_of_class(
     limit: usize,
     claimed: &mut Claimed,
 ) -> Result<Vec<Task>> {
-    let found = lanes_of(draft.writer, class, draft.now, limit.max(turns::LANES))?;
+    let found = lanes_of(draft.writer, class, draft.now, limit.max(fairness::LANES))?;
     for entry in &found.unreadable {
         draft.writer.delete(Table::Lanes, entry)?;
         claimed.took_out(entry);
     }
-    let lanes = draft.engine.parts.turns.in_turn(found.lanes, limit);
+    let lanes = draft.engine.parts.scheduler.in_turn(found.lanes, limit);
     due_in(draft, &lanes, limit, claimed)
 }
 

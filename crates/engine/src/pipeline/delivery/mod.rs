@@ -1,12 +1,14 @@
 //! Delivery: due tasks are claimed, done and settled. No transaction is open while a provider works,
 //! and none while a plan is made.
 
-pub(crate) mod ahead;
 mod assumed;
 mod batch;
 mod call;
 pub(crate) mod circuits;
 mod claim;
+mod claim_loop;
+pub(crate) mod clock_skew;
+pub(crate) mod fairness;
 pub(crate) mod inbound;
 mod provider;
 mod quarantine;
@@ -14,14 +16,12 @@ pub(crate) mod quota;
 mod recording;
 pub(crate) mod release;
 mod report;
-mod round;
 mod sample;
 mod send;
 mod settle;
 mod simulate;
 mod stats;
 mod turn;
-pub(crate) mod turns;
 pub(crate) mod unsettled;
 pub(crate) mod vet;
 
@@ -30,19 +30,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use domain::time::Timestamp;
 
 use self::claim::ClaimSize;
-use self::round::Round;
+use self::claim_loop::BatchDone;
 
 use crate::{Engine, Result, trace};
 
 pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
+pub(crate) use claim_loop::ClaimLoop;
 pub use inbound::{Inbound, InboundReport};
 pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 pub(crate) use quarantine::put as put_into_quarantine;
 pub use recording::RecordingProvider;
 pub(crate) use report::Untold;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
-pub(crate) use round::Rounds;
 pub(super) use settle::AGAIN;
 pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 
@@ -114,7 +114,7 @@ impl<'e> DeliveryQueue<'e> {
     /// [is retryable](crate::Error::is_retryable). Other claimed tasks that were not settled are
     /// done again when their lease is over. The report of the next call counts what this one has done.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
-        let run = |report: &mut DeliveryReport| self.rounds(limit, report);
+        let run = |report: &mut DeliveryReport| self.run_batches(limit, report);
         trace::operation("delivery.run_due", None, || self.engine.parts.untold.tell(run))
     }
 
@@ -123,13 +123,13 @@ impl<'e> DeliveryQueue<'e> {
         self.engine.parts.unsettled.settle(self.engine, report)
     }
 
-    fn rounds(&self, limit: usize, report: &mut DeliveryReport) -> Result<()> {
+    fn run_batches(&self, limit: usize, report: &mut DeliveryReport) -> Result<()> {
         let (mut left, mut batch) = (limit, BATCH);
-        let mut rounds = Rounds::default();
+        let mut claims = ClaimLoop::default();
         while left > 0 {
             let size = ClaimSize { tasks: left.min(batch), long: BATCH };
-            let Some(round) = self.round(&mut rounds, size, report)? else { break };
-            let Round { done, given_back, long } = round;
+            let ran = self.run_batch(&mut claims, size, report)?;
+            let Some(BatchDone { done, given_back, long }) = ran else { break };
             if done == 0 && batch == 1 {
                 break;
             }

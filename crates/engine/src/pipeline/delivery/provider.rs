@@ -398,7 +398,7 @@ impl SendResult {
     }
 
     /// Returns the reason for which a message is a dead letter, if this is the last answer.
-    pub(super) const fn death(&self) -> Option<DeadLetterReason> {
+    pub(super) const fn dead_letter_reason(&self) -> Option<DeadLetterReason> {
         Some(match self {
             SendResult::Sent(_) => return None,
             SendResult::Refused(SendError::Permanent { .. }) => DeadLetterReason::Refused,

@@ -10,7 +10,7 @@ use store::{Witness, WriteRecords};
 
 use super::claim::Leased;
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::resources::{integrations, notifications};
 use crate::tx::{Draft, Reading, Tx};
 use crate::{Engine, Error, Result};
@@ -66,7 +66,7 @@ fn look(engine: &Engine, leased: &Leased) -> Result<Option<Unreadable>> {
         let view = Reading { engine, home: &home, snapshot: &witness };
         let found = notifications::of_work(&view, &leased.task.work);
         let facts = |found: Notification| {
-            RunFacts::of(&view, &found, found.next_job(), &Look::at_all(now))?;
+            RunFacts::of(&view, &found, found.next_job(), &LiveEvents::unbounded(now))?;
             integrations::check_readable(&view)
         };
         let read = found.and_then(|found| found.map_or(Ok(()), facts));

@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use self::rate::{Rate, SECOND};
 
 // Time that a thread waits for the end of another call.
-const PATIENCE: Duration = Duration::from_millis(100);
+const CALL_WAIT: Duration = Duration::from_millis(100);
 
 // Number of readings of an earlier time after which the clock has gone back.
 const READINGS: usize = 8;
@@ -144,7 +144,7 @@ impl Quotas {
             let is_full = |all: &mut HashMap<String, Calls>| {
                 all.get(provider_id).is_some_and(|calls| calls.running >= most)
             };
-            self.ended.wait_while_for(&mut all, is_full, PATIENCE);
+            self.ended.wait_while_for(&mut all, is_full, CALL_WAIT);
             if is_full(&mut all) {
                 return None;
             }

@@ -21,11 +21,11 @@ use super::provider::{Delivery, Provider, ProviderReceipt, SendError};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RecordingProvider {
-    notebook: Arc<Mutex<Notebook>>,
+    recorded: Arc<Mutex<Recorded>>,
 }
 
 #[derive(Debug, Default)]
-struct Notebook {
+struct Recorded {
     sent: Vec<Delivery>,
     refusals: VecDeque<SendError>,
 }
@@ -33,23 +33,23 @@ struct Notebook {
 impl RecordingProvider {
     /// Returns the accepted deliveries, oldest first.
     pub fn sent(&self) -> Vec<Delivery> {
-        self.notebook.lock().sent.clone()
+        self.recorded.lock().sent.clone()
     }
 
     /// Refuses one delivery with `error`. Several calls refuse as many deliveries, in the order of
     /// the calls.
     pub fn refuse_next(&self, error: SendError) {
-        self.notebook.lock().refusals.push_back(error);
+        self.recorded.lock().refusals.push_back(error);
     }
 }
 
 impl Provider for RecordingProvider {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        let mut notebook = self.notebook.lock();
-        if let Some(error) = notebook.refusals.pop_front() {
+        let mut recorded = self.recorded.lock();
+        if let Some(error) = recorded.refusals.pop_front() {
             return Err(error);
         }
-        notebook.sent.push(delivery.clone());
+        recorded.sent.push(delivery.clone());
         Ok(ProviderReceipt::default())
     }
 }

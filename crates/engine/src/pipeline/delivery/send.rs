@@ -19,7 +19,7 @@ use crate::Engine;
 use crate::Result;
 use crate::host;
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::pipeline::texts::{self, Wanted};
 use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
@@ -60,7 +60,7 @@ pub(super) fn prepare(
             return Ok(Attempt::Drop);
         };
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
-        let facts = RunFacts::of(&view, &notification, number, &Look::at_all(now))?;
+        let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
         let facts = facts.with_endpoints(&view, &notification, kind)?;
         let facts = facts.with_suppressions(&view, kind, now)?;
         let shared = match kept {
@@ -209,7 +209,7 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
         let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt())) else {
             return Ok(false);
         };
-        tx.draft.writer.replace(&task, &task.clone().having(calling.clone()))?;
+        tx.draft.writer.replace(&task, &task.clone().with_tries(calling.clone()))?;
         Ok(true)
     })
 }

@@ -1,7 +1,7 @@
 //! Settlement: the results of leased tasks are stored in a transaction.
 
 mod answer;
-mod dead;
+mod dead_letter;
 mod done;
 mod paused;
 mod returned;
@@ -26,11 +26,11 @@ use super::batch::UNSETTLED_SIZE;
 use super::call::CallResult;
 use super::claim::Leased;
 use super::provider::SendResult;
-use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, ahead, quarantine};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, clock_skew, quarantine};
 use crate::damage::if_readable;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
@@ -174,7 +174,7 @@ fn is_damage(error: &Error) -> bool {
 // keeps its end if that of the claim was ahead.
 fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
     if leased.is_of_clock_ahead(tx.now()) {
-        return ahead::give_back(tx, leased, task);
+        return clock_skew::give_back(tx, leased, task);
     }
     let due_at = leased.since.min(tx.now());
     undo(tx, leased, task, due_at)
@@ -184,7 +184,7 @@ fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
 // outcome.
 fn undo(tx: &mut Tx<'_>, leased: &Leased, task: &Task, due_at: Timestamp) -> Result<bool> {
     let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
-    tx.replace(task, &task.with(state).having(leased.task.tries()))?;
+    tx.replace(task, &task.with(state).with_tries(leased.task.tries()))?;
     Ok(true)
 }
 
@@ -233,7 +233,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         (Done::Unused, _) => give_back(tx, leased, &task).map(|_| Settled::Nothing),
         // A call that was noted and not made has no unknown outcome. The attempt counts.
         (Done::Lost, _) => {
-            let uncalled = Task::clone(&task).having(leased.task.tries());
+            let uncalled = Task::clone(&task).with_tries(leased.task.tries());
             tx.replace(&*task, &uncalled)?;
             Ok(Settled::Superseded)
         }
@@ -285,7 +285,7 @@ fn settle_in_course(tx: &mut Tx<'_>, leased: &Leased, task: &Task, done: &Done) 
 fn given_up(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
     let first = match work {
         Work::Close { window_id, step_id, .. } => {
-            Look::at_some(tx.now()).first(tx, *window_id, *step_id)?
+            LiveEvents::bounded(tx.now()).first(tx, *window_id, *step_id)?
         }
         _ => None,
     };
@@ -360,7 +360,7 @@ impl Course<'_, '_> {
         };
         let failure = self.failure(job, FailureReason::Unanswered);
         self.log(job, Detail::LeaseExpired, None);
-        self.bury_unsent(job, task, Detail::LeaseExpired, None)?;
+        self.mark_dead_unsent(job, task, Detail::LeaseExpired, None)?;
         self.end_failed(job, task.send_id())?;
         Ok(Settled::Turned { skipped, failed: failure.into_iter().collect() })
     }
@@ -382,7 +382,7 @@ impl Course<'_, '_> {
                 let (detail, text) = (refusal.detail, refusal.raw.clone());
                 let failure = self.failure(job, FailureReason::Unsendable { detail, text });
                 self.log(job, refusal.detail, refusal.raw.clone());
-                self.bury_unsent(job, task, refusal.detail, refusal.raw.clone())?;
+                self.mark_dead_unsent(job, task, refusal.detail, refusal.raw.clone())?;
                 self.fail(job)?;
                 Ok(failure.map_or(Settled::Nothing, Settled::Failed))
             }

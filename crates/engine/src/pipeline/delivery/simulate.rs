@@ -4,7 +4,7 @@ use domain::retention::Retention;
 use domain::time::Timestamp;
 
 use super::claim::{self, Claimed};
-use super::round::Beginnings;
+use super::claim_loop::RepeatGuard;
 use super::{DeliveryQueue, DeliveryReport};
 use crate::error::Rejection;
 use crate::{Clock, Error, ManualClock, Result, trace};
@@ -62,12 +62,12 @@ impl DeliveryQueue<'_> {
     fn simulate(&self, end: Timestamp, report: &mut DeliveryReport) -> Result<()> {
         let clock = self.engine.parts.clock.as_manual();
         let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
-        let mut beginnings = Beginnings::default();
+        let mut guard = RepeatGuard::default();
         let end = end.min(LATEST);
         self.settle_kept(report)?;
         while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
-            self.run_now(&mut beginnings, report)?;
+            self.run_now(&mut guard, report)?;
         }
         set_forward(clock, end);
         Ok(())
@@ -86,15 +86,15 @@ impl DeliveryQueue<'_> {
     }
 
     // Does tasks that are due now.
-    fn run_now(&self, beginnings: &mut Beginnings, report: &mut DeliveryReport) -> Result<()> {
+    fn run_now(&self, guard: &mut RepeatGuard, report: &mut DeliveryReport) -> Result<()> {
         let claimed = claim::claim_at_once(self.engine, AT_ONCE)?;
-        beginnings.note(self.engine, &claimed)?;
+        guard.note(self.engine, &claimed)?;
         let Claimed { mut leased, quarantined, .. } = claimed;
         report.quarantined += quarantined;
         leased.sort_by_key(|leased| (leased.task.class, leased.task.id));
         // A provider that moves the clock past the lease gets the other tasks again.
         if self.work(leased, report)? > 0 {
-            *beginnings = Beginnings::default();
+            *guard = RepeatGuard::default();
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use store::{Kept, Order, ReadRecords, layout};
 use super::claim::Leased;
 use super::settle::Done;
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
 use crate::{Engine, Result};
@@ -71,7 +71,7 @@ pub(super) fn plan(
         if let Some(until) = read.waits_until(now).filter(|_| waits) {
             return Ok(Done::Early(until));
         }
-        let facts = RunFacts::of(&view, &read, read.next_job(), &Look::at_all(now))?;
+        let facts = RunFacts::of(&view, &read, read.next_job(), &LiveEvents::unbounded(now))?;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
         }
@@ -95,8 +95,12 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
         if let Some(until) = notification.waits_until(now) {
             return Ok(Done::Early(until));
         }
-        let mut facts =
-            RunFacts::of(&view, &notification, notification.next_job(), &Look::at_all(now))?;
+        let mut facts = RunFacts::of(
+            &view,
+            &notification,
+            notification.next_job(),
+            &LiveEvents::unbounded(now),
+        )?;
         facts.goes_on |= events.count > 0;
         if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
             return Ok(Done::Paused(hold));
@@ -181,7 +185,7 @@ fn events(
 ) -> Result<(Option<Notification>, DigestedEvents)> {
     let range = layout::digest_events(view.environment_id(), window).range();
     let (mut first, mut last, mut count, mut failed) = (Vec::new(), None, 0_u32, None);
-    let look = Look::at_all(now);
+    let look = LiveEvents::unbounded(now);
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
         match look.is_left(view, &event, (step, usize::MAX)) {
             Ok(true) => {

@@ -3,11 +3,11 @@
 /// Numbers of lanes with at least one message that waits, at least two, and so on. Their sums are kept as a
 /// Fenwick tree.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct RoundCounts {
     sums: Vec<usize>,
 }
 
-impl Rounds {
+impl RoundCounts {
     /// Adds a lane to those with at least `messages`.
     pub(super) fn add(&mut self, messages: usize) {
         while self.sums.len() < messages {
@@ -62,7 +62,7 @@ mod tests {
     /// Lanes with 3, 1 and 2 messages.
     #[test]
     fn rounds_have_a_message_of_each_lane_that_has_so_many() {
-        let mut rounds = Rounds::default();
+        let mut rounds = RoundCounts::default();
         for lane in [3, 1, 2] {
             (1..=lane).for_each(|messages| rounds.add(messages));
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use domain::task::{Lane, TaskClass};
 use domain::time::Timestamp;
 
-use super::rounds::Rounds;
+use super::rounds::RoundCounts;
 
 // Time for which a call is kept for a message that is expected. Messages may be canceled silently.
-const PATIENCE: Duration = Duration::from_secs(1);
+const RESERVATION: Duration = Duration::from_secs(1);
 
 // Time after which no message of a lane is expected if none has come.
 const GONE: Duration = Duration::from_secs(5);
@@ -38,10 +38,10 @@ pub(super) struct Waiting {
 // The lanes of a class with messages that wait, or that have had a turn of the present round.
 #[derive(Debug, Default)]
 struct Class {
-    lanes: HashMap<Lane, Turns>,
+    lanes: HashMap<Lane, LaneQueue>,
     // Lanes with messages that should be there, in the order of their turns.
     order: BTreeSet<(u64, Lane)>,
-    rounds: Rounds,
+    rounds: RoundCounts,
     // Number of the present round.
     round: u64,
     // Lanes that have had a turn of the present round.
@@ -52,9 +52,9 @@ struct Class {
     due: usize,
 }
 
-// The turns of a lane.
+// The messages of a lane that wait, and its turns.
 #[derive(Debug, Default)]
-struct Turns {
+struct LaneQueue {
     // Round of the next turn.
     round: u64,
     // Times of the messages that come later, in their order.
@@ -77,7 +77,7 @@ impl Waiting {
             }
         }
         while let Some(&(time, lane)) = self.due.front()
-            && time.after(PATIENCE) <= now
+            && time.after(RESERVATION) <= now
         {
             self.due.pop_front();
             self.known = self.known.saturating_sub(1);
@@ -144,49 +144,49 @@ impl Waiting {
 }
 
 impl Class {
-    // Changes the turns of a lane. A lane without messages that wait begins with the present round, unless it
+    // Changes the queue of a lane. A lane without messages that wait begins with the present round, unless it
     // has had its turn of that. It is forgotten when that round is over.
-    fn change<T>(&mut self, lane: Lane, change: impl FnOnce(&mut Turns) -> T) -> T {
-        let mut turns = self.lanes.remove(&lane).unwrap_or_default();
-        self.order.remove(&(turns.round, lane));
-        let (waiting, expected) = (turns.waiting(), turns.expected());
-        turns.round = self.round_of(&turns);
-        let changed = change(&mut turns);
-        self.due = self.due - expected + turns.expected();
-        self.waiting = self.waiting - waiting + turns.waiting();
-        (waiting..turns.waiting()).for_each(|waiting| self.rounds.add(waiting + 1));
-        (turns.waiting()..waiting).for_each(|waiting| self.rounds.take(waiting + 1));
-        if turns.expected() > 0 {
-            self.order.insert((turns.round, lane));
+    fn change<T>(&mut self, lane: Lane, change: impl FnOnce(&mut LaneQueue) -> T) -> T {
+        let mut queue = self.lanes.remove(&lane).unwrap_or_default();
+        self.order.remove(&(queue.round, lane));
+        let (waiting, expected) = (queue.waiting(), queue.expected());
+        queue.round = self.round_of(&queue);
+        let changed = change(&mut queue);
+        self.due = self.due - expected + queue.expected();
+        self.waiting = self.waiting - waiting + queue.waiting();
+        (waiting..queue.waiting()).for_each(|waiting| self.rounds.add(waiting + 1));
+        (queue.waiting()..waiting).for_each(|waiting| self.rounds.take(waiting + 1));
+        if queue.expected() > 0 {
+            self.order.insert((queue.round, lane));
         }
-        if turns.waiting() > 0 || turns.round > self.round {
-            self.lanes.insert(lane, turns);
+        if queue.waiting() > 0 || queue.round > self.round {
+            self.lanes.insert(lane, queue);
         }
         changed
     }
 
-    fn round_of(&self, turns: &Turns) -> u64 {
-        let credit = if turns.waiting() > 0 { CREDIT } else { 0 };
-        turns.round.max(self.round.saturating_sub(credit))
+    fn round_of(&self, queue: &LaneQueue) -> u64 {
+        let credit = if queue.waiting() > 0 { CREDIT } else { 0 };
+        queue.round.max(self.round.saturating_sub(credit))
     }
 
     fn wait(&mut self, lane: Lane, time: Timestamp) {
-        self.change(lane, |turns| {
-            let place = turns.later.partition_point(|at| *at <= time);
-            turns.later.insert(place, time);
+        self.change(lane, |queue| {
+            let place = queue.later.partition_point(|at| *at <= time);
+            queue.later.insert(place, time);
         });
     }
 
     // A message should be there since `time`, unless none of the lane is expected any more.
     fn expect(&mut self, lane: Lane, time: Timestamp) {
-        self.change(lane, |turns| {
+        self.change(lane, |queue| {
             // A message that is expected may come later than this one.
-            let Some(first) = turns.later.front().copied().filter(|first| *first <= time) else {
+            let Some(first) = queue.later.front().copied().filter(|first| *first <= time) else {
                 return;
             };
-            turns.later.pop_front();
-            let place = turns.due.partition_point(|at| *at <= first);
-            turns.due.insert(place, first);
+            queue.later.pop_front();
+            let place = queue.due.partition_point(|at| *at <= first);
+            queue.due.insert(place, first);
         });
     }
 
@@ -194,31 +194,31 @@ impl Class {
         if !self.lanes.contains_key(&lane) {
             return false;
         }
-        self.change(lane, |turns| {
-            turns.absent_since = None;
-            let place = turns.due.binary_search(&since);
-            place.is_ok_and(|place| turns.due.remove(place).is_some())
+        self.change(lane, |queue| {
+            queue.absent_since = None;
+            let place = queue.due.binary_search(&since);
+            place.is_ok_and(|place| queue.due.remove(place).is_some())
         })
     }
 
     // The time of a message is over that should have been there since `time`. It may have come meanwhile.
     fn give_up(&mut self, lane: Lane, time: Timestamp) {
-        let turns = self.lanes.get(&lane);
-        if turns.is_some_and(|turns| turns.due.front().is_some_and(|first| *first <= time)) {
+        let queue = self.lanes.get(&lane);
+        if queue.is_some_and(|queue| queue.due.front().is_some_and(|first| *first <= time)) {
             let present = self.round;
-            self.change(lane, |turns| {
-                turns.due.pop_front();
-                turns.round = turns.round.max(present);
-                let since = *turns.absent_since.get_or_insert(time);
+            self.change(lane, |queue| {
+                queue.due.pop_front();
+                queue.round = queue.round.max(present);
+                let since = *queue.absent_since.get_or_insert(time);
                 if time.since(since) > GONE {
-                    turns.later.clear();
+                    queue.later.clear();
                 }
             });
         }
     }
 
     fn called(&mut self, lane: Lane) {
-        let round = self.lanes.get(&lane).map_or(self.round, |turns| self.round_of(turns));
+        let round = self.lanes.get(&lane).map_or(self.round, |queue| self.round_of(queue));
         if round > self.round {
             self.round = round;
             for served in std::mem::take(&mut self.served) {
@@ -228,7 +228,7 @@ impl Class {
         if round == self.round {
             self.served.push(lane);
         }
-        self.change(lane, |turns| turns.round = round + 1);
+        self.change(lane, |queue| queue.round = round + 1);
         if self.waiting == 0 {
             self.lanes.clear();
             self.served.clear();
@@ -236,38 +236,38 @@ impl Class {
     }
 
     fn ahead(&self, lane: Lane, is_new: bool, most: usize) -> usize {
-        let turns = self.lanes.get(&lane);
-        let mut ahead = turns.filter(|_| is_new).map_or(0, Turns::expected);
+        let queue = self.lanes.get(&lane);
+        let mut ahead = queue.filter(|_| is_new).map_or(0, LaneQueue::expected);
         // The round of the message. Of those with the same one, the first to come is the first.
-        let own = turns.map_or(self.round, |turns| self.round_of(turns)) + ahead as u64;
+        let own = queue.map_or(self.round, |queue| self.round_of(queue)) + ahead as u64;
         let end = own + u64::from(is_new);
         for (round, other) in self.order.iter().take_while(|(round, _)| *round < end) {
             if ahead >= most {
                 break;
             }
             if *other != lane {
-                let turns = usize::try_from(end - round).unwrap_or(usize::MAX);
-                ahead += self.lanes.get(other).map_or(0, Turns::expected).min(turns);
+                let queue = usize::try_from(end - round).unwrap_or(usize::MAX);
+                ahead += self.lanes.get(other).map_or(0, LaneQueue::expected).min(queue);
             }
         }
         ahead
     }
 
     fn before(&self, lane: Lane) -> usize {
-        let round = self.lanes.get(&lane).map_or(self.round, |turns| self.round_of(turns));
+        let round = self.lanes.get(&lane).map_or(self.round, |queue| self.round_of(queue));
         if round <= self.round { 0 } else { self.rounds.up_to(1).saturating_sub(self.served.len()) }
     }
 
     fn place(&self, lane: Lane, time_of: impl Fn(usize) -> Timestamp) -> usize {
-        let empty = Turns::default();
-        let turns = self.lanes.get(&lane).unwrap_or(&empty);
-        let last = turns.waiting() + 1;
+        let empty = LaneQueue::default();
+        let queue = self.lanes.get(&lane).unwrap_or(&empty);
+        let last = queue.waiting() + 1;
         let place = |turn: usize| self.rounds.up_to(turn) - usize::from(turn < last);
         let is_free = |turn: usize| {
             let (time, next) = (time_of(place(turn)), time_of(place(turn + 1)));
-            turns.until(time.after(next.since(time) / 2)) < turn
+            queue.until(time.after(next.since(time) / 2)) < turn
         };
-        // The turns before `taken` and the one itself are taken, as far as can be seen.
+        // The queue before `taken` and the one itself are taken, as far as can be seen.
         let (mut taken, mut free) = (0, 1);
         while free < last && !is_free(free) {
             (taken, free) = (free, (free * 2).min(last));
@@ -280,7 +280,7 @@ impl Class {
     }
 }
 
-impl Turns {
+impl LaneQueue {
     // Number of messages that wait.
     fn waiting(&self) -> usize {
         self.later.len() + self.due.len()

@@ -9,13 +9,13 @@ use domain::vocabulary::ProviderId;
 use store::WriteRecords;
 
 use super::Settled;
-use super::dead::Death;
+use super::dead_letter::DeadLetterCause;
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::provider::{Delivery, SendResult};
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
-use crate::pipeline::left::Look;
+use crate::pipeline::left::LiveEvents;
 use crate::tx::View;
 
 // A message, and what its provider has said.
@@ -94,8 +94,8 @@ impl Course<'_, '_> {
         }
         let kept = Some(Box::new(delivery.message.clone()));
         let after = task.with(TaskState::Waiting { due_at, attempts });
-        self.tx.replace(task, &after.keeping(kept).having(tries))?;
-        Ok(self.asked_in_vain(job, delivery, result, Some(due_at)))
+        self.tx.replace(task, &after.with_message(kept).with_tries(tries))?;
+        Ok(self.failed_attempt(job, delivery, result, Some(due_at)))
     }
 
     fn not_sent(&mut self, answer: Answer<'_>) -> Result<Settled> {
@@ -111,15 +111,15 @@ impl Course<'_, '_> {
             self.forget(job, delivery)?;
         }
         let stored = self.store_of(job, delivery.send, message)?;
-        if let Some(death) = Death::answered(delivery, result, stored) {
-            self.bury(job, delivery.send, death);
+        if let Some(cause) = DeadLetterCause::answered(delivery, result, stored) {
+            self.mark_dead(job, delivery.send, cause);
         }
         self.end_failed(job, delivery.send)?;
-        Ok(self.asked_in_vain(job, delivery, result, None))
+        Ok(self.failed_attempt(job, delivery, result, None))
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {
-        Look::at_some(self.tx.now()).is_canceled(self.tx, &self.notification, job)
+        LiveEvents::bounded(self.tx.now()).is_canceled(self.tx, &self.notification, job)
     }
 
     // Keeps the id of the message at its provider, by which reports name it.
@@ -162,7 +162,7 @@ impl Course<'_, '_> {
         Ok(Settled::Nothing)
     }
 
-    fn asked_in_vain(
+    fn failed_attempt(
         &self,
         job: usize,
         delivery: &Delivery,

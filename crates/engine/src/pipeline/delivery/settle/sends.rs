@@ -109,7 +109,7 @@ impl Course<'_, '_> {
                 Ok(Settled::Skipped)
             }
             RefusalKind::Fail => {
-                self.bury_unsent(job, task, detail, text.clone())?;
+                self.mark_dead_unsent(job, task, detail, text.clone())?;
                 let failure = self.failure(job, FailureReason::Unsendable { detail, text });
                 self.end_send(job, send, SendStatus::Failed)?;
                 Ok(failure.map_or(Settled::Nothing, Settled::Failed))

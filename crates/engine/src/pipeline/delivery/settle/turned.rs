@@ -110,7 +110,7 @@ impl Course<'_, '_> {
             job.schedule_extensions_count = Some(extensions.saturating_add(1));
         }
         let after = task.with(TaskState::Waiting { due_at: until, attempts: 0 });
-        self.tx.replace(task, &after.carried_by(self.notification.id))?;
+        self.tx.replace(task, &after.with_notification(self.notification.id))?;
         match &task.work {
             Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
             Work::Turn { .. }

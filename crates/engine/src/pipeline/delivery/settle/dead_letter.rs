@@ -13,7 +13,7 @@ use crate::pipeline::delivery::provider::{Delivery, SendResult};
 
 /// End of a message for a provider.
 #[derive(Debug)]
-pub(super) struct Death {
+pub(super) struct DeadLetterCause {
     reason: DeadLetterReason,
     text: Option<String>,
     integration_id: Option<IntegrationId>,
@@ -21,14 +21,14 @@ pub(super) struct Death {
     called: Option<SendTarget>,
 }
 
-impl Death {
+impl DeadLetterCause {
     /// Returns the end of a message by the answer of a provider.
     pub(super) fn answered(
         delivery: &Delivery,
         result: &SendResult,
         message_id: Option<MessageId>,
     ) -> Option<Self> {
-        let (reason, text) = (result.death()?, result.said(delivery));
+        let (reason, text) = (result.dead_letter_reason()?, result.said(delivery));
         let called = delivery.tries.called().cloned();
         let integration_id = Some(delivery.integration.id);
         Some(Self { reason, text, integration_id, message_id, called })
@@ -37,12 +37,12 @@ impl Death {
 
 impl Course<'_, '_> {
     /// Marks a job, or its send, whose message has failed for good.
-    pub(super) fn bury(&mut self, job: usize, send: Option<JobId>, death: Death) {
-        let mut mark = DeadLetterMark::new(self.tx.id(), death.reason, self.tx.now());
-        mark.text = death.text;
-        mark.integration_id = death.integration_id;
-        mark.message_id = death.message_id;
-        mark.called = death.called;
+    pub(super) fn mark_dead(&mut self, job: usize, send: Option<JobId>, cause: DeadLetterCause) {
+        let mut mark = DeadLetterMark::new(self.tx.id(), cause.reason, self.tx.now());
+        mark.text = cause.text;
+        mark.integration_id = cause.integration_id;
+        mark.message_id = cause.message_id;
+        mark.called = cause.called;
         let Some(job) = self.notification.jobs.get_mut(job) else { return };
         match send {
             None => job.dead_letter = Some(mark),
@@ -56,7 +56,7 @@ impl Course<'_, '_> {
 
     /// The same for a task that ends with `detail` and without an answer. The content of its earlier
     /// attempts is stored, so that it can be sent again.
-    pub(super) fn bury_unsent(
+    pub(super) fn mark_dead_unsent(
         &mut self,
         job: usize,
         task: &Task,
@@ -78,7 +78,11 @@ impl Course<'_, '_> {
         };
         let integration_id = task.target().map(|target| target.integration_id);
         let called = task.tries().called().cloned();
-        self.bury(job, send, Death { reason, text, integration_id, message_id, called });
+        self.mark_dead(
+            job,
+            send,
+            DeadLetterCause { reason, text, integration_id, message_id, called },
+        );
         Ok(())
     }
 
@@ -86,8 +90,9 @@ impl Course<'_, '_> {
     pub(crate) fn end_lost(&mut self, job: usize, send: Option<JobId>) -> Result<()> {
         self.log(job, Detail::RecordUnreadable, Some(Table::Tasks.name().to_owned()));
         let (reason, text) = (DeadLetterReason::AnswerLost, None);
-        let death = Death { reason, text, integration_id: None, message_id: None, called: None };
-        self.bury(job, send, death);
+        let cause =
+            DeadLetterCause { reason, text, integration_id: None, message_id: None, called: None };
+        self.mark_dead(job, send, cause);
         self.end_failed(job, send)
     }
 

@@ -1,4 +1,4 @@
-//! Rounds: a claim, and the work on the tasks that it has taken.
+//! The loop of claims: a claim, the work on the tasks that it has taken, and the size of the next one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::{Engine, Result};
 /// planned is due again as it was. If more claims begin with it, the store does not keep what they write.
 const REPEATS: u32 = 8;
 
-/// What the rounds of a caller, one after the other, depend on.
+/// State of the claims that a caller makes one after the other.
 #[derive(Debug)]
-pub(crate) struct Rounds {
+pub(crate) struct ClaimLoop {
     size: ClaimSize,
-    beginnings: Beginnings,
+    guard: RepeatGuard,
 }
 
-/// Number of claims whose beginnings are known: lanes take turns, so that a claim may begin as one long
-/// before it.
-const BEGINNINGS: usize = 256;
+/// Number of claims whose starts are known: lanes take turns, so that a claim may start as one long before it.
+const STARTS: usize = 256;
 
-/// What the last claims began with, each with the number of claims that began so again.
+/// Finds claims that start as earlier ones. It has the starts of the last claims, each with the number of
+/// repetitions.
 #[derive(Debug, Default)]
-pub(super) struct Beginnings(VecDeque<(Beginning, u32)>);
+pub(super) struct RepeatGuard(VecDeque<(ClaimStart, u32)>);
 
 /// The first entry of the queue that a claim has read, and a task that is not the same in the next
 /// claim, if the store keeps what is written: the first that calls the host application, if any,
 /// and the first of all otherwise.
 #[derive(Debug, PartialEq)]
-struct Beginning {
+struct ClaimStart {
     entry: Vec<u8>,
     task: Option<(TaskId, u32, Work)>,
 }
 
-impl Beginnings {
-    /// Notes what a claim begins with.
+impl RepeatGuard {
+    /// Notes what a claim starts with.
     ///
     /// # Errors
     ///
@@ -48,16 +48,16 @@ impl Beginnings {
         let leased = &claimed.leased;
         let calling = leased.iter().find(|leased| leased.task.work.calls_the_host());
         let task = calling.or(leased.first());
-        let beginning = claimed.first.clone().map(|entry| Beginning {
+        let start = claimed.first.clone().map(|entry| ClaimStart {
             entry,
             task: task.map(|leased| (leased.task.id, leased.attempt(), leased.task.work.clone())),
         });
-        let Some(beginning) = beginning else { return Ok(()) };
-        let before = self.0.iter().position(|(before, _)| *before == beginning);
+        let Some(start) = start else { return Ok(()) };
+        let before = self.0.iter().position(|(before, _)| *before == start);
         let before = before.and_then(|place| self.0.remove(place));
         let (is_same, repeats) = before.map_or((false, 0), |(_, repeats)| (true, repeats + 1));
-        self.0.truncate(BEGINNINGS - 1);
-        self.0.push_front((beginning, repeats));
+        self.0.truncate(STARTS - 1);
+        self.0.push_front((start, repeats));
         let allowed = match calling {
             // A call that was made is not made again, unless its task was put back meanwhile.
             Some(leased) if is_same && !claim::is_kept(engine, leased)? => 0,
@@ -67,9 +67,9 @@ impl Beginnings {
     }
 }
 
-/// Tasks of a round.
+/// Tasks of a batch, behind the work on them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Round {
+pub(crate) struct BatchDone {
     /// Number of tasks that were done, or taken out of the queue.
     pub(crate) done: usize,
     /// Number of tasks that were given back.
@@ -78,35 +78,35 @@ pub(crate) struct Round {
     pub(crate) long: usize,
 }
 
-impl Default for Rounds {
+impl Default for ClaimLoop {
     fn default() -> Self {
-        Self { size: ClaimSize { tasks: 1, long: 1 }, beginnings: Beginnings::default() }
+        Self { size: ClaimSize { tasks: 1, long: 1 }, guard: RepeatGuard::default() }
     }
 }
 
-impl Rounds {
+impl ClaimLoop {
     /// Returns the size of the next claim.
     pub(crate) fn size(&self) -> ClaimSize {
         self.size
     }
 
-    /// Makes the next claim as large as fits into `span`, judging by a round that took `elapsed`. Short tasks
-    /// and others are judged by rounds of their own, because a call may take ten thousand times as long as a
+    /// Makes the next claim as large as fits into `span`, judging by a batch that took `elapsed`. Short tasks
+    /// and others are judged by claims of their own, because a call may take ten thousand times as long as a
     /// turn.
-    pub(crate) fn fit(&mut self, round: Round, elapsed: Duration, span: Duration) {
+    pub(crate) fn fit(&mut self, batch: BatchDone, elapsed: Duration, span: Duration) {
         let ClaimSize { tasks, long } = &mut self.size;
         let nanos = elapsed.as_nanos().max(1);
         let fitted = |done: usize, largest: usize| {
             let fitting = span.as_nanos().saturating_mul(done as u128) / nanos;
             usize::try_from(fitting).unwrap_or(largest).clamp(1, largest)
         };
-        if round.given_back > 0 {
-            *tasks = round.done.clamp(1, *tasks);
-        } else if round.long == 0 {
-            *tasks = fitted(round.done, (*tasks * 2).min(LARGE_BATCH));
+        if batch.given_back > 0 {
+            *tasks = batch.done.clamp(1, *tasks);
+        } else if batch.long == 0 {
+            *tasks = fitted(batch.done, (*tasks * 2).min(LARGE_BATCH));
         }
-        if round.long > 0 {
-            *long = fitted(round.long.min(round.done), (*long * 2).min(BATCH));
+        if batch.long > 0 {
+            *long = fitted(batch.long.min(batch.done), (*long * 2).min(BATCH));
             *tasks = (*tasks).max(*long);
         }
     }
@@ -114,21 +114,21 @@ impl Rounds {
 
 impl DeliveryQueue<'_> {
     /// Claims tasks and does them. Returns `None` if none is due.
-    pub(crate) fn round(
+    pub(crate) fn run_batch(
         &self,
-        rounds: &mut Rounds,
+        claims: &mut ClaimLoop,
         size: ClaimSize,
         report: &mut DeliveryReport,
-    ) -> Result<Option<Round>> {
+    ) -> Result<Option<BatchDone>> {
         self.settle_kept(report)?;
         let claimed = claim::claim(self.engine, size)?;
         if claimed.first.is_none() {
             // The store has kept what the last claim has written. A task that was put back since may
             // be due as it was.
-            rounds.beginnings = Beginnings::default();
+            claims.guard = RepeatGuard::default();
             return Ok(None);
         }
-        if let Err(error) = rounds.beginnings.note(self.engine, &claimed) {
+        if let Err(error) = claims.guard.note(self.engine, &claimed) {
             self.hand_back(&error, claimed.leased);
             return Err(error);
         }
@@ -138,9 +138,9 @@ impl DeliveryQueue<'_> {
         let long = leased.iter().filter(|leased| !leased.task.work.is_short()).count();
         let given_back = self.work(leased, report)?;
         if given_back > 0 {
-            rounds.beginnings = Beginnings::default();
+            claims.guard = RepeatGuard::default();
         }
-        Ok(Some(Round { done: count - given_back + quarantined, given_back, long }))
+        Ok(Some(BatchDone { done: count - given_back + quarantined, given_back, long }))
     }
 }
 
@@ -159,12 +159,12 @@ mod tests {
     use super::*;
     use crate::{ManualClock, RecordingProvider, SendError};
 
-    /// One row per round: its tasks that were done and given back, those that are not short, the time that it
+    /// One row per batch: its tasks that were done and given back, those that are not short, the time that it
     /// took, and the size of the next claim.
     #[test]
     fn a_claim_fits_into_its_span() {
         const SPAN: Duration = Duration::from_millis(100);
-        let mut rounds = Rounds::default();
+        let mut claims = ClaimLoop::default();
         for (row, (done, given_back, long, millis, next)) in [
             (1, 0, 0, 1, (2, 1)),
             (2, 0, 0, 1, (4, 1)),
@@ -182,26 +182,26 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let round = Round { done, given_back, long };
-            rounds.fit(round, Duration::from_millis(millis), SPAN);
-            assert_eq!((rounds.size.tasks, rounds.size.long), next, "row {row}");
+            let batch = BatchDone { done, given_back, long };
+            claims.fit(batch, Duration::from_millis(millis), SPAN);
+            assert_eq!((claims.size.tasks, claims.size.long), next, "row {row}");
         }
     }
 
     #[test]
     fn a_claim_that_is_not_worked_on_is_given_back() {
         let (engine, recorder) = mailing();
-        let (queue, mut rounds) = (engine.delivery(), Rounds::default());
+        let (queue, mut claims) = (engine.delivery(), ClaimLoop::default());
         let size = ClaimSize { tasks: BATCH, long: BATCH };
         let mut report = DeliveryReport::default();
         let claimed = claim::claim(&engine, size).unwrap();
         for _ in 0..=REPEATS {
-            rounds.beginnings.note(&engine, &claimed).unwrap();
+            claims.guard.note(&engine, &claimed).unwrap();
         }
         let mut unused = claimed.leased.into_iter().map(|leased| (leased, Done::Unused)).collect();
         settle::settle(&engine, &mut unused, &mut report).unwrap();
 
-        queue.round(&mut rounds, size, &mut report).unwrap_err();
+        queue.run_batch(&mut claims, size, &mut report).unwrap_err();
 
         let total = queue.stats().unwrap().total();
         assert_eq!((total.waiting, total.leased), (1, 0));
@@ -223,18 +223,18 @@ mod tests {
         (engine, recorder)
     }
 
-    /// A worker keeps its rounds for as long as it runs. The time stands still meanwhile.
+    /// A worker keeps its state for as long as it runs. The time stands still meanwhile.
     #[test]
     fn a_message_that_is_sent_again_and_again_is_no_claim_that_was_lost() {
         let (engine, recorder) = mailing();
         let env = engine.organization("acme").unwrap().development().unwrap();
 
-        let (queue, mut rounds) = (engine.delivery(), Rounds::default());
+        let (queue, mut claims) = (engine.delivery(), ClaimLoop::default());
         let size = ClaimSize { tasks: BATCH, long: BATCH };
         for redriven in 0..4 {
             recorder.refuse_next(SendError::permanent("no"));
             let mut report = DeliveryReport::default();
-            while queue.round(&mut rounds, size, &mut report).unwrap().is_some() {}
+            while queue.run_batch(&mut claims, size, &mut report).unwrap().is_some() {}
             assert_eq!(report.failures.len(), 1, "redriven {redriven} times");
             let letters = env.dead_letters().list(&DeadLetterQuery::default()).unwrap();
             env.dead_letters().redrive(letters.data[0].id).unwrap();

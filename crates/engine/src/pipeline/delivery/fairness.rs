@@ -1,6 +1,6 @@
-//! Turns: the lanes and environments whose tasks a claim takes. Lanes of a class take turns, also if a claim is smaller than their
-//! number. In a store that runs environments side by side, environments do: a claim of all of them would
-//! hold up the writers of each.
+//! Fair scheduling: the lanes and environments whose tasks a claim takes. Lanes of a class take turns, also if a
+//! claim is smaller than their number. In a store that runs environments side by side, environments do: a
+//! claim of all of them would hold up the writers of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,28 +15,28 @@ use store::Snapshot;
 use super::claim::lanes_of;
 use crate::Result;
 
-/// The turns in this process.
+/// Scheduler of the claims in this process.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct FairScheduler {
     // Number of claims that were not owed.
     claims: AtomicU32,
     // Class of a task that a claim has passed over.
     owed: Mutex<Option<TaskClass>>,
     // The environment that has had its turn last, by class.
     environments: Mutex<BTreeMap<TaskClass, EnvironmentId>>,
-    lanes: Mutex<Served>,
+    lanes: Mutex<LaneHistory>,
 }
 
-// The lanes that have had turns.
+// Lanes that have had turns.
 #[derive(Debug, Default)]
-struct Served {
+struct LaneHistory {
     claims: u64,
-    lanes: HashMap<Lane, Turn>,
+    lanes: HashMap<Lane, LaneService>,
 }
 
 // The turns of a lane.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct LaneService {
     // Number of the claim with which the last one has ended.
     ended: u64,
     // Number of tasks in the present one.
@@ -54,7 +54,7 @@ type DueLane = (Lane, Timestamp);
 pub(super) const LANES: usize = 1_024;
 
 // Number of tasks with which the turn of a lane ends. A smaller claim leaves the lane its turn.
-const TURN: usize = 8;
+const QUANTUM: usize = 8;
 
 // Number of lanes whose last turn is known, at least.
 const KNOWN: usize = 4 * LANES;
@@ -76,12 +76,15 @@ pub(super) fn due(snapshot: &dyn Snapshot, now: Timestamp) -> Result<Option<Due>
     Ok(Some(due))
 }
 
-impl Turns {
+impl FairScheduler {
     /// Returns environments with the lanes that a claim takes tasks of, by class, in the order of
     /// their turns. The first one has its turn. Those with due tasks of a class come before the
     /// others. An environment has its lanes of later classes as well, as far as no other one has
     /// such lanes.
-    pub(super) fn take(&self, due: &Due) -> Vec<(EnvironmentId, Vec<Vec<DueLane>>)> {
+    pub(super) fn environments_in_turn(
+        &self,
+        due: &Due,
+    ) -> Vec<(EnvironmentId, Vec<Vec<DueLane>>)> {
         let mut last = self.environments.lock();
         let (mut order, mut first) = (Vec::new(), None);
         for (at, (class, lanes)) in TaskClass::ALL.into_iter().zip(&due.0).enumerate() {
@@ -101,7 +104,7 @@ impl Turns {
     /// Returns the class that the next claim begins with: that of a task which the last one has passed
     /// over, or the last class in some claims, because tasks of the others may be due all the time.
     /// Returns `None` if the claim begins with the first class that has due tasks.
-    pub(super) fn first(&self) -> Option<TaskClass> {
+    pub(super) fn next_class(&self) -> Option<TaskClass> {
         let owed = self.owed.lock().take();
         let is_last = || {
             let claims = self.claims.fetch_add(1, Ordering::Relaxed);
@@ -130,8 +133,8 @@ impl Turns {
         for lane in leased.filter(|lane| !passed.contains(lane)) {
             let turn = served.lanes.entry(lane).or_default();
             turn.tasks += 1;
-            if turn.tasks >= TURN {
-                *turn = Turn { ended: served.claims, tasks: 0 };
+            if turn.tasks >= QUANTUM {
+                *turn = LaneService { ended: served.claims, tasks: 0 };
             }
         }
         if served.lanes.len() > 2 * KNOWN {
@@ -180,21 +183,25 @@ mod tests {
         environments.iter().map(|number| (lane(number), Timestamp::MAX)).collect()
     }
 
-    /// Environments with due tasks, by class, and the order of their turns.
+    /// Environments with due tasks, by class, and the order of their scheduler.
     type Row<'r> = ([&'r [u8]; 3], Vec<(u8, Vec<usize>)>);
 
     /// The order of turns: environments, and the number of their lanes by class.
-    fn taken(turns: &Turns, by_class: [&[u8]; 3]) -> Vec<(EnvironmentId, Vec<usize>)> {
+    fn taken(scheduler: &FairScheduler, by_class: [&[u8]; 3]) -> Vec<(EnvironmentId, Vec<usize>)> {
         let classes = TaskClass::ALL.into_iter().zip(by_class);
         let due = Due(classes.map(|(class, of)| lanes(class, of)).collect());
         let counts = |lanes: Vec<Vec<DueLane>>| lanes.iter().map(Vec::len).collect();
-        turns.take(&due).into_iter().map(|(id, lanes)| (id, counts(lanes))).collect()
+        scheduler
+            .environments_in_turn(&due)
+            .into_iter()
+            .map(|(id, lanes)| (id, counts(lanes)))
+            .collect()
     }
 
     /// One row per claim of two: the lanes with due tasks, those that it takes, and those whose turns end.
     #[test]
     fn lanes_take_turns_also_if_they_are_more_than_a_claim_takes() {
-        let turns = Turns::default();
+        let scheduler = FairScheduler::default();
         let rows: [(&[u8], &[u8], &[u8]); 7] = [
             (&[3, 1, 2], &[3, 1], &[3, 1]),
             (&[3, 1, 2], &[2, 3], &[2, 3]),
@@ -207,42 +214,42 @@ mod tests {
         ];
         for (at, (due, taken, leased)) in rows.into_iter().enumerate() {
             let [due, taken, leased] = [due, taken, leased].map(|of| lanes(TaskClass::Normal, of));
-            assert_eq!(turns.in_turn(due, 2), taken, "row {at}");
-            let leased = leased.iter().flat_map(|(lane, _)| [*lane; TURN]);
-            turns.note(leased, &[]);
+            assert_eq!(scheduler.in_turn(due, 2), taken, "row {at}");
+            let leased = leased.iter().flat_map(|(lane, _)| [*lane; QUANTUM]);
+            scheduler.note(leased, &[]);
         }
     }
 
     #[test]
     fn lanes_that_had_their_turns_long_ago_are_forgotten() {
-        let turns = Turns::default();
+        let scheduler = FairScheduler::default();
         let lane = |number: u128| Lane {
             class: TaskClass::Normal,
             environment_id: Uuid::from_u128(number).into(),
             workflow_id: None,
         };
-        (0..10_000).for_each(|number| turns.note([lane(number); TURN].into_iter(), &[]));
-        assert!(turns.lanes.lock().lanes.len() <= 2 * KNOWN);
+        (0..10_000).for_each(|number| scheduler.note([lane(number); QUANTUM].into_iter(), &[]));
+        assert!(scheduler.lanes.lock().lanes.len() <= 2 * KNOWN);
         let due = vec![(lane(9_999), Timestamp::MAX), (lane(0), Timestamp::MAX)];
-        assert_eq!(turns.in_turn(due, 1), [(lane(0), Timestamp::MAX)]);
+        assert_eq!(scheduler.in_turn(due, 1), [(lane(0), Timestamp::MAX)]);
     }
 
     /// The class that a claim begins with.
     #[test]
     fn what_was_passed_over_is_in_the_next_claim() {
-        let turns = Turns::default();
-        let firsts = |count| (0..count).map(|_| turns.first()).collect::<Vec<_>>();
+        let scheduler = FairScheduler::default();
+        let firsts = |count| (0..count).map(|_| scheduler.next_class()).collect::<Vec<_>>();
         assert_eq!(firsts(15), [None; 15]);
         let due = lanes(TaskClass::Normal, &[1, 2]);
         let [passed, other] = [due[0].0, due[1].0];
-        turns.note([passed, other].into_iter().flat_map(|lane| [lane; TURN]), &[passed]);
-        assert_eq!(turns.in_turn(due.clone(), 2), due);
+        scheduler.note([passed, other].into_iter().flat_map(|lane| [lane; QUANTUM]), &[passed]);
+        assert_eq!(scheduler.in_turn(due.clone(), 2), due);
         assert_eq!(firsts(3), [Some(TaskClass::Normal), Some(TaskClass::Background), None]);
     }
 
     #[test]
     fn environments_take_turns() {
-        let turns = Turns::default();
+        let scheduler = FairScheduler::default();
         let rows: [Row<'_>; 7] = [
             ([&[], &[3, 1, 2], &[]], vec![(1, vec![1]), (2, vec![1]), (3, vec![1])]),
             ([&[], &[3, 1, 2], &[]], vec![(2, vec![1]), (3, vec![1]), (1, vec![1])]),
@@ -257,7 +264,7 @@ mod tests {
         for (at, (due, expected)) in rows.into_iter().enumerate() {
             let expected: Vec<_> =
                 expected.into_iter().map(|(of, lanes)| (id(of), lanes)).collect();
-            assert_eq!(taken(&turns, due), expected, "row {at}");
+            assert_eq!(taken(&scheduler, due), expected, "row {at}");
         }
     }
 }

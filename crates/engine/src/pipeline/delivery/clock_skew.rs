@@ -24,7 +24,7 @@ const AT_A_TIME: usize = 128;
 
 /// The latest time at which the engine has looked at its queue, or written.
 #[derive(Debug)]
-pub(crate) struct LatestTime {
+pub(crate) struct ClockWatermark {
     latest: AtomicI64,
     /// Least creation of an environment that was passed over, since the clock was behind it.
     passed_over: AtomicI64,
@@ -33,13 +33,13 @@ pub(crate) struct LatestTime {
 /// Before the first look, and if no environment was passed over.
 const NEVER: i64 = i64::MAX;
 
-impl Default for LatestTime {
+impl Default for ClockWatermark {
     fn default() -> Self {
         Self { latest: AtomicI64::new(NEVER), passed_over: AtomicI64::new(NEVER) }
     }
 }
 
-impl LatestTime {
+impl ClockWatermark {
     /// Notes the time of a transaction that has ended. A look that has begun meanwhile may have missed
     /// what it wrote, and is followed by another one if the time was ahead.
     pub(crate) fn note(&self, now: Timestamp) {
@@ -49,7 +49,7 @@ impl LatestTime {
     // Begins a look, unless the clock goes on from the latest time and has reached no environment that was
     // passed over, or another thread has begun one. The clock is read after the latest time, which another
     // thread may have noted meanwhile.
-    fn look(&self, now: impl Fn() -> Timestamp) -> Option<(Timestamp, Look<'_>)> {
+    fn look(&self, now: impl Fn() -> Timestamp) -> Option<(Timestamp, SkewScan<'_>)> {
         let latest = self.latest.load(Ordering::Acquire);
         let passed_over = self.passed_over.load(Ordering::Acquire);
         let now = now();
@@ -66,13 +66,13 @@ impl LatestTime {
         let (begun, not) = (Ordering::AcqRel, Ordering::Relaxed);
         let has_begun = place.compare_exchange(before, after, begun, not).is_ok();
         let is_first = goes_on || latest == NEVER;
-        has_begun.then_some((now, Look { of: self, latest, passed_over, is_first }))
+        has_begun.then_some((now, SkewScan { of: self, latest, passed_over, is_first }))
     }
 }
 
 /// A look at all tasks. If it does not come to its end, another one follows.
-struct Look<'l> {
-    of: &'l LatestTime,
+struct SkewScan<'l> {
+    of: &'l ClockWatermark,
     /// What is noted at its end.
     latest: i64,
     passed_over: i64,
@@ -80,14 +80,14 @@ struct Look<'l> {
     is_first: bool,
 }
 
-impl Look<'_> {
+impl SkewScan<'_> {
     fn end(mut self, passed_over: Option<Timestamp>) {
         self.latest = i64::MIN;
         self.passed_over = passed_over.map_or(NEVER, Timestamp::as_millis);
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for SkewScan<'_> {
     fn drop(&mut self) {
         self.of.latest.fetch_max(self.latest, Ordering::AcqRel);
         self.of.passed_over.fetch_min(self.passed_over, Ordering::AcqRel);
@@ -116,7 +116,7 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
         let organization_id = environment.organization_id.clone();
         let home = Home { organization_id, environment_id: environment.id };
         let lanes = lanes.get(&environment.id).map(Vec::as_slice).unwrap_or_default();
-        let looks_at_all = !look.is_first || has_put_off(engine, &home, lanes, now)?;
+        let looks_at_all = !look.is_first || has_delayed(engine, &home, lanes, now)?;
         let made_since = if looks_at_all { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
         let mut after = Vec::new();
         while let Some(last) = bring_some_back(engine, &home, (now, made_since), &after)? {
@@ -129,7 +129,7 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
 
 // Returns `true` if a clock that was ahead has put off a task that was made before. An engine that
 // starts does not look at every task: the last ones of each lane are likely to be those.
-fn has_put_off(engine: &Engine, home: &Home, lanes: &[Lane], now: Timestamp) -> Result<bool> {
+fn has_delayed(engine: &Engine, home: &Home, lanes: &[Lane], now: Timestamp) -> Result<bool> {
     engine.read(|snapshot| {
         let view = Reading { engine, home, snapshot };
         for lane in lanes {
@@ -246,7 +246,7 @@ pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result
         };
         let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
         // A call that was noted and not made has no unknown outcome.
-        tx.replace(task, &task.with(state).having(leased.task.tries()))?;
+        tx.replace(task, &task.with(state).with_tries(leased.task.tries()))?;
         return Ok(true);
     }
     let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
