@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use store::Error;
 use tempfile::TempDir;
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
@@ -76,9 +77,19 @@ impl Place {
         Self { url: url.to_owned(), options }
     }
 
-    /// Opens the store of the schema.
+    /// Opens the store of the schema. A server that is busy may take longer than the timeout of the options.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the store cannot be opened, or if the server does not answer within a minute.
     pub fn open(&self) -> PostgresStore {
-        PostgresStore::open_with(&self.url, &self.options).expect("the server runs")
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match PostgresStore::open_with(&self.url, &self.options) {
+                Err(Error::Unavailable { .. }) if Instant::now() < deadline => {}
+                opened => return opened.expect("the server runs"),
+            }
+        }
     }
 }
 

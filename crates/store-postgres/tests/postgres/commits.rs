@@ -1,6 +1,6 @@
 //! Commits of several environments that share a transaction of the server.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
 
+use crate::wait_until;
+
 const TABLE: Table = Table::Subscribers;
 
 /// Environments whose heads differ.
@@ -18,6 +20,9 @@ const ENVIRONMENTS: [u128; 12] = [4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48];
 /// Number of commits behind which a process takes what is in memory for right.
 const ROUNDS: u64 = 5;
 
+/// A timeout that is longer than what is waited for.
+const LONG: Duration = Duration::from_secs(90);
+
 /// Callers of different environments whose commits are ready while another one is under way.
 #[test]
 fn environments_share_a_commit() {
@@ -25,7 +30,13 @@ fn environments_share_a_commit() {
     let (place, store) = opened(&server);
     let callers = ENVIRONMENTS.len();
     let taken = trips(&store, || {
-        halted(&server, |at| increment(&store, ENVIRONMENTS[at]));
+        halted(&server, &store, |at, begun| {
+            let added = store.write_within(scope(ENVIRONMENTS[at]), &mut |tx| {
+                begun();
+                add(tx, ENVIRONMENTS[at]).map(|()| Decision::Commit)
+            });
+            added.unwrap();
+        });
     });
     // One caller comes first, and the others share the next one.
     assert_eq!((taken, transactions(&server, &place)), (2, vec![1, callers - 1]));
@@ -40,8 +51,13 @@ fn large_changes_of_several_environments_are_several_transactions() {
     const SIZE: usize = 400 << 10;
     let Some(server) = Server::start() else { return };
     let (place, store) = opened(&server);
-    let put = |at: usize| put(&store, ENVIRONMENTS[at], &key(ENVIRONMENTS[at]), SIZE);
-    halted(&server, put);
+    halted(&server, &store, |at, begun| {
+        let put = store.write_within(scope(ENVIRONMENTS[at]), &mut |tx| {
+            begun();
+            tx.put(TABLE, &key(ENVIRONMENTS[at]), &vec![7; SIZE]).map(|()| Decision::Commit)
+        });
+        put.unwrap();
+    });
     let callers = transactions(&server, &place);
     assert_eq!(
         (callers.iter().sum(), callers.last()),
@@ -57,7 +73,7 @@ fn environments_that_are_held_hold_up_no_commits() {
     const HELD: usize = 6;
     const CALLS: u64 = 20;
     let Some(server) = Server::shared() else { return };
-    let (place, store) = opened(server);
+    let (place, store) = opened_at(server.place().with(|options| options.timeout = LONG));
     let holder = place.clone().with(|options| options.connections = 4 * HELD).open();
     let (store, (held, free)) = (&store, ENVIRONMENTS.split_at(HELD));
     thread::scope(|threads| {
@@ -69,8 +85,7 @@ fn environments_that_are_held_hold_up_no_commits() {
             let call = |environment| (0..CALLS).for_each(|_| increment(store, environment));
             let spawn = |environment| threads.spawn(move || call(environment));
             let callers: Vec<_> = free.iter().copied().map(spawn).collect();
-            thread::sleep(Duration::from_secs(3));
-            assert!(callers.iter().all(thread::ScopedJoinHandle::is_finished));
+            wait_until(|| callers.iter().all(thread::ScopedJoinHandle::is_finished));
             assert!(held.iter().all(|environment| count(&place.open(), *environment) == ROUNDS));
         });
     });
@@ -117,9 +132,10 @@ fn a_commit_that_fails_is_made_without_the_others() {
             Odd::Fails => {}
         }
         let runs = ENVIRONMENTS.map(|_| AtomicU64::new(0));
-        let call = |at: usize| {
+        let call = |at: usize, begun: &dyn Fn()| {
             let environment = ENVIRONMENTS[at];
             store.write_within(scope(environment), &mut |tx| {
+                begun();
                 runs[at].fetch_add(1, Ordering::Relaxed);
                 add(tx, environment)?;
                 if environment == one {
@@ -132,7 +148,9 @@ fn a_commit_that_fails_is_made_without_the_others() {
                 Ok(Decision::Commit)
             })
         };
-        halted(&server, |at| assert_eq!(call(at).is_ok(), at != 1 || odd.expected().1 > 0));
+        halted(&server, &store, |at, begun| {
+            assert_eq!(call(at, begun).is_ok(), at != 1 || odd.expected().1 > 0);
+        });
         let made = |environment| count(&other, environment) - ROUNDS;
         let found = runs.each_ref().map(|runs| runs.load(Ordering::Relaxed));
         for (environment, runs) in ENVIRONMENTS.into_iter().zip(found) {
@@ -158,8 +176,9 @@ fn calls_whose_shared_commit_has_no_answer_are_made_once() {
     }
     let before = count(&direct, ENVIRONMENTS[1]);
     let runs = AtomicU64::new(0);
-    let call = |at: usize| {
+    let call = |at: usize, begun: &dyn Fn()| {
         let added = store.write_within(scope(ENVIRONMENTS[at]), &mut |tx| {
+            begun();
             runs.fetch_add(1, Ordering::Relaxed);
             add(tx, ENVIRONMENTS[at]).map(|()| Decision::Commit)
         });
@@ -175,7 +194,7 @@ fn calls_whose_shared_commit_has_no_answer_are_made_once() {
     thread::scope(|threads| {
         threads.spawn(|| server.query(&format!("BEGIN; {entry}")));
         thread::sleep(Duration::from_millis(500));
-        halted_until(&server, call, || {
+        halted_until(&server, &store, call, || {
             thread::sleep(Duration::from_millis(500));
             proxy.lose_answers(true);
             while count(&direct, ENVIRONMENTS[1]) == before {
@@ -212,9 +231,12 @@ fn calls_whose_shared_commit_breaks_are_made_once() {
             .collect();
         let (server, is_over) = (&server, &is_over);
         threads.spawn(move || {
+            let mut pause = Duration::from_millis(30);
             while !is_over.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(30));
+                thread::sleep(pause);
                 server.cut_connections();
+                // On a busy machine, callers need longer to connect and to commit.
+                pause += Duration::from_millis(2);
             }
         });
         for caller in callers {
@@ -231,7 +253,11 @@ fn calls_whose_shared_commit_breaks_are_made_once() {
 
 /// A store that takes for right what it has in memory of all environments.
 fn opened(server: &Server) -> (Place, PostgresStore) {
-    let place = server.place().with(|options| options.poll = Duration::from_secs(3_600));
+    opened_at(server.place())
+}
+
+fn opened_at(place: Place) -> (Place, PostgresStore) {
+    let place = place.with(|options| options.poll = Duration::from_secs(3_600));
     let store = place.open();
     for environment in ENVIRONMENTS {
         (0..ROUNDS).for_each(|_| increment(&store, environment));
@@ -240,21 +266,34 @@ fn opened(server: &Server) -> (Place, PostgresStore) {
 }
 
 /// Calls for each environment, and lets the server go on when all callers wait for it. The first one has asked
-/// before the others come.
-fn halted(server: &Server, call: impl Fn(usize) + Sync) {
-    halted_until(server, call, || ());
+/// before the others come. Each call tells when its body begins.
+fn halted(server: &Server, store: &PostgresStore, call: impl Fn(usize, &dyn Fn()) + Sync) {
+    halted_until(server, store, call, || ());
 }
 
 /// The same, and runs `then` when the server goes on.
-fn halted_until(server: &Server, call: impl Fn(usize) + Sync, then: impl FnOnce()) {
-    let halted = server.halt_connections();
+fn halted_until(
+    server: &Server,
+    store: &PostgresStore,
+    call: impl Fn(usize, &dyn Fn()) + Sync,
+    then: impl FnOnce(),
+) {
+    let (halted, before) = (server.halt_connections(), store.round_trips());
+    let begun = AtomicUsize::new(0);
+    let begins = || {
+        begun.fetch_add(1, Ordering::SeqCst);
+    };
     thread::scope(|threads| {
         for at in 0..ENVIRONMENTS.len() {
-            let call = &call;
-            threads.spawn(move || call(at));
-            thread::sleep(Duration::from_millis(if at == 0 { 200 } else { 10 }));
+            let (call, begins) = (&call, &begins);
+            threads.spawn(move || call(at, begins));
+            if at == 0 {
+                wait_until(|| store.round_trips() > before);
+            }
         }
-        thread::sleep(Duration::from_millis(300));
+        wait_until(|| begun.load(Ordering::SeqCst) >= ENVIRONMENTS.len());
+        // Each of them has asked, or waits for those who ask.
+        thread::sleep(Duration::from_millis(500));
         server.resume_connections(&halted);
         then();
     });

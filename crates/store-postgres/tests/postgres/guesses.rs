@@ -400,8 +400,10 @@ fn a_commit_that_is_not_found_is_never_made() {
     (0..ROUNDS).for_each(|_| increment(&here, "count"));
     let pause = || thread::sleep(Duration::from_millis(300));
     let (halted, mut runs) = (server.halt_connections(), 0);
+    let sent = proxy.sent();
     thread::scope(|threads| {
         threads.spawn(|| {
+            wait_until(|| proxy.sent() > sent);
             pause();
             proxy.cut();
         });
@@ -473,7 +475,10 @@ fn place(server: &Server) -> Place {
 }
 
 fn two_connections(server: &Server) -> Place {
-    place(server).with(|options| options.connections = 2)
+    place(server).with(|options| {
+        options.connections = 2;
+        options.timeout = Duration::from_secs(60);
+    })
 }
 
 /// Round trips of readers, all of which begin while a server that has two connections answers none of them.

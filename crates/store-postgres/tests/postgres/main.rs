@@ -7,6 +7,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use testkit::postgres::Server;
+
 mod callers;
 mod clocks;
 mod cluster;
@@ -25,6 +27,15 @@ mod several;
 mod silence;
 mod tls;
 mod unknown;
+
+/// Waits until so many connections of an application are free behind a transaction that only has read.
+fn wait_until_free(server: &Server, application: &str, connections: usize) {
+    let query = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' \
+         AND state = 'idle' AND query = 'ROLLBACK'"
+    );
+    wait_until(|| server.query(&query) == [connections.to_string()]);
+}
 
 /// Waits until a condition holds.
 ///

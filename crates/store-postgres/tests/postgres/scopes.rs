@@ -1,6 +1,6 @@
 //! Transactions that stay within an environment: those of others do not wait for them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -13,31 +13,37 @@ use testkit::world::{World, email};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 use uuid::Uuid;
 
+use crate::wait_until;
+
 const TABLE: Table = Table::Subscribers;
 const PROCESSES: u64 = 4;
 
 /// Environments whose heads differ.
 const ENVIRONMENTS: [u128; 2] = [1, 2];
 
+/// A timeout that is longer than what is waited for.
+const LONG: Duration = Duration::from_secs(60);
+
 #[test]
 fn a_writer_waits_for_those_of_its_environment_only() {
     let Some(server) = Server::shared() else { return };
     let place = server.place();
-    let (slow, hasty) = (place.open(), place.with(hasty).open());
+    let (slow, patient) = (place.open(), place.open());
+    let hasty = place.with(hasty).open();
     let [here, there] = ENVIRONMENTS;
     let mut kept = Vec::new();
     let wrote = slow.write_within(scope(here), &mut |tx| {
         add(tx, here, 1)?;
-        let mut within = |scope| {
-            kept.push(hasty.write_within(scope, &mut |tx| {
+        let mut within = |store: &PostgresStore, scope| {
+            kept.push(store.write_within(scope, &mut |tx| {
                 add(tx, there, 1)?;
                 Ok(Decision::Commit)
             }));
         };
-        within(scope(there));
-        within(WriteScope::Everything);
+        within(&patient, scope(there));
+        within(&hasty, WriteScope::Everything);
         // A body that leaves its scope waits as well.
-        within(scope(3));
+        within(&hasty, scope(3));
         kept.push(hasty.write_within(scope(here), &mut |_| Ok(Decision::Commit)));
         Ok(Decision::Commit)
     });
@@ -54,7 +60,7 @@ fn writers_that_wait_for_an_environment_hold_up_no_others() {
     const CALLERS: u64 = 8;
     let Some(server) = Server::shared() else { return };
     for commits_before in [0, 8] {
-        let place = server.place();
+        let place = server.place().with(|options| options.timeout = LONG);
         let (holder, store) = (place.open(), place.open());
         let [here, there] = ENVIRONMENTS;
         let add_one = |environment| {
@@ -79,7 +85,7 @@ fn writers_that_wait_for_an_environment_hold_up_no_others() {
                         tell.send(()).unwrap();
                     });
                 }
-                let soon = Duration::from_secs(3);
+                let soon = Duration::from_secs(30);
                 let written = (0..CALLERS).filter(|_| told.recv_timeout(soon).is_ok()).count();
                 assert_eq!(written as u64, CALLERS, "behind {commits_before} commits");
                 Ok(Decision::Abort)
@@ -96,14 +102,16 @@ fn large_changes_of_several_callers_are_several_transactions() {
     const CALLERS: usize = 8;
     const SIZE: usize = 400 << 10;
     let Some(server) = Server::shared() else { return };
-    let place = server.place();
+    let place = server.place().with(|options| options.timeout = LONG);
     let (holder, store) = (place.open(), place.open());
     let [here, _] = ENVIRONMENTS;
+    let begun = AtomicUsize::new(0);
     thread::scope(|threads| {
         let held = holder.write_within(scope(here), &mut |_| {
             for caller in 0..CALLERS {
-                let store = &store;
+                let (store, begun) = (&store, &begun);
                 threads.spawn(move || {
+                    begun.fetch_add(1, Ordering::SeqCst);
                     let put = store.write_within(scope(here), &mut |tx| {
                         let key = [&here.to_be_bytes()[..], &caller.to_be_bytes()].concat();
                         tx.put(TABLE, &key, &vec![7; SIZE])?;
@@ -112,7 +120,8 @@ fn large_changes_of_several_callers_are_several_transactions() {
                     put.unwrap();
                 });
             }
-            thread::sleep(Duration::from_millis(300));
+            wait_until(|| begun.load(Ordering::SeqCst) == CALLERS);
+            thread::sleep(Duration::from_millis(500));
             Ok(Decision::Abort)
         });
         held.unwrap();
@@ -127,9 +136,9 @@ fn large_changes_of_several_callers_are_several_transactions() {
 #[test]
 fn writers_that_wait_leave_connections_to_readers() {
     let Some(server) = Server::shared() else { return };
-    let place = server.place();
+    let place = server.place().with(|options| options.timeout = LONG);
     let (holder, store) = (place.open(), place.open());
-    let is_over = AtomicBool::new(false);
+    let (tell, told) = mpsc::channel();
     thread::scope(|threads| {
         let held = holder.write(&mut |_| {
             for environment in 1..=16 {
@@ -145,10 +154,9 @@ fn writers_that_wait_leave_connections_to_readers() {
             thread::sleep(Duration::from_millis(200));
             threads.spawn(|| {
                 amounts(&store);
-                is_over.store(true, Ordering::Relaxed);
+                tell.send(()).unwrap();
             });
-            thread::sleep(Duration::from_secs(1));
-            assert!(is_over.load(Ordering::Relaxed));
+            told.recv_timeout(Duration::from_secs(30)).unwrap();
             Ok(Decision::Abort)
         });
         held.unwrap();

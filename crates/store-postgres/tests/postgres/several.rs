@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ops::Bound::Unbounded;
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
@@ -19,7 +19,7 @@ use testkit::world::{World, email};
 use tidings::{OsEntropy, SystemClock};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
-use crate::wait_until;
+use crate::{wait_until, wait_until_free};
 
 const TABLE: Table = Table::ALL[3];
 const OTHER: Table = Table::ALL[4];
@@ -310,12 +310,13 @@ fn a_store_listens_once() {
 fn connections_that_have_gone_silent_fail_one_call() {
     let Some(server) = Server::shared() else { return };
     let proxy = Proxy::before(server.folder());
-    // The server itself ends a transaction that nobody goes on with after ten seconds.
+    // The server itself ends a transaction that nobody goes on with after fifty seconds.
     let soon = |options: &mut PostgresOptions| {
-        options.timeout = Duration::from_secs(1);
+        options.timeout = Duration::from_secs(5);
         options.patience = Duration::ZERO;
     };
-    let store = server.place().through(&proxy.url()).with(soon).open();
+    let url = format!("{} application_name=silent", proxy.url());
+    let store = server.place().through(&url).with(soon).open();
     let all = Barrier::new(2);
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -328,8 +329,7 @@ fn connections_that_have_gone_silent_fail_one_call() {
             });
         }
     });
-    // Their connections are given back soon.
-    thread::sleep(Duration::from_millis(100));
+    wait_until_free(server, "silent", 2);
     proxy.silence();
     let failed = store.read(&mut |_| Ok(()));
     assert!(matches!(failed, Err(store::Error::Unavailable { .. })), "{failed:?}");
@@ -419,13 +419,7 @@ fn calls_that_find_no_connection_say_so() {
 #[test]
 fn a_reader_with_a_lock_gets_a_connection() {
     let Some(server) = Server::shared() else { return };
-    let store = server
-        .place()
-        .with(|options| {
-            hasty(options);
-            options.connections = 4;
-        })
-        .open();
+    let store = server.place().with(|options| options.connections = 4).open();
     let (lock, has_lock) = (Mutex::new(()), Barrier::new(3));
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -458,14 +452,19 @@ fn a_reader_with_a_lock_gets_a_connection() {
 #[test]
 fn a_reader_with_a_lock_does_not_wait_for_a_connection() {
     let Some(server) = Server::shared() else { return };
-    let store = server.place().with(|options| options.connections = 4).open();
+    let waits = |options: &mut PostgresOptions| {
+        options.connections = 4;
+        options.timeout = Duration::from_secs(60);
+    };
+    let store = server.place().with(waits).open();
     let (lock, has_lock) = (Mutex::new(()), Barrier::new(3));
-    let start = Instant::now();
+    let (admitted, mut start) = (AtomicUsize::new(0), Instant::now());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 has_lock.wait();
                 let read = store.read(&mut |_| {
+                    admitted.fetch_add(1, Ordering::SeqCst);
                     drop(lock.lock());
                     Ok(())
                 });
@@ -478,7 +477,9 @@ fn a_reader_with_a_lock_does_not_wait_for_a_connection() {
             let _held = lock.lock();
             if runs == 1 {
                 has_lock.wait();
-                thread::sleep(Duration::from_millis(300));
+                // A body runs when its reader may have a connection.
+                wait_until(|| admitted.load(Ordering::SeqCst) == 2);
+                start = Instant::now();
             }
             view.scan(TABLE, &(Unbounded, Unbounded), Order::Ascending, None, &mut |_, _| {
                 ControlFlow::Continue(())
@@ -487,7 +488,7 @@ fn a_reader_with_a_lock_does_not_wait_for_a_connection() {
         read.unwrap();
         assert_eq!(runs, 2);
     });
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 /// A writer that takes too long fails others, and is made itself.
@@ -514,9 +515,9 @@ fn a_writer_that_is_kept_waiting_says_so() {
 fn a_server_that_hangs_keeps_no_lock() {
     let Some(server) = Server::start() else { return };
     let place = server.place();
-    // The server itself ends a transaction that nobody goes on with after three seconds.
+    // The server itself ends a transaction that nobody goes on with after thirty seconds.
     let soon = |options: &mut PostgresOptions| {
-        options.timeout = Duration::from_secs(1);
+        options.timeout = Duration::from_secs(10);
         options.patience = Duration::ZERO;
     };
     let (hangs, other) = (place.clone().with(hasty).open(), place.with(soon).open());
@@ -538,7 +539,7 @@ fn a_server_that_hangs_keeps_no_lock() {
 
 fn hasty(options: &mut PostgresOptions) {
     options.connections = 2;
-    options.timeout = Duration::from_millis(300);
+    options.timeout = Duration::from_secs(3);
     options.patience = Duration::ZERO;
 }
 

@@ -8,6 +8,8 @@ use store::{Decision, Store, Table};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
 
+use crate::{wait_until, wait_until_free};
+
 /// Number of connections that nobody uses.
 const IDLE: usize = 3;
 
@@ -17,10 +19,12 @@ const IDLE: usize = 3;
 fn a_silent_network_fails_one_connection() {
     let Some(server) = Server::shared() else { return };
     let proxy = Proxy::before(server.folder());
-    let place = server.place().through(&proxy.url()).with(|options| {
+    let url = format!("{} application_name=silence", proxy.url());
+    let place = server.place().through(&url).with(|options| {
         options.connections = 8;
         options.timeout = Duration::from_secs(1);
-        options.patience = Duration::from_secs(2);
+        // A second connection that is silent takes six seconds.
+        options.patience = Duration::from_secs(5);
     });
     let store = place.open();
     let all = Barrier::new(IDLE);
@@ -35,15 +39,15 @@ fn a_silent_network_fails_one_connection() {
             });
         }
     });
-    // Their connections are given back soon.
-    thread::sleep(Duration::from_millis(200));
+    wait_until_free(server, "silence", IDLE);
     proxy.silence();
+    let sent = proxy.sent();
     let written = thread::scope(|scope| {
         let write = scope.spawn(|| {
             store
                 .write(&mut |tx| tx.put(Table::Topics, b"key", b"value").map(|()| Decision::Commit))
         });
-        thread::sleep(Duration::from_millis(500));
+        wait_until(|| proxy.sent() > sent);
         proxy.cut_last();
         write.join().unwrap()
     });

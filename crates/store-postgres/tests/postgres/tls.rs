@@ -60,7 +60,7 @@ fn a_certificate_of_another_authority_is_refused_with_the_remedy() {
             and connect by the name in the certificate";
         assert!(text.contains(cause) && text.ends_with(remedy), "{text}");
         // Another try would not help.
-        assert!(started.elapsed() < Duration::from_secs(5));
+        assert!(started.elapsed() < Duration::from_secs(9));
     }
 }
 

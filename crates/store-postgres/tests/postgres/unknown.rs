@@ -11,7 +11,7 @@ use testkit::proxy::Proxy;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
 
-use crate::wait_until;
+use crate::{wait_until, wait_until_free};
 
 const TABLE: Table = Table::Subscribers;
 const ENVIRONMENT: u128 = 7;
@@ -27,8 +27,9 @@ fn a_commit_of_which_nothing_is_known_is_told() {
         let Some(server) = Server::start() else { return };
         let proxy = Proxy::before(server.folder());
         let place = server.place();
-        let store = place.clone().through(&proxy.url()).with(|options| {
-            options.timeout = Duration::from_millis(300);
+        let url = format!("{} application_name=unknown", proxy.url());
+        let store = place.clone().through(&url).with(|options| {
+            options.timeout = Duration::from_secs(3);
             options.patience = Duration::ZERO;
         });
         let store = store.open();
@@ -40,17 +41,19 @@ fn a_commit_of_which_nothing_is_known_is_told() {
         // There is a connection for the commit while the store asks for news on another one. They take
         // turns, so that each of them knows the statement.
         store.read(&mut |_| store.read(&mut |_| put(&store, b"before"))).unwrap();
-        thread::sleep(Duration::from_millis(100));
+        wait_until_free(&server, "unknown", 2);
         (0..ROUNDS).for_each(|_| put(&store, b"before").unwrap());
         let halted = if is_late { server.halt_connections() } else { Vec::new() };
         let commits = || {
             server.query(&format!("SELECT max(commits) FROM \"{}\".tidings_heads", place.schema()))
         };
-        let before = commits();
+        let (before, asked) = (commits(), store.round_trips());
         proxy.lose_answers(true);
         let put = thread::scope(|threads| {
             let put = threads.spawn(|| put(&store, b"after"));
             if is_late {
+                wait_until(|| store.round_trips() > asked);
+                // The question is on its way.
                 thread::sleep(Duration::from_millis(300));
             } else {
                 wait_until(|| commits() != before);
