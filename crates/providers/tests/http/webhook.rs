@@ -191,7 +191,7 @@ fn a_test_of_an_integration_reaches_its_url() {
     let server = Server::start(|request| {
         answer(if request.line.starts_with("HEAD") { 405 } else { 200 }, "", "")
     });
-    let webhook = Webhook::default().allow_private_addresses().timeout(Duration::from_secs(2));
+    let webhook = Webhook::default().allow_private_addresses().timeout(Duration::from_secs(60));
     let tested = |credentials: Credentials| {
         let mut delivery = chat("https://example.org/", signed());
         delivery.integration.credentials = credentials;

@@ -2,7 +2,8 @@
 //! sent again, and any other one is sent again under its first Message-ID.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tidings::job::{JobStatus, RetryPolicy};
 use tidings::notification::NotificationQuery;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
+use tidings::time::Timestamp;
 use tidings::{Builder, Clock, Engine, ManualClock, QueueDepth, SystemClock};
 use tidings_providers::Smtp;
 
@@ -21,6 +23,8 @@ use crate::server::Server;
 
 /// Number of e-mails that each process settles at least.
 const AT_LEAST: usize = 60;
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// E-mails that the server has kept, by recipient.
 type Kept = BTreeMap<String, Vec<String>>;
@@ -32,7 +36,8 @@ fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
     let path = folder.path().join("tidings.redb");
     prepare(&path, &server);
     let mut unsettled_at_kills = Vec::new();
-    for span in [10, 70, 140] {
+    for (round, span) in [10, 70, 140].into_iter().enumerate() {
+        fs::write(hour_file(&path), round.to_string()).unwrap();
         work_until_killed("kill::child", &path, Duration::from_millis(span));
         unsettled_at_kills.push(unsettled(&path, &server));
     }
@@ -60,7 +65,9 @@ fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
 #[test]
 fn child() {
     let Some(file) = file_of_child() else { return };
-    let engine = builder().open(&file).unwrap();
+    // The leases of the processes before are over.
+    let hour = fs::read_to_string(hour_file(Path::new(&file))).unwrap().parse().unwrap();
+    let engine = builder().clock(Later(HOUR * hour)).open(&file).unwrap();
     let left = || engine.delivery().stats().unwrap().total();
     let tasks = |depth: QueueDepth| depth.waiting + depth.leased;
     let before = tasks(left());
@@ -72,6 +79,21 @@ fn child() {
     loop {
         thread::sleep(Duration::from_secs(1));
     }
+}
+
+/// The clock of the system, set forward.
+#[derive(Debug)]
+struct Later(Duration);
+
+impl Clock for Later {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().after(self.0)
+    }
+}
+
+// The file with the number of hours by which the clock of a child is ahead.
+fn hour_file(path: &Path) -> PathBuf {
+    path.with_file_name("hour")
 }
 
 fn builder() -> Builder {
@@ -124,7 +146,7 @@ fn statuses(engine: &Engine) -> BTreeMap<String, JobStatus> {
 // Sends what is left, when all leases are over.
 #[track_caller]
 fn finish(path: &Path) -> Engine {
-    let clock = ManualClock::at(SystemClock.now().after(Duration::from_secs(3_600)));
+    let clock = ManualClock::at(SystemClock.now().after(HOUR * 3));
     let engine = builder().clock(clock.clone()).open(path).unwrap();
     while let Some(due) = engine.delivery().next_due().unwrap() {
         clock.set(clock.now().max(due));
