@@ -78,7 +78,7 @@ pub struct WorkflowStep {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StepDefinition {
-    /// Id in the editor of the workflow.
+    /// Id in the editor of the workflow, which no other step of the workflow has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// Name by which conditions, overrides, previews and later declarations know the step, and which no

@@ -31,9 +31,6 @@ impl StepDefinition {
     pub fn check(&self) -> Result<(), Invalid> {
         self.kind.check()?;
         check_name("name", self.name.as_deref())?;
-        if self.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
-            return Err(Invalid::new("name", Reason::Empty));
-        }
         check_name("uuid", self.uuid.as_deref())?;
         filter::check_step(&self.filters)?;
         run_if::check(self.run_if.as_ref())?;
@@ -78,7 +75,10 @@ impl Variant {
 }
 
 fn check_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
-    let name = name.unwrap_or_default();
+    let Some(name) = name else { return Ok(()) };
+    if name.trim().is_empty() {
+        return Err(Invalid::new(field, Reason::Empty));
+    }
     at_most(field, name, StepDefinition::MAX_NAME)?;
     plain(field, name)
 }

@@ -153,7 +153,7 @@ setters! { Step:
     ///   name that matches none, such as behind an inserted step, is a new one. Waiting jobs of the
     ///   former one are skipped ([`Detail::StepDeleted`](crate::job::Detail::StepDeleted)).
     name @ definition.name: into(String);
-    /// Sets the id in the editor of the workflow.
+    /// Sets the id in the editor of the workflow, which no other step of the workflow has.
     uuid @ definition.uuid: into(String);
     /// Activates or deactivates the step. An inactive one does not run.
     active @ definition.active: exact(bool);

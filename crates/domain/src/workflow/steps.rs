@@ -41,12 +41,17 @@ pub(super) fn saved(
     Ok(saved)
 }
 
-// Conditions, templates and overrides refer to a step by its name.
+// Conditions, templates and overrides refer to a step by its name or `uuid`, and the jobs of a step go on with
+// the one that has its `uuid`.
 fn check_named_once(before: &[WorkflowStep], step: &StepDefinition) -> Result<(), Invalid> {
-    match &step.name {
-        Some(name) if before.iter().any(|one| one.definition.name.as_ref() == Some(name)) => {
-            Err(Invalid::new("name", Reason::Repeated))
-        }
-        Some(_) | None => Ok(()),
+    let is_taken = |is_same: &dyn Fn(&StepDefinition) -> bool| {
+        before.iter().any(|one| is_same(&one.definition))
+    };
+    if step.name.is_some() && is_taken(&|one| one.name == step.name) {
+        return Err(Invalid::new("name", Reason::Repeated));
     }
+    if step.uuid.is_some() && is_taken(&|one| one.uuid == step.uuid) {
+        return Err(Invalid::new("uuid", Reason::Repeated));
+    }
+    Ok(())
 }

@@ -47,6 +47,7 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
     };
     let two = "must be two values, as in `1,5`";
     let named = |name| json!({ "type": "in_app", "name": name, "template": { "body": "" } });
+    let known = |uuid| json!({ "type": "in_app", "uuid": uuid, "template": { "body": "" } });
     for (create, problem) in [
         (json!({ "name": "" }), "`name` must not be empty"),
         (json!({ "name": "ü".repeat(129) }), "`name` must be at most 128 characters long"),
@@ -72,6 +73,12 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
         (
             json!({ "steps": (["a", "b", "a"].map(named)) }),
             "`steps[2].name` must not be given twice",
+        ),
+        (with("uuid", json!("")), "`steps[1].uuid` must not be empty"),
+        (with("uuid", json!(" ")), "`steps[1].uuid` must not be empty"),
+        (
+            json!({ "steps": (["a", "b", "a"].map(known)) }),
+            "`steps[2].uuid` must not be given twice",
         ),
         (with("filters", between("1")), &format!("`steps[1].filters[0].children[0].value` {two}")),
         (
@@ -187,6 +194,41 @@ fn steps_of_the_same_name_stay_until_the_steps_are_changed() {
     let told_apart = updated(&before, json!({ "steps": (["a", "b"].map(named)) })).unwrap();
     let ids = |workflow: &Workflow| workflow.steps.iter().map(|one| one.id).collect::<Vec<_>>();
     assert_eq!(ids(&told_apart), ids(&before));
+}
+
+/// A workflow that was stored when two steps could have the same `uuid`, or an empty one.
+#[test]
+fn steps_of_the_same_uuid_stay_until_the_steps_are_changed() {
+    let known = |uuid| json!({ "type": "in_app", "uuid": uuid, "template": { "body": "" } });
+    for uuid in ["a", ""] {
+        let mut before = created(json!({ "steps": (["a", "b"].map(known)) })).unwrap();
+        for step in &mut before.steps {
+            step.definition.uuid = Some(uuid.into());
+        }
+        let stored = serde_json::to_value(&before).unwrap();
+        assert_eq!(serde_json::from_value::<Workflow>(stored).unwrap(), before);
+
+        let renamed = updated(&before, json!({ "name": "Hello" })).unwrap();
+        assert_eq!(renamed.steps, before.steps);
+        updated(&before, json!({ "steps": ([uuid, uuid].map(known)) })).unwrap_err();
+        let told_apart = updated(&before, json!({ "steps": (["a", "b"].map(known)) })).unwrap();
+        let ids = |workflow: &Workflow| workflow.steps.iter().map(|one| one.id).collect::<Vec<_>>();
+        assert_eq!(ids(&told_apart), ids(&before));
+    }
+}
+
+/// The jobs of the original go on with the step that has its id.
+#[test]
+fn a_copied_step_does_not_take_over_the_original() {
+    let mail = |name: &str| {
+        json!({
+            "type": "email", "name": name, "uuid": "u",
+            "template": { "subject": "", "body": "" },
+        })
+    };
+    let before = created(json!({ "steps": [mail("a")] })).unwrap();
+    let copied = updated(&before, json!({ "steps": [mail("b"), mail("a")] })).unwrap_err();
+    assert_eq!(copied.to_string(), "`steps[1].uuid` must not be given twice");
 }
 
 #[test]

@@ -30,18 +30,18 @@ fn steps(text: &str, before: &[WorkflowStep]) -> Value {
     text.split_whitespace().map(|text| step(text, before)).collect()
 }
 
-// Workflow as it may be stored: two steps may have the same name.
+// Workflow as it may be stored: two steps may have the same name, or the same `uuid`.
 fn workflow(text: &str) -> Workflow {
     let mut steps = steps(text, &[]);
-    let names: Vec<_> = steps
-        .as_array_mut()
-        .unwrap()
-        .iter_mut()
-        .map(|step| step.as_object_mut().unwrap().remove("name"))
-        .collect();
+    let mut taken = |field: &str| -> Vec<Option<String>> {
+        let steps = steps.as_array_mut().unwrap().iter_mut();
+        let values = steps.map(|step| step.as_object_mut().unwrap().remove(field));
+        values.map(|value| Some(value?.as_str().unwrap().to_owned())).collect()
+    };
+    let (names, uuids) = (taken("name"), taken("uuid"));
     let mut workflow = sample::workflow(steps);
-    for (step, name) in workflow.steps.iter_mut().zip(names) {
-        step.definition.name = name.map(|name| name.as_str().unwrap().to_owned());
+    for (step, (name, uuid)) in workflow.steps.iter_mut().zip(names.into_iter().zip(uuids)) {
+        (step.definition.name, step.definition.uuid) = (name, uuid);
     }
     workflow
 }
