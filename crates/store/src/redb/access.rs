@@ -19,6 +19,18 @@ pub(super) fn is_private(metadata: &Metadata) -> bool {
     metadata.mode().trailing_zeros() >= 6
 }
 
+/// Makes a file one of its owner alone. Returns `false` if its file system leaves it as it is. A file of
+/// somebody else counts as one that takes permissions.
+#[cfg(unix)]
+pub(super) fn takes_permissions(file: &File) -> bool {
+    let private = std::fs::Permissions::from_mode(0o600);
+    let found = file.set_permissions(private).and_then(|()| file.metadata());
+    match found {
+        Ok(found) => is_private(&found),
+        Err(_) => true,
+    }
+}
+
 /// Gives `file` the owner, the group and the permissions of the file with `metadata`. The owner stays as
 /// it is if this process may not give files away.
 pub(super) fn take_over(file: &File, metadata: &Metadata) -> io::Result<()> {
@@ -53,7 +65,7 @@ mod tests {
 
     use super::super::{RedbStore, backup, restore};
     use super::*;
-    use crate::{Decision, Store, Table};
+    use crate::{Decision, Error, Store, Table};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o777
@@ -103,6 +115,27 @@ mod tests {
         assert_eq!(mode(&copy), 0o600);
         assert!(restore(&copy, &again).unwrap().is_finished);
         assert_eq!(mode(&again), 0o600);
+    }
+
+    /// File systems without permissions show each file as one for everybody.
+    #[test]
+    fn a_backup_that_is_under_way_is_left_alone_whatever_its_permissions_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, copy, part] =
+            ["shop", "copy", "copy-partial"].map(|name| folder.path().join(name));
+        let store = RedbStore::open(&path).unwrap();
+        write(&store);
+        let mut other = None;
+        let copied = backup(&store, &copy, |_| {
+            fs::set_permissions(&part, Permissions::from_mode(0o755)).unwrap();
+            let before = fs::metadata(&part).unwrap().ino();
+            other = Some(backup(&store, &copy, |_| ControlFlow::Continue(())));
+            assert_eq!(fs::metadata(&part).unwrap().ino(), before);
+            ControlFlow::Continue(())
+        });
+        assert!(matches!(other, Some(Err(Error::AlreadyOpen { .. }))), "{other:?}");
+        assert!(copied.unwrap().is_finished);
+        drop(RedbStore::open(&copy).unwrap());
     }
 
     /// Somebody else has put a file, or a link to one, where the backup is made.

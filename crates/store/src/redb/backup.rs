@@ -2,15 +2,17 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
-use redb::{DatabaseError, StorageError};
+use redb::{DatabaseError, StorageBackend, StorageError};
 
-#[cfg(unix)]
-use super::access::is_private;
 use super::access::private;
+#[cfg(unix)]
+use super::access::{is_private, takes_permissions};
 use super::failure::attempt;
 use super::gate::Gate;
 use super::log::{self, sync_folder};
@@ -21,7 +23,7 @@ use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, records};
 
 /// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
 /// file needs no log, and [`RedbStore::open`] takes it. On Unix it is readable for its owner alone, as it
-/// has all secrets of the store.
+/// has all secrets of the store. A file system without permissions leaves that to its folder.
 ///
 /// Until it is complete, compared and synced, the copy is beside `path`, as `shop.redb-partial` for
 /// `shop.redb`. A backup that was interrupted leaves that name only. The next one goes on with it if all of its
@@ -167,9 +169,7 @@ fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
         RedbStore::open_file(partial, options, private(&mut File::options()))
     };
     let remove = || fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source));
-    if partial.symlink_metadata().is_ok_and(|found| !is_part(&found)) {
-        remove()?;
-    }
+    remove_other(partial)?;
     match open(&options.clone().verify(true)) {
         Ok(part) if records::read(&part, |rows| has_all_of(snapshot, rows))? => return Ok(part),
         // A part of another moment, or one that a power cut has left.
@@ -179,12 +179,63 @@ fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     open(&options)
 }
 
+/// Removes what is at `partial` if no backup can have left it. What another backup is writing stays.
+fn remove_other(partial: &Path) -> Result<()> {
+    let Ok(found) = partial.symlink_metadata() else { return Ok(()) };
+    // A link would be followed, and a pipe waits for its other end.
+    let file = if found.is_file() { File::options().write(true).open(partial).ok() } else { None };
+    // It is locked until it is removed, so that no backup goes on with it.
+    let is_part = match &file {
+        Some(file) if is_held(file) => {
+            return Err(Error::AlreadyOpen { path: partial.to_owned() });
+        }
+        Some(file) => is_part_of(file),
+        None => is_part(&found),
+    };
+    if is_part {
+        return Ok(());
+    }
+    match fs::remove_file(partial) {
+        // Another backup has removed it, or has given it its name.
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(Error::of_opening(partial, source))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Locks `file` as an open store does. Returns `true` if a store is open there.
+fn is_held(file: &File) -> bool {
+    let whole = (Bound::Unbounded, Bound::Unbounded);
+    let locked = file.try_clone().ok().and_then(|file| {
+        let file = FileBackend::new(file).ok()?;
+        file.try_lock_range(whole.0, whole.1).ok()
+    });
+    locked == Some(false)
+}
+
+/// As [`is_part`] for a file that is open. Where files have no permissions of their own, those that it has
+/// tell nothing.
+#[cfg(unix)]
+fn is_part_of(file: &File) -> bool {
+    let Ok(found) = file.metadata() else { return false };
+    match found.nlink() {
+        // It was removed meanwhile: its name is that of another file, or of none.
+        0 => true,
+        1 => is_part(&found) || found.is_file() && !takes_permissions(file),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_part_of(file: &File) -> bool {
+    file.metadata().is_ok_and(|found| is_part(&found))
+}
+
 /// Returns `true` if an unfinished backup may have left this file. One with another name as well is that of
 /// a backup which ended before it removed this name: what is written to it would change that backup.
 #[cfg(unix)]
 fn is_part(found: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
     found.is_file() && found.nlink() == 1 && is_private(found)
 }
 
