@@ -6,10 +6,13 @@ use serde_json::{Value, json};
 use tidings::SendError;
 use tidings::ids::NotificationId;
 use tidings::integration::{IntegrationCreate, OnUnknown};
+use tidings::job::RetryPolicy;
 use tidings::vocabulary::Channel;
 
 use super::{ada, log, retryable, statuses};
-use crate::world::{World, active_integration, email, names, on_both, only, parsed, wire, with};
+use crate::world::{
+    World, active_integration, email, names, on_both, on_both_with, only, parsed, wire, with,
+};
 
 #[test]
 fn a_fallback_takes_over_after_two_failures() {
@@ -66,6 +69,43 @@ fn an_integration_that_is_not_set_up_has_a_fallback_at_once() {
         let last = log(&world.notification(id), 0).pop().unwrap();
         assert_eq!(last, "provider_error: not set up: no key");
     });
+}
+
+/// One row per number of attempts and kind of failures: the calls. Each fallback that takes over has a call
+/// behind the last attempt of the policy.
+#[test]
+fn a_fallback_takes_over_behind_the_last_attempt() {
+    let busy = || retryable("busy");
+    let lacking = || SendError::misconfigured("no key");
+    let rows: [(u32, fn() -> SendError, &[&str]); 7] = [
+        (1, busy, &["first"]),
+        (2, busy, &["first", "first", "second"]),
+        (3, busy, &["first", "first", "second"]),
+        (4, busy, &["first", "first", "second", "second", "third"]),
+        (5, busy, &["first", "first", "second", "second", "third"]),
+        (6, busy, &["first", "first", "second", "second", "third", "third"]),
+        (1, lacking, &["first", "second", "third"]),
+    ];
+    for (attempts, failure, calls) in rows {
+        on_both_with(
+            |builder| builder.retry(RetryPolicy::new(attempts, Duration::from_secs(1))),
+            |world| {
+                let id = mailing(&world, &["first", "second", "third"]);
+                calls.iter().for_each(|_| world.recorder.refuse_next(failure()));
+                for _ in 0..10 {
+                    world.run_due();
+                    world.pass(Duration::from_secs(60));
+                }
+                let called = log(&world.notification(id), 0);
+                let called: Vec<_> = called
+                    .iter()
+                    .filter_map(|line| line.strip_prefix("integration_selected: "))
+                    .collect();
+                assert_eq!(called, *calls, "{attempts}");
+                assert!(world.recorder.sent().is_empty(), "{attempts}");
+            },
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Maximum number of attempts.
+    /// Maximum number of attempts, and one more for each fallback that takes over behind the last one: an
+    /// integration that has failed twice, or cannot send, hands over to a fallback at once, whatever number
+    /// its attempt has.
     pub attempts: u32,
     /// Interval between the first attempt and the second. It doubles with every attempt.
     pub first_interval: Duration,
@@ -20,7 +22,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the policy of so many `attempts` in all. The second attempt follows the first after
+    /// Returns the policy of so many [`attempts`](Self::attempts). The second attempt follows the first after
     /// `first_interval`.
     ///
     /// ```

@@ -34,8 +34,8 @@ pub enum Outcome {
     Done,
     /// The attempt failed for now. The next attempt is due after this time at the earliest.
     Later(Duration),
-    /// The attempt failed, and another integration takes over at once. That is not an attempt more
-    /// than the policy allows, since it happens once for each integration.
+    /// The attempt failed, and another integration takes over at once, also behind the last attempt of the
+    /// policy. That happens at most once for each integration.
     Switch,
     /// The attempt failed for good.
     Never,
