@@ -41,13 +41,13 @@ shape! { ChannelSettings {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ChannelCredentials {
-    /// URL of a chat provider's webhook.
+    /// URL of a chat provider's webhook, which is not empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<Secret>,
     /// Mattermost channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Device tokens of a push provider: at most 100.
+    /// Device tokens of a push provider: at most 100, none of them empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_tokens: Vec<String>,
     /// Id of a Grafana on-call alert.
@@ -162,6 +162,18 @@ impl ChannelCredentials {
         }
     }
 
+    // The other texts are no destinations. An empty one clears what is there.
+    fn check_destinations(&self) -> Result<(), Invalid> {
+        let is_empty = |text: &str| text.trim().is_empty();
+        if self.webhook_url.as_ref().is_some_and(|url| is_empty(url.expose())) {
+            return Err(Invalid::new("webhookUrl", Reason::Empty));
+        }
+        match self.device_tokens.iter().position(|token| is_empty(token)) {
+            Some(index) => Err(Invalid::new(format!("deviceTokens[{index}]"), Reason::Empty)),
+            None => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         let texts = [
             ("webhookUrl", self.webhook_url.as_ref().map(Secret::expose)),
@@ -183,14 +195,17 @@ impl ChannelCredentials {
 }
 
 // Adds `settings` to `channels`. A destination of the same integration keeps its place, and what they leave out.
+// It may have been stored when it could be empty.
 fn merge(channels: &mut Vec<ChannelSettings>, settings: ChannelSettings) -> Result<(), Invalid> {
+    let within = |invalid: Invalid| invalid.within("credentials");
+    settings.credentials.check_destinations().map_err(within)?;
     let is_same = |one: &ChannelSettings| one.integration_id == settings.integration_id;
     let known = channels.iter().position(is_same);
     let settings = match known {
         Some(place) => channels.remove(place).and(settings),
         None => settings,
     };
-    settings.credentials.check().map_err(|invalid| invalid.within("credentials"))?;
+    settings.credentials.check().map_err(within)?;
     channels.insert(known.unwrap_or(channels.len()), settings);
     Ok(())
 }
@@ -211,13 +226,15 @@ pub(super) fn merged(
     Ok(known)
 }
 
-/// Refuses too many destinations, a second one of an integration, and too many or too long device tokens.
+/// Refuses too many destinations, empty ones, a second one of an integration, and too many or too long device
+/// tokens.
 pub(super) fn check(channels: &[ChannelSettings]) -> Result<(), Invalid> {
     at_most_items("channels", channels, Profile::MAX_CHANNELS)?;
     let mut integrations = HashSet::new();
     for (index, settings) in channels.iter().enumerate() {
         let place = format!("channels[{index}]");
-        let credentials = settings.credentials.check();
+        let credentials = &settings.credentials;
+        let credentials = credentials.check_destinations().and_then(|()| credentials.check());
         credentials.map_err(|invalid| invalid.within(format!("{place}.credentials")))?;
         // A message goes to one webhook of an integration, so that a second one would have none.
         if !integrations.insert(settings.integration_id) {

@@ -137,6 +137,36 @@ fn an_integration_has_at_most_100_devices() {
     assert_eq!(error.to_string(), expected);
 }
 
+/// One row per destination: where the refusal is. The other texts are cleared by empty ones.
+#[test]
+fn a_destination_is_not_empty() {
+    for (credentials, place) in [
+        (json!({ "deviceTokens": [""] }), "deviceTokens[0]"),
+        (json!({ "deviceTokens": ["t", " "] }), "deviceTokens[1]"),
+        (json!({ "webhookUrl": "" }), "webhookUrl"),
+        (json!({ "webhookUrl": " " }), "webhookUrl"),
+    ] {
+        let mut settings = settings(0);
+        settings["credentials"] = credentials;
+        let stored = profile(json!({ "channels": [settings] }));
+        let problem = stored.check().unwrap_err().to_string();
+        assert_eq!(problem, format!("`channels[0].credentials.{place}` must not be empty"));
+        let channel = || stored.channels[0].clone();
+        let problem = profile(json!({})).with_channel(channel()).unwrap_err().to_string();
+        assert_eq!(problem, format!("`credentials.{place}` must not be empty"));
+
+        // A stored subscriber may have such a destination, and is changed all the same.
+        let mut newer = channel();
+        newer.credentials = ChannelCredentials::default().device_tokens(["u"]);
+        let changed = stored.with_channel(newer).unwrap();
+        assert!(changed.channels[0].credentials.device_tokens.contains(&"u".to_owned()));
+    }
+    let mut cleared = settings(1);
+    cleared["credentials"]["title"] = json!("");
+    cleared["credentials"]["channel"] = json!("");
+    assert_eq!(profile(json!({ "channels": [cleared] })).check(), Ok(()));
+}
+
 #[test]
 fn an_integration_has_one_destination() {
     let repeated = profile(json!({ "channels": [settings(1), settings(0)] }));
