@@ -316,6 +316,32 @@ fn pages_go_on_behind_their_cursor() {
     });
 }
 
+/// One row per list that a host has made, and that came out empty. In a request, such a list is no filter.
+#[test]
+fn a_list_without_values_selects_no_dead_letters() {
+    on_both(|world| {
+        prepared(&world);
+        refused(&world);
+        let dead_letters = world.env.dead_letters();
+        let all = DeadLetterQuery::default;
+        let none = Vec::<String>::new;
+        for (field, query) in [
+            ("templates", all().workflows(none())),
+            ("integrations", all().integrations(none())),
+            ("channels", all().channels(Vec::<Channel>::new())),
+            ("reasons", all().reasons(Vec::<DeadLetterReason>::new())),
+        ] {
+            let refusal = format!("422 `{field}` must not be empty");
+            world.refuses(&refusal, || dead_letters.list(&query));
+            world.refuses(&refusal, || dead_letters.count(&query));
+            world.refuses(&refusal, || dead_letters.redrive_matching(&query));
+            world.refuses(&refusal, || dead_letters.discard_matching(&query));
+        }
+        let lists = json!({ "templates": [], "integrations": [], "channels": [], "reasons": [] });
+        assert_eq!(dead_letters.discard_matching(&parsed(lists)).unwrap(), 1);
+    });
+}
+
 /// A cursor leaves out what is in front of it. A limit is that of a page, on which a count does not depend.
 #[test]
 fn a_call_about_all_dead_letters_that_match_takes_a_cursor_and_no_limit() {

@@ -16,7 +16,7 @@ use tidings::ids::MessageId;
 use tidings::message::{InboxCounts, MarkAs, MarkMessages, Message, MessageQuery};
 use tidings::page::{PageQuery, Total};
 use tidings::time::Timestamp;
-use tidings::vocabulary::Channel;
+use tidings::vocabulary::{Channel, Severity};
 
 use crate::world::{
     START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms, wire,
@@ -531,6 +531,46 @@ fn a_query_for_another_channel_matches_nothing_in_an_inbox() {
         assert_eq!(inbox.count(&of(Channel::InApp)).unwrap(), Total::Exactly(1));
         assert_eq!(inbox.delete_matching(&of(Channel::InApp)).unwrap(), 1);
         assert_eq!(world.messages("ada").len(), 1);
+    });
+}
+
+/// One row per list that a host has made, and that came out empty. In a request, such a list is no filter.
+#[test]
+fn a_list_without_values_selects_nothing() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.notify("hi", "ada");
+        let inbox = world.env.inbox("ada").unwrap();
+        let later = world.clock.now().after(Duration::from_secs(60));
+        let all = MessageQuery::default;
+        let none = Vec::<String>::new;
+        for (field, query) in [
+            ("tags", all().tags(none())),
+            ("tags", all().and_tags(["a"]).tags(none())),
+            ("tags", all().and_tags(none())),
+            ("data.x", all().data("x", none()).unwrap()),
+            ("severity", all().severities(Vec::<Severity>::new())),
+            ("templates", all().workflows(["hi"]).workflows(none())),
+        ] {
+            let refusal = format!("422 `{field}` must not be empty");
+            world.refuses(&refusal, || inbox.list(&query));
+            world.refuses(&refusal, || inbox.count(&query));
+            world.refuses(&refusal, || inbox.mark_matching(&query, MarkAs::Read));
+            world.refuses(&refusal, || inbox.archive_matching(&query));
+            world.refuses(&refusal, || inbox.unarchive_matching(&query));
+            world.refuses(&refusal, || inbox.snooze_matching(&query, later));
+            world.refuses(&refusal, || inbox.unsnooze_matching(&query));
+            world.refuses(&refusal, || inbox.delete_matching(&query));
+        }
+        // The last call of a setter counts, and so does a field that is set itself.
+        let mut query = all().tags(none()).tags(["a"]).workflows(none()).workflows(["hi"]);
+        assert_eq!(query, all().tags(["a"]).workflows(["hi"]));
+        assert_eq!(inbox.delete_matching(&query).unwrap(), 0);
+        query = all().workflows(none());
+        query.workflows = vec!["other".into()];
+        assert_eq!(inbox.delete_matching(&query).unwrap(), 0);
+        let request = json!({ "tags": [], "data": {}, "severity": [], "templates": [] });
+        assert_eq!(inbox.delete_matching(&parsed(request)).unwrap(), 1);
     });
 }
 

@@ -6,6 +6,7 @@
 //! number is refused: a call on all that match would take it for no filter. In a list of texts it is an
 //! item, which nothing matches. For a context filter it is the empty set.
 
+mod emptied;
 mod read;
 
 use std::fmt::Display;
@@ -15,6 +16,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+pub(crate) use emptied::Emptied;
 pub use read::{read, read_lenient};
 
 /// Reads a text by which a list is searched. `null` and an empty text count as absent.

@@ -8,6 +8,8 @@
 /// * `name: within(T)` does the same, but keeps the field name of the refusal,
 /// * `name: flag(value)` takes no argument,
 /// * `name: each(T)` takes a list of values that convert into a `T`, and replaces the list,
+/// * `name: some_of(T, "wireName")` does the same for a query, which is refused with this field if the list is
+///   empty,
 /// * `name: each_checked(T, "wireName")` takes a list of values and checks each as a `T`,
 /// * `name: push(T)` adds a value that converts into a `T` to a list,
 /// * `name: all_of(Filter)` takes a filter that must hold besides the earlier ones,
@@ -86,6 +88,16 @@ macro_rules! setter {
         pub fn $name(mut self, $name: impl IntoIterator<Item: Into<$type>>) -> Self {
             let values: Vec<$type> = $name.into_iter().map(Into::into).collect();
             self.$($path).+ = values.into();
+            self
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] some_of($type:ty, $wire:literal)) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: impl IntoIterator<Item: Into<$type>>) -> Self {
+            let values: Vec<$type> = $name.into_iter().map(Into::into).collect();
+            self.emptied.note($wire, values.is_empty());
+            self.$($path).+ = values;
             self
         }
     };

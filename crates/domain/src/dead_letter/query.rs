@@ -8,7 +8,7 @@ use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
 use crate::json::shape;
 use crate::notification::Ordinal;
 use crate::page::{self, is_zero};
-use crate::query;
+use crate::query::{self, Emptied};
 use crate::setters::setters;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
@@ -50,6 +50,8 @@ pub struct DeadLetterQuery {
     /// Cursor of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<DeadLetterId>,
+    #[serde(skip)]
+    emptied: Emptied,
 }
 
 shape! { DeadLetterQuery {
@@ -59,15 +61,15 @@ shape! { DeadLetterQuery {
 } }
 
 setters! { DeadLetterQuery:
-    /// Lists the dead letters of these workflows, by identifier, id or slug.
-    workflows: each(String);
+    /// Lists the dead letters of these workflows, by identifier, id or slug. An empty list is refused.
+    workflows: some_of(String, "templates");
     /// Lists the dead letters whose last attempt was made by these integrations, by id or
-    /// identifier.
-    integrations: each(String);
-    /// Lists the dead letters of these channels.
-    channels: each(Channel);
-    /// Lists the dead letters with these reasons.
-    reasons: each(DeadLetterReason);
+    /// identifier. An empty list is refused.
+    integrations: some_of(String, "integrations");
+    /// Lists the dead letters of these channels. An empty list is refused.
+    channels: some_of(Channel, "channels");
+    /// Lists the dead letters with these reasons. An empty list is refused.
+    reasons: some_of(DeadLetterReason, "reasons");
     /// Lists the dead letters that have failed at this time or later.
     earliest: exact(Timestamp);
     /// Lists the dead letters that have failed at this time or earlier.
@@ -147,6 +149,10 @@ impl DeadLetterQuery {
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
+        self.emptied.check("templates", &self.workflows)?;
+        self.emptied.check("integrations", &self.integrations)?;
+        self.emptied.check("channels", &self.channels)?;
+        self.emptied.check("reasons", &self.reasons)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("integrations", &self.integrations, Self::MAX_VALUES)?;
         at_most_items("channels", &self.channels, Self::MAX_VALUES)?;

@@ -30,19 +30,19 @@ setters! { MessageQuery:
     archived: flag(true);
     /// Lists the snoozed messages.
     snoozed: flag(true);
-    /// Lists the messages with one of these tags: at most 100. Replaces the tags of earlier calls, also
-    /// those of [`and_tags`](Self::and_tags).
+    /// Lists the messages with one of these tags: 1 to 100. Replaces the tags of earlier calls, also
+    /// those of [`and_tags`](Self::and_tags). An empty list is refused.
     tags: each(String);
     /// Lists the messages that were created at this time or later.
     created_gte: exact(Timestamp);
     /// Lists the messages that were created at this time or earlier.
     created_lte: exact(Timestamp);
-    /// Lists the messages of these severities.
-    severities: each(Severity);
+    /// Lists the messages of these severities. An empty list is refused.
+    severities: some_of(Severity, "severity");
     /// Lists the messages with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
-    /// Lists the messages of these workflows, by id or identifier: at most 100.
-    workflows: each(String);
+    /// Lists the messages of these workflows, by id or identifier: 1 to 100.
+    workflows: some_of(String, "templates");
 }
 
 page_setters!(MessageQuery);

@@ -189,9 +189,10 @@ fn check_scalar(value: &Value) -> Result<(), Invalid> {
     }
 }
 
+/// One group. A group without tags is refused when the query is checked.
 impl From<Vec<String>> for TagFilter {
     fn from(tags: Vec<String>) -> Self {
-        Self(if tags.is_empty() { Vec::new() } else { vec![tags] })
+        Self(vec![tags])
     }
 }
 
@@ -221,7 +222,9 @@ impl<'de> Deserialize<'de> for TagFilter {
             // No groups are no filter for any message: `check` refuses one without tags.
             return Ok(Self(if groups.is_empty() { vec![Vec::new()] } else { groups }));
         }
-        Ok(groups.into_iter().flatten().collect::<Vec<_>>().into())
+        // In a request, an empty list is no filter.
+        let tags: Vec<_> = groups.into_iter().flatten().collect();
+        Ok(if tags.is_empty() { Self::default() } else { tags.into() })
     }
 }
 

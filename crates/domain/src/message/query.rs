@@ -9,7 +9,7 @@ use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::TransactionId;
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
-use crate::query;
+use crate::query::{self, Emptied};
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity};
 use crate::workflow::Workflow;
@@ -98,6 +98,8 @@ pub struct MessageQuery {
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
+    #[serde(skip)]
+    pub(super) emptied: Emptied,
 }
 
 shape! { MessageQuery {
@@ -124,6 +126,8 @@ impl MessageQuery {
     pub fn check(&self) -> Result<(), Invalid> {
         self.tags.check()?;
         self.data.check()?;
+        self.emptied.check("severity", &self.severities)?;
+        self.emptied.check("templates", &self.workflows)?;
         at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         if let (Some(first), Some(last)) = (self.created_gte, self.created_lte)

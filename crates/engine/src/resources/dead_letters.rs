@@ -72,8 +72,8 @@ impl DeadLetters<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the limit is not between 1 and 100, a list of the query is too long,
-    /// or `after` comes after `before`.
+    /// [`Error::Invalid`], if the limit is not between 1 and 100, a list of the query is too long
+    /// or was set without values, or `after` comes after `before`.
     pub fn list(&self, query: &DeadLetterQuery) -> Result<DeadLetterPage> {
         let limit = query.check()?;
         self.scope.read("dead_letters.list", |view| {

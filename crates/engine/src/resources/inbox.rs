@@ -54,8 +54,8 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
-    /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long, or if its page
-    /// cannot be used.
+    /// [`Error::Invalid`](crate::Error::Invalid), if a list in the query is too long or was set without
+    /// values, or if its page cannot be used.
     pub fn list(&self, query: &MessageQuery) -> Result<Page<Message>> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.list", |view| {

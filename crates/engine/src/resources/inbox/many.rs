@@ -92,7 +92,7 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid), if a list in the
-    /// query is too long, or if the query has a part of a page, such as a limit.
+    /// query is too long or was set without values, or if the query has a part of a page, such as a limit.
     pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<usize> {
         self.change("inbox.mark_matching", query, Change::Edit(Edit::Mark(mark_as)))
     }

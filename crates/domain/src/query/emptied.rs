@@ -1,0 +1,29 @@
+//! Lists of a query that were set without values.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Invalid, Reason};
+
+/// Names of the lists whose setter was last called without values. An empty list is no filter in a request, but
+/// a host whose list comes out empty does not mean all that there is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Emptied(BTreeSet<&'static str>);
+
+impl Emptied {
+    /// Notes whether the list `field` was set without values.
+    pub(crate) fn note(&mut self, field: &'static str, is_empty: bool) {
+        if is_empty {
+            self.0.insert(field);
+        } else {
+            self.0.remove(field);
+        }
+    }
+
+    /// Refuses a list that was set without values, and is still empty.
+    pub(crate) fn check<T>(&self, field: &str, list: &[T]) -> Result<(), Invalid> {
+        if list.is_empty() && self.0.contains(field) {
+            return Err(Invalid::new(field, Reason::Empty));
+        }
+        Ok(())
+    }
+}
