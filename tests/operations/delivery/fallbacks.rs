@@ -91,7 +91,9 @@ fn a_fallback_takes_over_behind_the_last_attempt() {
             |builder| builder.retry(RetryPolicy::new(attempts, Duration::from_secs(1))),
             |world| {
                 let id = mailing(&world, &["first", "second", "third"]);
-                calls.iter().for_each(|_| world.recorder.refuse_next(failure()));
+                for _ in calls {
+                    world.recorder.refuse_next(failure());
+                }
                 for _ in 0..10 {
                     world.run_due();
                     world.pass(Duration::from_secs(60));
