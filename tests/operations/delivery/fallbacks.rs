@@ -75,15 +75,14 @@ fn an_integration_that_is_not_set_up_has_a_fallback_at_once() {
 /// behind the last attempt of the policy.
 #[test]
 fn a_fallback_takes_over_behind_the_last_attempt() {
-    let busy = || retryable("busy");
-    let lacking = || SendError::misconfigured("no key");
-    let rows: [(u32, fn() -> SendError, &[&str]); 7] = [
-        (1, busy, &["first"]),
-        (2, busy, &["first", "first", "second"]),
-        (3, busy, &["first", "first", "second"]),
-        (4, busy, &["first", "first", "second", "second", "third"]),
-        (5, busy, &["first", "first", "second", "second", "third"]),
-        (6, busy, &["first", "first", "second", "second", "third", "third"]),
+    let (busy, lacking) = (retryable("busy"), SendError::misconfigured("no key"));
+    let rows: [(u32, SendError, &[&str]); 7] = [
+        (1, busy.clone(), &["first"]),
+        (2, busy.clone(), &["first", "first", "second"]),
+        (3, busy.clone(), &["first", "first", "second"]),
+        (4, busy.clone(), &["first", "first", "second", "second", "third"]),
+        (5, busy.clone(), &["first", "first", "second", "second", "third"]),
+        (6, busy.clone(), &["first", "first", "second", "second", "third", "third"]),
         (1, lacking, &["first", "second", "third"]),
     ];
     for (attempts, failure, calls) in rows {
@@ -92,7 +91,7 @@ fn a_fallback_takes_over_behind_the_last_attempt() {
             |world| {
                 let id = mailing(&world, &["first", "second", "third"]);
                 for _ in calls {
-                    world.recorder.refuse_next(failure());
+                    world.recorder.refuse_next(failure.clone());
                 }
                 for _ in 0..10 {
                     world.run_due();

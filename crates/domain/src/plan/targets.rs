@@ -106,12 +106,14 @@ impl<'a> RunStep<'a> {
         let settings = self.subscriber.profile.channels.iter();
         for settings in settings.filter(|settings| settings.integration_id == integration.id) {
             let credentials = &settings.credentials;
-            if let (Channel::Chat, Some(url)) = (integration.channel, &credentials.webhook_url) {
+            // What was stored by an earlier version may be empty.
+            let url = credentials.webhook_url.as_ref().filter(|url| !url.expose().is_empty());
+            if let (Channel::Chat, Some(url)) = (integration.channel, url) {
                 let (url, channel) = (url.clone(), credentials.channel.clone());
                 found.push(target(Destination::Webhook, Address::Webhook { url, channel }));
             }
             if integration.channel == Channel::Push {
-                for token in &credentials.device_tokens {
+                for token in credentials.device_tokens.iter().filter(|token| !token.is_empty()) {
                     let to = Destination::Device { token: token.clone() };
                     found.push(target(to, Address::Device(token.clone())));
                 }

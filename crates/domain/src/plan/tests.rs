@@ -250,7 +250,7 @@ fn a_message_goes_to_so_many_destinations_at_most() {
 #[test]
 fn what_has_no_address_is_skipped() {
     type Loss = fn(&mut Profile);
-    let rows: [(Channel, Loss, Detail); 7] = [
+    let rows: [(Channel, Loss, Detail); 9] = [
         (Channel::Email, |profile| profile.email = None, Detail::MissingEmail),
         (Channel::Sms, |profile| profile.phone = None, Detail::MissingPhone),
         (Channel::Sms, |profile| profile.phone = Some(String::new()), Detail::MissingPhone),
@@ -265,6 +265,16 @@ fn what_has_no_address_is_skipped() {
             Channel::Push,
             |profile| profile.channels[1].credentials.device_tokens.clear(),
             Detail::MissingPushTokens,
+        ),
+        (
+            Channel::Push,
+            |profile| profile.channels[1].credentials.device_tokens = vec![String::new()],
+            Detail::MissingPushTokens,
+        ),
+        (
+            Channel::Chat,
+            |profile| profile.channels[0].credentials.webhook_url = Some("".into()),
+            Detail::MissingChatWebhook,
         ),
     ];
     for (channel, lose, detail) in rows {
