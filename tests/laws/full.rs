@@ -158,7 +158,7 @@ pub(crate) fn prepared(engine: &Engine) -> Scope {
 /// Calls again as long as the error says so.
 #[track_caller]
 fn soon<T>(call: impl Fn() -> Result<T, Error>) -> T {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(120);
     loop {
         match call() {
             Ok(done) => return done,

@@ -213,7 +213,8 @@ fn calls_whose_shared_commit_has_no_answer_are_made_once() {
 fn calls_whose_shared_commit_breaks_are_made_once() {
     const CALLS: u64 = 60;
     let Some(server) = Server::start() else { return };
-    let (place, store) = opened(&server);
+    let patient = server.place().with(|options| options.patience = Duration::from_secs(60));
+    let (place, store) = opened_at(patient);
     let stores = [store, place.open()];
     let is_over = AtomicBool::new(false);
     thread::scope(|threads| {

@@ -327,7 +327,7 @@ fn callers_of_an_environment_are_alone() {
 #[test]
 fn callers_behind_a_commit_that_breaks_are_made_once() {
     let Some(server) = Server::start() else { return };
-    let place = place(&server);
+    let place = place(&server).with(|options| options.patience = Duration::from_secs(60));
     let cuts = AtomicU64::new(0);
     let cut = || {
         server.cut_connections();
