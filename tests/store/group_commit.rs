@@ -236,7 +236,7 @@ fn look(
 }
 
 fn wait_for(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "this takes too long");
         thread::yield_now();

@@ -187,7 +187,7 @@ fn calls_whose_shared_commit_has_no_answer_are_made_once() {
     // The commit of the first environment is made, and the shared one of the others waits for an entry.
     let entry = format!(
         "UPDATE \"{}\".tidings_entries SET value = value WHERE head = '\\x{:032x}'; \
-         SELECT pg_sleep(3); ROLLBACK",
+         SELECT pg_sleep(6); ROLLBACK",
         place.schema(),
         ENVIRONMENTS[1]
     );

@@ -153,7 +153,7 @@ fn the_activity_list_goes_back() {
 #[test]
 fn a_body_is_of_the_era_of_what_it_reads() {
     let Some(mut server) = Server::start() else { return };
-    let place = server.place();
+    let place = server.place().with(|options| options.patience = Duration::from_secs(60));
     let store = place.open();
     (0..KEPT).for_each(|_| increment(&store, "count"));
     server.crash();
