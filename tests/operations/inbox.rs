@@ -534,6 +534,18 @@ fn a_query_for_another_channel_matches_nothing_in_an_inbox() {
     });
 }
 
+// No call on all messages of `ada` that match takes the query.
+fn refuses_all_that_match(world: &World, query: &MessageQuery, refusal: &str) {
+    let inbox = world.env.inbox("ada").unwrap();
+    let later = world.clock.now().after(Duration::from_secs(60));
+    world.refuses(refusal, || inbox.mark_matching(query, MarkAs::Read));
+    world.refuses(refusal, || inbox.archive_matching(query));
+    world.refuses(refusal, || inbox.unarchive_matching(query));
+    world.refuses(refusal, || inbox.snooze_matching(query, later));
+    world.refuses(refusal, || inbox.unsnooze_matching(query));
+    world.refuses(refusal, || inbox.delete_matching(query));
+}
+
 /// One row per list that a host has made, and that came out empty. In a request, such a list is no filter.
 #[test]
 fn a_list_without_values_selects_nothing() {
@@ -541,7 +553,6 @@ fn a_list_without_values_selects_nothing() {
         world.in_app_workflow("hi");
         world.notify("hi", "ada");
         let inbox = world.env.inbox("ada").unwrap();
-        let later = world.clock.now().after(Duration::from_secs(60));
         let all = MessageQuery::default;
         let none = Vec::<String>::new;
         for (field, query) in [
@@ -555,12 +566,7 @@ fn a_list_without_values_selects_nothing() {
             let refusal = format!("422 `{field}` must not be empty");
             world.refuses(&refusal, || inbox.list(&query));
             world.refuses(&refusal, || inbox.count(&query));
-            world.refuses(&refusal, || inbox.mark_matching(&query, MarkAs::Read));
-            world.refuses(&refusal, || inbox.archive_matching(&query));
-            world.refuses(&refusal, || inbox.unarchive_matching(&query));
-            world.refuses(&refusal, || inbox.snooze_matching(&query, later));
-            world.refuses(&refusal, || inbox.unsnooze_matching(&query));
-            world.refuses(&refusal, || inbox.delete_matching(&query));
+            refuses_all_that_match(&world, &query, &refusal);
         }
         // The last call of a setter counts, and so does a field that is set itself.
         let mut query = all().tags(none()).tags(["a"]).workflows(none()).workflows(["hi"]);
@@ -582,7 +588,6 @@ fn a_call_about_all_messages_that_match_takes_no_page() {
         world.notify("hi", "ada");
         world.notify("hi", "ada");
         let inbox = world.env.inbox("ada").unwrap();
-        let later = world.clock.now().after(Duration::from_secs(60));
         let cursor = inbox.list(&MessageQuery::default().limit(1)).unwrap().next.unwrap();
         for (part, value) in [
             ("after", json!(cursor)),
@@ -598,12 +603,7 @@ fn a_call_about_all_messages_that_match_takes_no_page() {
                 "422 `{part}` must not be given: this call is about all that match, not about a page"
             );
             assert_eq!(inbox.count(&query).unwrap(), Total::Exactly(2), "{part}");
-            world.refuses(&refusal, || inbox.mark_matching(&query, MarkAs::Read));
-            world.refuses(&refusal, || inbox.archive_matching(&query));
-            world.refuses(&refusal, || inbox.unarchive_matching(&query));
-            world.refuses(&refusal, || inbox.snooze_matching(&query, later));
-            world.refuses(&refusal, || inbox.unsnooze_matching(&query));
-            world.refuses(&refusal, || inbox.delete_matching(&query));
+            refuses_all_that_match(&world, &query, &refusal);
         }
     });
 }

@@ -2,9 +2,8 @@
 
 /// Declares the shape of a type: the names of its members, with their fields. Fields behind `;` are
 /// flattened. A field may be followed by a form. `as written` is a number or a flag of a query. `as
-/// many` is a list or one item. In an `update`, an absent member keeps
-/// the stored value, and so `null` is refused unless it clears the value. For an enum, the words of the tag
-/// have members with their types.
+/// many` is a list or one item. In an `update`, an absent member keeps the stored value, and so `null` is
+/// refused unless it clears the value. For an enum, the words of the tag have members with their types.
 macro_rules! shape {
     ($type:ident { $($members:tt)* }) => {
         $crate::json::shape! { @object members $type { $($members)* } }

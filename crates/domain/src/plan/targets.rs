@@ -44,17 +44,17 @@ impl<'a> RunStep<'a> {
         channel: Channel,
         named: Option<&str>,
     ) -> Result<Targets<'a>, Refusal> {
-        let found = self.found_targets(channel, named);
+        let at = |place: &SendTarget| {
+            let mut all = self.found_targets(channel, named).flatten();
+            all.find(|found| found.place == *place)
+        };
         if let Some(wanted) = &self.run.target {
-            let found = found.flatten().find(|found| found.place == *wanted);
-            return self.answered(found.ok_or_else(|| self.unreached(channel, named))?);
+            return self.answered(at(wanted).ok_or_else(|| self.unreached(channel, named))?);
         }
-        let mut all = self.found_targets(channel, named).flatten();
-        if let Some(called) = self.run.tries.called()
-            && let Some(found) = all.find(|found| found.place == *called)
-        {
+        if let Some(found) = self.run.tries.called().and_then(at) {
             return self.answered(found);
         }
+        let found = self.found_targets(channel, named);
         let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
         let mut all: Vec<_> = found.take(StepDefinition::MAX_DESTINATIONS).collect();
         self.note(|| {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::error::{Invalid, Reason};
 
-/// Names of the lists whose setter was last called without values. An empty list is no filter in a request, but
-/// a host whose list comes out empty does not mean all that there is.
+/// Names of the lists that a setter has left empty. In a request, an empty list is no filter. A list that a host
+/// has computed, and that came out empty, must not select everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Emptied(BTreeSet<&'static str>);
 

@@ -62,15 +62,10 @@ pub enum Failure {
 const FAILURES_PER_ROUND: u32 = 2;
 
 impl Tries {
-    /// Returns the tries of a message that goes on with the only destination that it had, if it had one.
-    pub fn of(called: Option<SendTarget>) -> Self {
-        Self { called, ..Self::default() }
-    }
-
-    /// Returns the same tries of a message whose only destination this is.
+    /// Returns the tries of a message with this destination, or with none, as the only one that is called.
     #[must_use]
-    pub fn to(self, target: &SendTarget) -> Self {
-        Self { called: Some(target.clone()), ..self }
+    pub fn with_called(self, called: Option<SendTarget>) -> Self {
+        Self { called, ..self }
     }
 
     /// Returns the destination that was called, if the message had no other one then.

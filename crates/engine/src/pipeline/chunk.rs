@@ -171,7 +171,7 @@ fn plan_again(tx: &mut Tx<'_>, task: &Task) -> Result<()> {
 }
 
 impl Chunk {
-    // Returns `true` if a person was erased from the event since it was read: the plan may have their name.
+    // Returns `true` if a person was erased from the event since it was read: the plan may contain the name.
     fn has_changed(&self, tx: &Tx<'_>) -> Result<bool> {
         let key = layout::fan_out(self.fan_out.environment_id, &self.fan_out.transaction_id);
         Ok(tx.find(&key)?.is_some_and(|stored| stored != self.fan_out))

@@ -39,7 +39,7 @@ impl Course<'_, '_> {
         self.notification = redriven;
         self.log(place.job, Detail::StepRedriven, None);
         self.move_job(place.job, JobStatus::Queued { due_at: now, attempts: 0 });
-        let tries = Tries::of(mark.called);
+        let tries = Tries::default().with_called(mark.called);
         let work = Work::Send { notification_id, job_id, message, tries, target };
         self.queue(Uuid::from(id).into(), now, work).map(Ok)
     }

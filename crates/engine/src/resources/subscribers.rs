@@ -72,8 +72,8 @@ impl Subscribers<'_> {
     }
 
     /// Creates or changes the subscriber of that id. Fields that are absent or `null` keep their value;
-    /// [`update`](Self::update) clears fields. Destinations are added to
-    /// those that are there, each as by [`set_channel`](Self::set_channel), for whatever integration:
+    /// [`update`](Self::update) clears fields. Destinations are added to those that are there, each as by
+    /// [`set_channel`](Self::set_channel), for any integration:
     /// [`remove_channel`](Self::remove_channel) and [`remove_device`](Self::remove_device) remove them.
     /// [`upsert_bulk`](Self::upsert_bulk) takes up to 500 subscribers.
     ///

@@ -183,7 +183,7 @@ mod tests {
         environments.iter().map(|number| (lane(number), Timestamp::MAX)).collect()
     }
 
-    /// Environments with due tasks, by class, and the order of their scheduler.
+    /// Environments with due tasks, by class, and the order of their turns.
     type Row<'r> = ([&'r [u8]; 3], Vec<(u8, Vec<usize>)>);
 
     /// The order of turns: environments, and the number of their lanes by class.

@@ -150,10 +150,9 @@ impl Delivery {
         });
         let mut message = made.or_else(|| kept.cloned())?;
         let (send, mut tries) = (leased.task.send_id(), leased.task.tries());
-        if let (None, Some(only)) = (send, &target) {
-            tries = tries.to(only);
-        }
-        if send.is_some() {
+        if send.is_none() {
+            tries = tries.with_called(target.clone());
+        } else {
             let place = number + job.message_offset(integration.id);
             message.id = MessageId::new(now, notification.place_of_message(place), random);
         }

@@ -267,7 +267,7 @@ impl Class {
             let (time, next) = (time_of(place(turn)), time_of(place(turn + 1)));
             queue.until(time.after(next.since(time) / 2)) < turn
         };
-        // The queue before `taken` and the one itself are taken, as far as can be seen.
+        // The turns before `taken` and the one itself are taken, as far as can be seen.
         let (mut taken, mut free) = (0, 1);
         while free < last && !is_free(free) {
             (taken, free) = (free, (free * 2).min(last));
