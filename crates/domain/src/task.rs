@@ -25,7 +25,7 @@ use crate::vocabulary::Severity;
 use crate::workflow::Workflow;
 
 pub use ahead::CLOCK_DIFFERENCE;
-pub use attempt::{Claim, Outcome, Settlement};
+pub use attempt::{AfterFailure, Claim, Retry};
 pub use awaited::Awaited;
 pub use tries::{Failure, Tries};
 

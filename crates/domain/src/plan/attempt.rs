@@ -60,25 +60,10 @@ pub enum Attempt {
         /// Time of the opening.
         due_at: Timestamp,
     },
-    /// The message waits until what is paused is resumed.
-    Hold(Hold),
-}
-
-/// What is paused, so that work waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// The workflow.
-    Workflow,
-    /// The integration that sends the message.
-    Integration(IntegrationId),
-}
-
-/// Returns what keeps the work of a notification from being done for the time being.
-pub const fn hold(workflow: Option<&Workflow>) -> Option<Hold> {
-    match workflow {
-        Some(workflow) if workflow.is_paused() => Some(Hold::Workflow),
-        Some(_) | None => None,
-    }
+    /// The message waits until the workflow is resumed.
+    WorkflowPaused,
+    /// The message waits until the integration that sends it is resumed.
+    IntegrationPaused(IntegrationId),
 }
 
 /// Content of the message of an attempt.
@@ -128,8 +113,8 @@ pub fn attempt(
     let step = RunStep::new(run, job, facts, &run.results)?;
     let channel = step.step.definition.kind.channel();
     let channel = channel.ok_or(fail(Detail::ContentNotGenerated))?;
-    if let Some(hold) = hold(facts.workflow) {
-        return Ok(Attempt::Hold(hold));
+    if facts.workflow.is_some_and(Workflow::is_paused) {
+        return Ok(Attempt::WorkflowPaused);
     }
     step.check_preferences(channel)?;
     match step.timing(channel) {
@@ -179,7 +164,7 @@ impl<'a> RunStep<'a> {
         {
             let integration_id = integration.identifier.clone();
             self.note(|| EvidenceKind::Paused { integration: integration_id, since });
-            return Ok(Attempt::Hold(Hold::Integration(integration.id)));
+            return Ok(Attempt::IntegrationPaused(integration.id));
         }
         let rendered = match content {
             Content::New => Some(self.render()?),

@@ -1,4 +1,4 @@
-//! Attempts: the claim of a due task, and its state after an outcome.
+//! Attempts: the claim of a due task, and its state after a failure.
 
 use std::time::Duration;
 
@@ -27,32 +27,23 @@ impl Claim {
     }
 }
 
-/// Outcome of an attempt.
+/// Attempt that may follow a failed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The attempt succeeded.
-    Done,
-    /// The attempt failed for now. The next attempt is due after this time at the earliest.
+pub enum Retry {
+    /// The next attempt is due after this time at the earliest.
     Later(Duration),
-    /// The attempt failed, and another integration takes over at once, also behind the last attempt of the
-    /// policy. That happens at most once for each integration.
+    /// Another integration takes over at once, also behind the last attempt of the policy. That happens at
+    /// most once for each integration.
     Switch,
-    /// The attempt failed for good.
+    /// No attempt follows.
     Never,
 }
 
-/// Effect of an outcome on a task.
+/// Effect of a failed attempt on its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settlement {
-    /// The task is done.
-    Done,
-    /// Another attempt follows.
-    Retry {
-        /// Time of the next attempt.
-        due_at: Timestamp,
-        /// Number of attempts so far.
-        attempts: u32,
-    },
+pub enum AfterFailure {
+    /// Another attempt follows at this time.
+    RetryAt(Timestamp),
     /// The task has failed.
     Failed,
 }
@@ -101,32 +92,26 @@ impl TaskState {
         }
     }
 
-    /// Returns the effect of `outcome` of the attempt number `attempt`. Returns `None` if there is
-    /// no effect. A success counts in every state. A failure counts only while `attempt` is the
+    /// Returns the effect of the failure of attempt number `attempt` at `now`. Returns `None` if it is not the
     /// current attempt. `jitter` is called only if there is another attempt.
-    pub fn settle(
+    pub fn after_failure(
         self,
         attempt: u32,
-        outcome: Outcome,
+        retry: Retry,
         (policy, jitter): (&RetryPolicy, impl FnOnce() -> u16),
         now: Timestamp,
-    ) -> Option<Settlement> {
-        let has_it = self.is_attempt(attempt);
-        match outcome {
-            Outcome::Done => Some(Settlement::Done),
-            Outcome::Never => has_it.then_some(Settlement::Failed),
-            Outcome::Switch => {
-                has_it.then_some(Settlement::Retry { due_at: now, attempts: attempt })
-            }
-            Outcome::Later(asked) => has_it.then(|| match policy.next(attempt, jitter()) {
+    ) -> Option<AfterFailure> {
+        self.is_attempt(attempt).then(|| match retry {
+            Retry::Never => AfterFailure::Failed,
+            Retry::Switch => AfterFailure::RetryAt(now),
+            Retry::Later(asked) => match policy.next(attempt, jitter()) {
                 // There is no time after the last one.
                 Some(wait) if now < Timestamp::MAX => {
-                    let due_at = now.after(wait.max(asked.min(LONGEST_WAIT)));
-                    Settlement::Retry { due_at, attempts: attempt }
+                    AfterFailure::RetryAt(now.after(wait.max(asked.min(LONGEST_WAIT))))
                 }
-                Some(_) | None => Settlement::Failed,
-            }),
-        }
+                Some(_) | None => AfterFailure::Failed,
+            },
+        })
     }
 
     /// Returns the state after a claim that was not used, due at `due_at`: the attempt does not count, and
@@ -200,8 +185,8 @@ mod tests {
         TaskState::Held { integration_id: id(1), attempts }
     }
 
-    fn retry(due_at: i64) -> Settlement {
-        Settlement::Retry { due_at: at(due_at), attempts: 1 }
+    fn retry(due_at: i64) -> AfterFailure {
+        AfterFailure::RetryAt(at(due_at))
     }
 
     /// One row per state: the claim at 5.
@@ -222,21 +207,20 @@ mod tests {
         }
     }
 
-    /// One row per state: the effect of each outcome of the first attempt, at 5.
+    /// One row per state: the effect of failures of the first attempt, at 5.
     #[test]
-    fn an_outcome_counts_while_the_attempt_is_current() {
-        use Settlement::{Done, Failed};
-        let later = Outcome::Later(Duration::ZERO);
-        for (state, done, retried, failed) in [
-            (leased(9, 1), Some(Done), Some(retry(15)), Some(Failed)),
+    fn a_failure_counts_while_the_attempt_is_current() {
+        let effects = [AfterFailure::Failed, retry(5), retry(15)];
+        for (state, effects) in [
+            (leased(9, 1), effects.map(Some)),
             // Another worker has the task, or had it.
-            (leased(9, 2), Some(Done), None, None),
-            (waiting(9, 2), Some(Done), None, None),
-            (paused(1), Some(Done), None, None),
+            (leased(9, 2), [None; 3]),
+            (waiting(9, 2), [None; 3]),
+            (paused(1), [None; 3]),
         ] {
-            let after = |outcome| state.settle(1, outcome, (&POLICY, || 0), at(5));
-            let effects = [Outcome::Done, later, Outcome::Never].map(after);
-            assert_eq!(effects, [done, retried, failed], "{state:?}");
+            let after = |retry| state.after_failure(1, retry, (&POLICY, || 0), at(5));
+            let failures = [Retry::Never, Retry::Switch, Retry::Later(Duration::ZERO)];
+            assert_eq!(failures.map(after), effects, "{state:?}");
         }
     }
 
@@ -287,21 +271,18 @@ mod tests {
 
     #[test]
     fn the_last_attempt_is_not_tried_again() {
-        let later = Outcome::Later(Duration::ZERO);
-        let after = leased(9, 2).settle(2, later, (&POLICY, || 0), at(5));
-        assert_eq!(after, Some(Settlement::Failed));
+        let later = Retry::Later(Duration::ZERO);
+        let after = leased(9, 2).after_failure(2, later, (&POLICY, || 0), at(5));
+        assert_eq!(after, Some(AfterFailure::Failed));
     }
 
     #[test]
     fn at_the_end_of_time_there_is_no_later_attempt() {
-        let later = Outcome::Later(Duration::ZERO);
-        let after = |now| leased(9, 1).settle(1, later, (&POLICY, || 0), now);
-        assert_eq!(after(Timestamp::MAX), Some(Settlement::Failed));
-        let due_at = Timestamp::MAX;
-        assert_eq!(
-            after(at(due_at.as_millis() - 1)),
-            Some(Settlement::Retry { due_at, attempts: 1 })
-        );
+        let later = Retry::Later(Duration::ZERO);
+        let after = |now| leased(9, 1).after_failure(1, later, (&POLICY, || 0), now);
+        assert_eq!(after(Timestamp::MAX), Some(AfterFailure::Failed));
+        let last = Timestamp::MAX;
+        assert_eq!(after(at(last.as_millis() - 1)), Some(AfterFailure::RetryAt(last)));
     }
 
     /// One row per time that a provider asks for: when the task is due again, from 0 on.
@@ -314,7 +295,7 @@ mod tests {
             (Duration::from_millis(11), 11),
             (Duration::MAX, day),
         ] {
-            let after = leased(9, 1).settle(1, Outcome::Later(asked), (&POLICY, || 0), at(0));
+            let after = leased(9, 1).after_failure(1, Retry::Later(asked), (&POLICY, || 0), at(0));
             assert_eq!(after, Some(retry(due_at)), "{asked:?}");
         }
     }

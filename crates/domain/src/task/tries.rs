@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::Retry;
 use crate::ids::IntegrationId;
 use crate::integration::{OnUnknown, Routed};
 use crate::job::{Detail, SendTarget};
@@ -133,7 +133,7 @@ impl Tries {
         Self { unanswered, ..self.clone() }
     }
 
-    /// Returns the outcome of a call through the integration `id`, and the tries after it. `self` is
+    /// Returns the attempt that may follow a failed call through the integration `id`, and the tries after it. `self` is
     /// what was known before the call. `others` are the other integrations of the route, and then
     /// those with an open circuit, which do not take over at once.
     pub fn after(
@@ -141,14 +141,14 @@ impl Tries {
         (id, on_unknown): (IntegrationId, OnUnknown),
         failure: Failure,
         (others, open): (&[IntegrationId], &[IntegrationId]),
-    ) -> (Outcome, Self) {
+    ) -> (Retry, Self) {
         let mut tries = self.clone();
         let asked = match (failure, on_unknown) {
             (Failure::Refused, _) | (Failure::Unknown, OnUnknown::GiveUp) => {
-                return (Outcome::Never, tries);
+                return (Retry::Never, tries);
             }
             (Failure::Unknown, OnUnknown::ResendWithKey) => {
-                return (Outcome::Later(Duration::ZERO), tries.calling(id, on_unknown));
+                return (Retry::Later(Duration::ZERO), tries.calling(id, on_unknown));
             }
             (Failure::Misconfigured, _) => {
                 tries.count(id, true);
@@ -167,15 +167,15 @@ impl Tries {
         let others = if tries.unanswered.is_none() { others } else { &[] };
         let is_fresh = |id: &IntegrationId| tries.standing(*id) == (false, 0) && !open.contains(id);
         let fresh = others.iter().any(is_fresh);
-        let outcome = match asked {
-            _ if fresh && tries.standing(id) > (false, 0) => Outcome::Switch,
-            Some(asked) => Outcome::Later(asked),
+        let retry = match asked {
+            _ if fresh && tries.standing(id) > (false, 0) => Retry::Switch,
+            Some(asked) => Retry::Later(asked),
             None if others.iter().any(|other| !tries.standing(*other).0) => {
-                Outcome::Later(Duration::ZERO)
+                Retry::Later(Duration::ZERO)
             }
-            None => Outcome::Never,
+            None => Retry::Never,
         };
-        (outcome, tries)
+        (retry, tries)
     }
 
     fn count(&mut self, id: IntegrationId, misconfigured: bool) {

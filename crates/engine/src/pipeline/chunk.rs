@@ -8,7 +8,7 @@ use domain::context::Context;
 use domain::environment::Home;
 use domain::event::Event;
 use domain::ids::TransactionId;
-use domain::plan::{self, Hold, Run};
+use domain::plan::Run;
 use domain::subscriber::Subscriber;
 use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
@@ -29,7 +29,8 @@ use crate::{Engine, Result};
 // Decision about the next recipients of an event.
 enum Planned {
     Chunk(Box<Chunk>),
-    Hold(Hold),
+    // The workflow is paused.
+    Paused,
     // The event is over.
     Over,
 }
@@ -51,12 +52,8 @@ struct Next {
 }
 
 /// Tells the next recipients of an event, and leaves a task for the others. Returns the number of
-/// notifications. Does nothing if the attempt was superseded.
-pub(crate) fn step(
-    engine: &Engine,
-    leased: &Task,
-    id: &TransactionId,
-) -> Result<Result<usize, Hold>> {
+/// notifications, and `None` if the workflow is paused. Does nothing if the attempt was superseded.
+pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result<Option<usize>> {
     let (home, environment) = (leased.home(), leased.environment_id);
     let now = engine.now();
     let planned = engine.read(|snapshot| {
@@ -69,7 +66,7 @@ pub(crate) fn step(
     let chunk = match planned {
         Planned::Chunk(chunk) => Some(chunk),
         Planned::Over => None,
-        Planned::Hold(hold) => return Ok(Err(hold)),
+        Planned::Paused => return Ok(None),
     };
     // What is done under a manual clock depends on no other one.
     let is_timed = engine.parts.clock.as_manual().is_none();
@@ -93,7 +90,7 @@ pub(crate) fn step(
         chunk.map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
     })?;
     engine.tend_after_trigger(environment);
-    Ok(Ok(created))
+    Ok(Some(created))
 }
 
 fn plan(
@@ -104,8 +101,8 @@ fn plan(
     let Some(workflow) = workflows::find_by_id(view, fan_out.workflow_id)? else {
         return Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next: None })));
     };
-    if let Some(hold) = plan::hold(Some(&workflow)) {
-        return Ok(Planned::Hold(hold));
+    if workflow.is_paused() {
+        return Ok(Planned::Paused);
     }
     let contexts = contexts::known(view, &fan_out.context_keys)?;
     let actor_key = fan_out.actor_id.map(|id| layout::subscriber_id(view.environment_id(), id));

@@ -58,6 +58,11 @@ pub(crate) struct Preferences {
 }
 
 impl RunFacts {
+    /// Returns `true` if the workflow is paused, so that nothing of it goes on.
+    pub(crate) fn is_workflow_paused(&self) -> bool {
+        self.workflow.as_deref().is_some_and(Workflow::is_paused)
+    }
+
     /// Returns the records of a notification at the time of `look`, for the job of that number and those
     /// behind it.
     pub(crate) fn of(

@@ -461,7 +461,7 @@ pub(crate) fn plan_recipient(
     (event, run): (&Event<'_>, &Run<'_>),
 ) -> Result<PlannedRecipient> {
     let workflow = event.workflow;
-    if plan::hold(Some(workflow)).is_some() {
+    if workflow.is_paused() {
         let first = FirstTurn::Later;
         return Ok(PlannedRecipient { recipient, read: None, topics, first });
     }

@@ -15,8 +15,8 @@ fn id(number: u128) -> IntegrationId {
     sample::id(number)
 }
 
-// Calls that fail one after the other. Returns who was called, with the outcome of each call.
-fn run(route: &[u128], on_unknown: OnUnknown, failures: &[Failure]) -> Vec<(u128, Outcome)> {
+// Calls that fail one after the other. Returns who was called, with what may follow each call.
+fn run(route: &[u128], on_unknown: OnUnknown, failures: &[Failure]) -> Vec<(u128, Retry)> {
     let all: Vec<_> = route.iter().map(|number| integration(*number)).collect();
     let routed: Vec<_> =
         all.iter().map(|integration| Routed { integration, choice: Choice::Fallback }).collect();
@@ -25,26 +25,26 @@ fn run(route: &[u128], on_unknown: OnUnknown, failures: &[Failure]) -> Vec<(u128
         let Ok(next) = tries.next(&routed, &[]) else { break };
         let others: Vec<_> =
             all.iter().map(|one| one.id).filter(|id| *id != next.integration.id).collect();
-        let (outcome, after) =
+        let (retry, after) =
             tries.after((next.integration.id, on_unknown), *failure, (&others, &[]));
         let number = route.iter().copied().find(|number| id(*number) == next.integration.id);
-        calls.push((number.unwrap(), outcome));
+        calls.push((number.unwrap(), retry));
         tries = after;
     }
     calls
 }
 
 const BUSY: Failure = Failure::Busy(SECOND);
-const LATER: Outcome = Outcome::Later(SECOND);
-const SOON: Outcome = Outcome::Later(Duration::ZERO);
+const LATER: Retry = Retry::Later(SECOND);
+const SOON: Retry = Retry::Later(Duration::ZERO);
 
 /// One row per course of failures: who is called, and what follows.
 #[test]
 fn another_integration_takes_over_after_two_failures() {
     use Failure::{Misconfigured, Refused, Unknown};
     use OnUnknown::{GiveUp, Resend, ResendWithKey};
-    use Outcome::{Never, Switch};
-    type Row = (&'static [u128], OnUnknown, &'static [Failure], &'static [(u128, Outcome)]);
+    use Retry::{Never, Switch};
+    type Row = (&'static [u128], OnUnknown, &'static [Failure], &'static [(u128, Retry)]);
     let rows: &[Row] = &[
         (&[1], Resend, &[BUSY; 3], &[(1, LATER); 3]),
         (&[1], Resend, &[Misconfigured], &[(1, Never)]),
@@ -119,9 +119,9 @@ fn an_integration_with_an_open_circuit_sends_last() {
     let (switched, twice) = fails(once.clone(), busy, &[]);
     // Who is left alone does not take over at once.
     let (waits, _) = fails(once, busy, &[second.id]);
-    assert_eq!((switched, waits), (Outcome::Switch, Outcome::Later(Duration::ZERO)));
+    assert_eq!((switched, waits), (Retry::Switch, Retry::Later(Duration::ZERO)));
     let (later, unset) = fails(Tries::default(), Failure::Misconfigured, &[second.id]);
-    assert_eq!(later, Outcome::Later(Duration::ZERO));
+    assert_eq!(later, Retry::Later(Duration::ZERO));
     for (tries, open, next) in [
         (Tries::default(), &[][..], first.id),
         (Tries::default(), &[first.id], second.id),

@@ -1,5 +1,6 @@
 //! Batches: tasks that were claimed together, and are done one after the other within one lease.
 
+use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 use std::vec::IntoIter;
 
@@ -10,9 +11,8 @@ use domain::time::Timestamp;
 use super::claim::Leased;
 use super::provider::Delivery;
 use super::quota::Admission;
-use super::send::{self, Attempt};
-use super::settle::{self, Done};
-use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, turn};
+use super::settle::{self, Done, JobResult};
+use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, send, turn};
 use crate::heal::healed;
 use crate::pipeline::{cancel, chunk, sweep};
 use crate::{Error, Result, trace};
@@ -27,6 +27,18 @@ const LONGEST: Duration = Duration::from_secs(1);
 
 /// Size of the content of results with which they are settled, in bytes.
 pub(super) const UNSETTLED_SIZE: usize = 1024 * 1024;
+
+/// Effect of the work on a task. All but `Done` have settled the task in transactions of their own.
+enum Worked {
+    /// The result has to be stored.
+    Done(Done),
+    /// So many notifications were created.
+    Created(usize),
+    /// So many records were removed.
+    Swept(usize),
+    /// A step of a cancellation or of a release was made.
+    Settled,
+}
 
 impl DeliveryQueue<'_> {
     /// Does a batch of tasks, and settles it in few transactions. What is left after a second, or does not
@@ -68,8 +80,8 @@ impl DeliveryQueue<'_> {
                 return Ok(unused);
             }
             let Some(leased) = waiting.next() else { break };
-            let done = match self.work_on(&leased).and_then(|done| self.counted(done)) {
-                Ok(done) => done,
+            let worked = match self.work_on(&leased).and_then(|worked| self.counted(worked)) {
+                Ok(worked) => worked,
                 Err(error) => {
                     // Nothing was handed over.
                     self.engine.parts.unsettled.keep(&error, [(leased, Done::Unused)]);
@@ -80,8 +92,15 @@ impl DeliveryQueue<'_> {
             let end = self.engine.now();
             since = since.min(end);
             slowest = slowest.max(end.since(start));
-            size += done.size();
-            unsettled.push((leased, done));
+            match worked {
+                Worked::Done(done) => {
+                    size += done.size();
+                    unsettled.push((leased, done));
+                }
+                Worked::Created(count) => report.created += count,
+                Worked::Swept(count) => report.swept += count,
+                Worked::Settled => {}
+            }
             if end.since(since) > UNSETTLED || size > UNSETTLED_SIZE {
                 self.settle(std::mem::take(&mut unsettled), report)?;
                 (since, size) = (end, 0);
@@ -92,12 +111,12 @@ impl DeliveryQueue<'_> {
     }
 
     // A rehearsal keeps its content in memory.
-    fn counted(&self, done: Done) -> Result<Done> {
+    fn counted(&self, worked: Worked) -> Result<Worked> {
         let parts = &self.engine.parts;
-        if let Some(evidence) = &parts.evidence {
+        if let (Some(evidence), Worked::Done(done)) = (&parts.evidence, &worked) {
             parts.limits.check_content(evidence.count(done.messages_size()))?;
         }
-        Ok(done)
+        Ok(worked)
     }
 
     // Stores results, or keeps them until the store goes on.
@@ -106,80 +125,70 @@ impl DeliveryQueue<'_> {
         settled.inspect_err(|error| self.engine.parts.unsettled.keep(error, results))
     }
 
-    fn work_on(&self, leased: &Leased) -> Result<Done> {
-        trace::task(&leased.task, leased.attempt(), Done::word, || self.try_work_on(leased))
+    fn work_on(&self, leased: &Leased) -> Result<Worked> {
+        trace::task(&leased.task, leased.attempt(), Worked::word, || self.try_work_on(leased))
     }
 
-    fn try_work_on(&self, leased: &Leased) -> Result<Done> {
+    fn try_work_on(&self, leased: &Leased) -> Result<Worked> {
         if matches!(leased.claim, Claim::GiveUp(_)) && leased.task.work.notification_id().is_some()
         {
-            return Ok(Done::GaveUp);
+            return Ok(Worked::Done(Done::GaveUp));
         }
-        let done = quarantine::unless_unreadable(self.engine, leased, || self.attempt(leased))?;
-        Ok(done.unwrap_or_else(Done::Unreadable))
+        let worked = quarantine::unless_unreadable(self.engine, leased, || self.attempt(leased))?;
+        Ok(worked.unwrap_or_else(|unreadable| Worked::Done(Done::Unreadable(unreadable))))
     }
 
-    fn attempt(&self, leased: &Leased) -> Result<Done> {
-        match &leased.task.work {
+    fn attempt(&self, leased: &Leased) -> Result<Worked> {
+        let (engine, task) = (self.engine, &leased.task);
+        let done = match &task.work {
             // A rehearsal tells the recipients of its trigger only.
-            Work::FanOut { .. } if self.engine.parts.evidence.is_some() => Ok(Done::Dropped),
-            Work::FanOut { transaction_id } => self.tell_some(leased, transaction_id),
+            Work::FanOut { .. } if engine.parts.evidence.is_some() => Done::Dropped,
+            Work::FanOut { transaction_id } => return self.tell_some(leased, transaction_id),
             Work::Cancel { .. } => {
-                cancel::step(self.engine, &leased.task).map(|()| Done::Created(0))
+                return cancel::step(engine, task).map(|()| Worked::Settled);
             }
-            Work::Turn { notification_id } => turn::plan(self.engine, leased, *notification_id),
             Work::Release { integration_id } => {
-                release::step(self.engine, &leased.task, *integration_id).map(|()| Done::Created(0))
+                return release::step(engine, task, *integration_id).map(|()| Worked::Settled);
             }
-            Work::Send { notification_id, message, .. } => {
-                let kept = message.as_deref();
-                self.send(leased, send::prepare(self.engine, leased, *notification_id, kept)?)
-            }
-            Work::Wake { .. } => Ok(Done::Woken),
             Work::Sweep { .. } => {
-                sweep::step(self.engine, &leased.task, leased.since).map(Done::Swept)
+                return sweep::step(engine, task, leased.since).map(Worked::Swept);
             }
-            Work::Close { .. } => turn::close(self.engine, leased),
+            Work::Turn { notification_id } => turn::plan(engine, leased, *notification_id)?,
+            Work::Close { .. } => turn::close(engine, leased)?,
+            Work::Wake { message_id } => Done::Woken(*message_id),
+            Work::Send { notification_id, message, .. } => {
+                match send::prepare(engine, leased, *notification_id, message.as_deref())? {
+                    Break(done) => done,
+                    Continue(delivery) => self.ask(leased, delivery)?,
+                }
+            }
             Work::Call { notification_id, job_id } => {
-                let job = (*notification_id, *job_id);
-                Ok(match call::prepare(self.engine, leased, job)? {
-                    call::Prepared::Call(call) => match leased.lost(self.engine.now()) {
+                match call::prepare(engine, leased, (*notification_id, *job_id))? {
+                    Break(done) => done,
+                    Continue(call) => match leased.lost(engine.now()) {
                         Some(lost) => lost,
-                        None => Done::Called(call::call(self.engine, &call)),
+                        None => Done::Job(JobResult::Called(call::call(engine, &call))),
                     },
-                    call::Prepared::Refuse(refusal) => Done::Refused(refusal),
-                    call::Prepared::Hold(hold) => Done::Paused(hold),
-                    call::Prepared::Drop => Done::Dropped,
-                })
+                }
             }
-        }
+        };
+        Ok(Worked::Done(done))
     }
 
-    fn send(&self, leased: &Leased, attempt: Attempt) -> Result<Done> {
-        Ok(match attempt {
-            Attempt::Send(delivery) => match leased.lost(self.engine.now()) {
-                Some(lost) => lost,
-                None => return self.ask(leased, delivery),
-            },
-            Attempt::FanOut(targets) => Done::FannedOut(targets),
-            Attempt::Refuse(refusal) => Done::Refused(refusal),
-            Attempt::Defer(due_at) => Done::Deferred(due_at),
-            Attempt::Hold(hold) => Done::Paused(hold),
-            Attempt::Drop => Done::Dropped,
-        })
-    }
-}
-
-impl DeliveryQueue<'_> {
     // Tells the next recipients of a crowd.
-    fn tell_some(&self, leased: &Leased, id: &TransactionId) -> Result<Done> {
+    fn tell_some(&self, leased: &Leased, id: &TransactionId) -> Result<Worked> {
         let step = || chunk::step(self.engine, &leased.task, id);
-        let created = healed(self.engine, leased.task.environment_id, step)?;
-        Ok(created.map_or_else(Done::Paused, Done::Created))
+        Ok(match healed(self.engine, leased.task.environment_id, step)? {
+            Some(created) => Worked::Created(created),
+            None => Worked::Done(Done::WorkflowPaused),
+        })
     }
 
     // Hands a message to its provider, unless the provider or the integration takes none now.
     fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
+        if let Some(lost) = leased.lost(self.engine.now()) {
+            return Ok(lost);
+        }
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
         let postponed = |since, until| Ok(Done::Postponed { since, until });
@@ -207,7 +216,18 @@ impl DeliveryQueue<'_> {
         let result = send::send(self.engine, &delivery);
         drop(permit);
         circuits.end(&delivery, &result, self.engine.now());
-        Ok(Done::Asked(delivery, result))
+        Ok(Done::Job(JobResult::Asked(delivery, result)))
+    }
+}
+
+impl Worked {
+    const fn word(&self) -> &'static str {
+        match self {
+            Worked::Done(done) => done.word(),
+            Worked::Created(_) => "created",
+            Worked::Swept(_) => "swept",
+            Worked::Settled => "settled",
+        }
     }
 }
 

@@ -1,18 +1,20 @@
 //! Calls: custom steps, which are functions of the host application.
 
 use std::fmt;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 use domain::ids::{JobId, NotificationId};
 use domain::job::Detail;
 use domain::json::Object;
 use domain::notification::Notification;
-use domain::plan::{self, Hold, Refusal};
+use domain::plan;
 use domain::subscriber::Subscriber;
-use domain::task::Outcome;
+use domain::task::Retry;
 
 use super::FailureReason;
 use super::claim::Leased;
 use super::provider::SendError;
+use super::settle::{Done, JobResult};
 use crate::Engine;
 use crate::Result;
 use crate::host::{self, Panicked};
@@ -78,20 +80,15 @@ pub struct Call {
     pub(super) attempts: u32,
 }
 
-/// Decision about a call.
-#[derive(Debug)]
-pub(super) enum Prepared {
-    Call(Box<Call>),
-    Refuse(Refusal),
-    Hold(Hold),
-    Drop,
-}
-
 /// Result of a call.
+pub(super) type CallResult = std::result::Result<Option<Object>, CallFailure>;
+
+/// Failure of a call.
 #[derive(Debug)]
-pub(super) enum CallResult {
-    Done(Option<Object>),
+pub(super) enum CallFailure {
+    /// Error of the handler.
     Refused(SendError),
+    /// No handler is registered for the step.
     NoHandler,
 }
 
@@ -107,85 +104,85 @@ impl Call {
     }
 }
 
-/// Decides a call on a snapshot.
+/// Decides a call on a snapshot. Breaks with the result if no call is made.
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
     (notification_id, job_id): (NotificationId, JobId),
-) -> Result<Prepared> {
+) -> Result<ControlFlow<Done, Box<Call>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
-            return Ok(Prepared::Drop);
+            return Ok(Break(Done::Dropped));
         };
         let Some(number) = leased.task.work.job_in(&notification) else {
-            return Ok(Prepared::Drop);
+            return Ok(Break(Done::Dropped));
         };
         let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
-        if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
-            return Ok(Prepared::Hold(hold));
+        if facts.is_workflow_paused() {
+            return Ok(Break(Done::WorkflowPaused));
         }
         let run = facts.run(&view, &notification)?;
-        let Some(job) = run.jobs.get(number) else { return Ok(Prepared::Drop) };
+        let Some(job) = run.jobs.get(number) else { return Ok(Break(Done::Dropped)) };
         let handler = match plan::call(&run, *job, facts.facts(now)) {
             Ok(handler) => handler.to_owned(),
-            Err(refusal) => return Ok(Prepared::Refuse(refusal)),
+            Err(refusal) => return Ok(Break(Done::Job(JobResult::Refused(refusal)))),
         };
-        let Some(subscriber) = facts.subscriber else { return Ok(Prepared::Drop) };
+        let Some(subscriber) = facts.subscriber else { return Ok(Break(Done::Dropped)) };
         let attempts = leased.attempt();
         let call = Call { notification, subscriber, handler, job: job_id, attempts };
-        Ok(Prepared::Call(Box::new(call)))
+        Ok(Continue(Box::new(call)))
     })
 }
 
 /// Calls the handler. Its panic is an error that is retryable, and a result that is too large one that
 /// is permanent: the work is done.
 pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
-    let Some(handler) = engine.parts.handlers.get(&call.handler) else {
-        return CallResult::NoHandler;
-    };
-    match host::call(|| handler.call(call)) {
-        Ok(Ok(result)) => match engine.parts.limits.check_result(result.as_ref()) {
-            Ok(()) => CallResult::Done(result),
-            Err(invalid) => CallResult::Refused(SendError::permanent(invalid.to_string())),
-        },
-        Ok(Err(error)) => CallResult::Refused(error),
-        Err(Panicked) => CallResult::Refused(SendError::unknown("the handler panicked")),
-    }
+    let handler = engine.parts.handlers.get(&call.handler).ok_or(CallFailure::NoHandler)?;
+    let panicked = |Panicked| Err(SendError::unknown("the handler panicked"));
+    let result = host::call(|| handler.call(call)).unwrap_or_else(panicked)?;
+    let checked = engine.parts.limits.check_result(result.as_ref());
+    checked.map_err(|invalid| SendError::permanent(invalid.to_string()))?;
+    Ok(result)
 }
 
-impl CallResult {
-    /// Returns the outcome of the attempt.
-    pub(super) fn outcome(&self) -> Outcome {
+impl CallFailure {
+    /// Returns the attempt that may follow.
+    pub(super) fn retry(&self) -> Retry {
         match self {
-            CallResult::Done(_) => Outcome::Done,
-            CallResult::Refused(error) => error.outcome(),
-            CallResult::NoHandler => Outcome::Never,
+            CallFailure::Refused(error) => error.retry(),
+            CallFailure::NoHandler => Retry::Never,
         }
     }
 
     /// Returns the entry in the log of a job that fails.
-    pub(super) const fn failure(&self) -> Detail {
+    pub(super) const fn detail(&self) -> Detail {
         match self {
-            CallResult::Done(_) | CallResult::Refused(_) => Detail::HandlerError,
-            CallResult::NoHandler => Detail::HandlerMissing,
+            CallFailure::Refused(_) => Detail::HandlerError,
+            CallFailure::NoHandler => Detail::HandlerMissing,
         }
     }
 
-    /// Returns the reason of a call that was not done.
+    /// Returns the reason for the report.
     pub(super) fn reason(&self) -> FailureReason {
         match self {
-            CallResult::Refused(error) => FailureReason::Refused(error.clone()),
-            CallResult::Done(_) | CallResult::NoHandler => FailureReason::NoHandler,
+            CallFailure::Refused(error) => FailureReason::Refused(error.clone()),
+            CallFailure::NoHandler => FailureReason::NoHandler,
         }
     }
 
     /// Returns the text of the error, shortened for the log.
-    pub(super) fn said(&self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<String> {
         match self {
-            CallResult::Refused(error) => Some(error.said()),
-            CallResult::Done(_) | CallResult::NoHandler => None,
+            CallFailure::Refused(error) => Some(error.text()),
+            CallFailure::NoHandler => None,
         }
+    }
+}
+
+impl From<SendError> for CallFailure {
+    fn from(error: SendError) -> Self {
+        CallFailure::Refused(error)
     }
 }

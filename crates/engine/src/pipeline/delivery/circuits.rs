@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
-use domain::circuit::{Circuit, CircuitPolicy};
+use domain::circuit::{Circuit, CircuitPolicy, Verdict};
 use domain::ids::IntegrationId;
 use domain::time::Timestamp;
 use parking_lot::Mutex;
 
-use super::provider::{Delivery, SendResult};
+use super::provider::Delivery;
+use super::send_result::{SendFailure, SendResult};
 
 /// The circuits of the integrations of all environments, and the calls of each.
 #[derive(Debug)]
@@ -79,16 +80,16 @@ impl Circuits {
 
     /// Takes note of the answer of a provider.
     pub(super) fn end(&self, delivery: &Delivery, result: &SendResult, now: Timestamp) {
-        let is_accepted = match result {
-            SendResult::Sent(_) => true,
-            SendResult::Refused(_) => false,
-            SendResult::NoProvider => return,
+        let (is_accepted, verdict) = match result {
+            Ok(_) => (true, Some(Verdict::Works)),
+            Err(SendFailure::NoProvider) => return,
+            Err(failure) => (false, failure.verdict(&delivery.address)),
         };
         let mut known = self.known.lock();
         let calls = known.entry(delivery.integration.id).or_default();
         calls.accepted += u64::from(is_accepted);
         calls.failed += u64::from(!is_accepted);
-        if let (Some(policy), Some(verdict)) = (&self.policy, result.verdict(&delivery.address)) {
+        if let (Some(policy), Some(verdict)) = (&self.policy, verdict) {
             calls.circuit = calls.circuit.after(policy, verdict, now);
         }
     }

@@ -18,6 +18,7 @@ pub(crate) mod release;
 mod report;
 mod sample;
 mod send;
+mod send_result;
 mod settle;
 mod simulate;
 mod stats;

@@ -4,13 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::circuit::Verdict;
 use domain::credentials::Credentials;
-use domain::dead_letter::DeadLetterReason;
 use domain::error::Invalid;
 use domain::ids::{IntegrationId, JobId};
 use domain::integration::Integration;
-use domain::job::{Detail, SendTarget};
+use domain::job::SendTarget;
 use domain::json::Object;
 use domain::message::Message;
 use domain::notification::Notification;
@@ -18,7 +16,7 @@ use domain::plan::Address;
 use domain::receipt::{InboundRefusal, Receipt};
 use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
-use domain::task::{Failure, Outcome, Tries};
+use domain::task::Tries;
 use domain::vocabulary::Channel;
 use serde::Serialize;
 use thiserror::Error;
@@ -221,29 +219,6 @@ pub enum SendError {
     },
 }
 
-/// Result of an attempt, with the answer of the provider.
-#[derive(Debug)]
-pub(super) enum SendResult {
-    Sent(ProviderReceipt),
-    Refused(SendError),
-    NoProvider,
-}
-
-impl SendResult {
-    /// Returns the word of the answer.
-    pub(super) const fn word(&self) -> &'static str {
-        match self {
-            SendResult::Sent(_) => "sent",
-            SendResult::Refused(SendError::Retryable { .. }) => "retryable",
-            SendResult::Refused(SendError::Permanent { .. }) => "permanent",
-            SendResult::Refused(SendError::RecipientGone { .. }) => "recipient_gone",
-            SendResult::Refused(SendError::Misconfigured { .. }) => "misconfigured",
-            SendResult::Refused(SendError::Unknown { .. }) => "unknown",
-            SendResult::NoProvider => "no_provider",
-        }
-    }
-}
-
 impl ProviderReceipt {
     /// Returns the receipt of a message by the id that the service gave it.
     ///
@@ -310,130 +285,8 @@ impl Delivery {
     }
 }
 
-impl SendError {
-    /// Returns the outcome of the attempt.
-    pub(super) fn outcome(&self) -> Outcome {
-        match self {
-            SendError::Retryable { after, .. } => Outcome::Later(after.unwrap_or_default()),
-            SendError::Unknown { .. } => Outcome::Later(Duration::ZERO),
-            SendError::Permanent { .. }
-            | SendError::RecipientGone { .. }
-            | SendError::Misconfigured { .. } => Outcome::Never,
-        }
-    }
-
-    fn failure(&self) -> Failure {
-        match self {
-            SendError::Retryable { after, .. } => Failure::Busy(after.unwrap_or_default()),
-            SendError::Unknown { .. } => Failure::Unknown,
-            SendError::Misconfigured { .. } => Failure::Misconfigured,
-            SendError::Permanent { .. } | SendError::RecipientGone { .. } => Failure::Refused,
-        }
-    }
-
-    /// Returns the text of the error, shortened for the log.
-    pub(super) fn said(&self) -> String {
-        match self {
-            SendError::Retryable { reason, .. } => shortened(reason),
-            SendError::Permanent { .. }
-            | SendError::RecipientGone { .. }
-            | SendError::Misconfigured { .. }
-            | SendError::Unknown { .. } => shortened(&self.to_string()),
-        }
-    }
-}
-
-fn shortened(text: &str) -> String {
-    const LONGEST: usize = 1_000;
-    text.chars().take(LONGEST).collect()
-}
-
-impl SendResult {
-    /// Returns the outcome of the attempt, and the attempts that are known behind it.
-    pub(super) fn outcome(&self, delivery: &Delivery) -> (Outcome, Tries) {
-        let failure = match self {
-            SendResult::Sent(_) => return (Outcome::Done, Tries::default()),
-            SendResult::Refused(error) => error.failure(),
-            SendResult::NoProvider => Failure::Misconfigured,
-        };
-        let integration = &delivery.integration;
-        let others = (&delivery.others[..], &delivery.open[..]);
-        delivery.tries.after((integration.id, integration.on_unknown), failure, others)
-    }
-
-    /// Returns what the answer tells of the integration. Returns `None` if there was no call, or if the
-    /// server that the recipient has named has no answer: messages to others do not go there.
-    pub(super) fn verdict(&self, address: &Address) -> Option<Verdict> {
-        match self {
-            SendResult::Sent(_)
-            | SendResult::Refused(SendError::Permanent { .. } | SendError::RecipientGone { .. }) => {
-                Some(Verdict::Works)
-            }
-            SendResult::Refused(SendError::Retryable { .. } | SendError::Unknown { .. })
-                if address.names_server() =>
-            {
-                None
-            }
-            SendResult::Refused(
-                SendError::Retryable { .. }
-                | SendError::Misconfigured { .. }
-                | SendError::Unknown { .. },
-            ) => Some(Verdict::Fails),
-            SendResult::NoProvider => None,
-        }
-    }
-
-    /// Returns `true` if the address has no recipient any more.
-    pub(super) const fn is_gone(&self) -> bool {
-        matches!(self, SendResult::Refused(SendError::RecipientGone { .. }))
-    }
-
-    /// Returns the entry in the log of a job that fails.
-    pub(super) fn failure(&self) -> Detail {
-        match self {
-            SendResult::Refused(SendError::Unknown { .. }) => Detail::AnswerLost,
-            SendResult::Sent(_) | SendResult::Refused(_) => Detail::ProviderError,
-            SendResult::NoProvider => Detail::ProviderMissing,
-        }
-    }
-
-    /// Returns the reason for which a message is a dead letter, if this is the last answer.
-    pub(super) const fn dead_letter_reason(&self) -> Option<DeadLetterReason> {
-        Some(match self {
-            SendResult::Sent(_) => return None,
-            SendResult::Refused(SendError::Permanent { .. }) => DeadLetterReason::Refused,
-            SendResult::Refused(SendError::Retryable { .. }) => DeadLetterReason::RetriesExhausted,
-            SendResult::Refused(SendError::RecipientGone { .. }) => DeadLetterReason::RecipientGone,
-            SendResult::Refused(SendError::Misconfigured { .. }) => DeadLetterReason::Misconfigured,
-            SendResult::Refused(SendError::Unknown { .. }) => DeadLetterReason::AnswerLost,
-            SendResult::NoProvider => DeadLetterReason::NoProvider,
-        })
-    }
-
-    /// Returns the text of the provider, shortened for the log.
-    pub(super) fn said(&self, delivery: &Delivery) -> Option<String> {
-        Some(match self {
-            SendResult::Sent(receipt) => shortened(receipt.provider_message_id.as_deref()?),
-            SendResult::Refused(error) => error.said(),
-            SendResult::NoProvider => {
-                let provider = &delivery.integration.provider_id;
-                shortened(&format!("no provider is registered for `{provider}`"))
-            }
-        })
-    }
-}
-
 impl From<Result<(), SendError>> for IntegrationTest {
     fn from(tried: Result<(), SendError>) -> Self {
         tried.map_or_else(IntegrationTest::Failed, |()| IntegrationTest::Passed)
-    }
-}
-
-impl From<Result<ProviderReceipt, SendError>> for SendResult {
-    fn from(answer: Result<ProviderReceipt, SendError>) -> Self {
-        match answer {
-            Ok(receipt) => SendResult::Sent(receipt),
-            Err(error) => SendResult::Refused(error),
-        }
     }
 }

@@ -1,11 +1,13 @@
 //! Sends: a message is made for an attempt and handed to its provider. No transaction is open.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use domain::ids::{IntegrationId, MessageId, NotificationId};
 use domain::integration::OnUnknown;
-use domain::job::{Detail, SendTarget};
+use domain::job::Detail;
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{self, Content, Dispatch, Facts, Hold, Refusal};
+use domain::plan::{self, Content, Dispatch, Facts};
 use domain::task::Task;
 use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
@@ -14,10 +16,12 @@ use domain::vocabulary::JobType;
 use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use super::claim::Leased;
-use super::provider::{Delivery, SendError, SendResult};
+use super::provider::{Delivery, SendError};
+use super::send_result::{self, SendFailure, SendResult};
+use super::settle::{Done, JobResult};
 use crate::Engine;
 use crate::Result;
-use crate::host;
+use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left::LiveEvents;
 use crate::pipeline::texts::{self, Wanted};
@@ -25,39 +29,22 @@ use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
 use crate::tx::{Reading, View};
 
-/// Decision about an attempt to send a message.
-#[derive(Debug)]
-pub(super) enum Attempt {
-    /// The message is handed to its provider.
-    Send(Box<Delivery>),
-    /// The message is not sent.
-    Refuse(Refusal),
-    /// The message has several destinations.
-    FanOut(Vec<SendTarget>),
-    /// The message is sent at a later time.
-    Defer(Timestamp),
-    /// The message waits until what is paused is resumed.
-    Hold(Hold),
-    /// The notification is gone, or the job has ended.
-    Drop,
-}
-
-/// Decides an attempt on a snapshot.
+/// Decides an attempt on a snapshot. Breaks with the result if the message is not handed to a provider.
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
     notification_id: NotificationId,
     kept: Option<&Message>,
-) -> Result<Attempt> {
+) -> Result<ControlFlow<Done, Box<Delivery>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     let random = engine.parts.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
-            return Ok(Attempt::Drop);
+            return Ok(Break(Done::Dropped));
         };
         let Some(number) = leased.task.work.job_in(&notification) else {
-            return Ok(Attempt::Drop);
+            return Ok(Break(Done::Dropped));
         };
         let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
         let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
@@ -94,13 +81,13 @@ fn decide(
     (notification, number): (&Notification, usize),
     facts: &RunFacts,
     (kept, now, random): (Option<&Message>, Timestamp, u64),
-) -> Result<Attempt> {
+) -> Result<ControlFlow<Done, Box<Delivery>>> {
     let mut run = facts.run(view, notification)?;
     run.tries = leased.task.tries();
     run.open = view.engine().parts.circuits.open(now);
     run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
-    let Some(job) = run.jobs.get(number).copied() else { return Ok(Attempt::Drop) };
+    let Some(job) = run.jobs.get(number).copied() else { return Ok(Break(Done::Dropped)) };
     let known = facts.facts(now);
     let framed = match (content, &facts.workflow) {
         (Content::New, Some(workflow)) => {
@@ -113,20 +100,28 @@ fn decide(
     let known = Facts { framed: framed.as_framed(), link: link.as_ref(), ..known };
     let dispatch = match plan::attempt(&run, job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
-        Ok(plan::Attempt::FanOut(targets)) => return Ok(Attempt::FanOut(targets)),
-        Ok(plan::Attempt::Defer { due_at }) => return Ok(Attempt::Defer(due_at)),
-        Ok(plan::Attempt::Hold(hold)) => return Ok(Attempt::Hold(hold)),
-        // The message may be one for an integration that cannot be read. It waits for a repair.
-        Err(refusal) if refusal.detail == Detail::NoActiveIntegration => {
-            integrations::check_readable(view)?;
-            return Ok(Attempt::Refuse(refusal));
+        Ok(plan::Attempt::FanOut(targets)) => {
+            return Ok(Break(Done::Job(JobResult::FannedOut(targets))));
         }
-        Err(refusal) => return Ok(Attempt::Refuse(refusal)),
+        Ok(plan::Attempt::Defer { due_at }) => {
+            return Ok(Break(Done::Job(JobResult::Deferred(due_at))));
+        }
+        Ok(plan::Attempt::WorkflowPaused) => return Ok(Break(Done::WorkflowPaused)),
+        Ok(plan::Attempt::IntegrationPaused(id)) => {
+            return Ok(Break(Done::Job(JobResult::IntegrationPaused(id))));
+        }
+        Err(refusal) => {
+            // The message may be one for an integration that cannot be read. It waits for a repair.
+            if refusal.detail == Detail::NoActiveIntegration {
+                integrations::check_readable(view)?;
+            }
+            return Ok(Break(Done::Job(JobResult::Refused(refusal))));
+        }
     };
     let (link, made) = (link.map(|link| link.to_url()), (kept, now, random));
     let decided = (*dispatch, link, run.open);
     let delivery = Delivery::of(leased, (notification, number), facts, decided, made);
-    Ok(delivery.map_or(Attempt::Drop, |delivery| Attempt::Send(Box::new(delivery))))
+    Ok(delivery.map_or(Break(Done::Dropped), |delivery| Continue(Box::new(delivery))))
 }
 
 impl Delivery {
@@ -216,12 +211,10 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
 /// Hands a message to its provider. The panic of a provider affects its own message only.
 pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
     let provider_id = &delivery.integration.provider_id;
-    let Some(provider) = engine.parts.providers.of(provider_id) else {
-        return SendResult::NoProvider;
-    };
-    trace::provider_call(&delivery.integration, SendResult::word, || {
-        let answer = host::call(|| provider.send(delivery));
-        let panicked = |_| Err(SendError::unknown("the provider panicked"));
-        SendResult::from(answer.unwrap_or_else(panicked))
-    })
+    let provider = engine.parts.providers.of(provider_id).ok_or(SendFailure::NoProvider)?;
+    let answer = trace::provider_call(&delivery.integration, send_result::word, || {
+        let panicked = |Panicked| Err(SendError::unknown("the provider panicked"));
+        host::call(|| provider.send(delivery)).unwrap_or_else(panicked)
+    });
+    Ok(answer?)
 }

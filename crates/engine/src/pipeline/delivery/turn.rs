@@ -72,8 +72,8 @@ pub(super) fn plan(
             return Ok(Done::Early(until));
         }
         let facts = RunFacts::of(&view, &read, read.next_job(), &LiveEvents::unbounded(now))?;
-        if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
-            return Ok(Done::Paused(hold));
+        if facts.is_workflow_paused() {
+            return Ok(Done::WorkflowPaused);
         }
         let turn = of(&view, Cow::Borrowed(&*read), facts, now, None)?;
         Ok(Done::Turned(Box::new(Turn { read: Some(read), ..turn })))
@@ -102,8 +102,8 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
             &LiveEvents::unbounded(now),
         )?;
         facts.goes_on |= events.count > 0;
-        if let Some(hold) = plan::hold(facts.workflow.as_deref()) {
-            return Ok(Done::Paused(hold));
+        if facts.is_workflow_paused() {
+            return Ok(Done::WorkflowPaused);
         }
         let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
         digest.collect(&events);

@@ -3,7 +3,7 @@
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::MessageStatus;
 use domain::plan;
-use domain::task::{Outcome, Settlement, Task, TaskState, Tries};
+use domain::task::{AfterFailure, Retry, Task, TaskState, Tries};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::WriteRecords;
@@ -12,23 +12,24 @@ use super::Settled;
 use super::dead_letter::DeadLetterCause;
 use crate::Result;
 use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::DeliveryFailure;
 use crate::pipeline::delivery::claim::Leased;
-use crate::pipeline::delivery::provider::{Delivery, SendResult};
-use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
+use crate::pipeline::delivery::provider::{Delivery, ProviderReceipt};
+use crate::pipeline::delivery::send_result::{SendFailure, SendResult};
 use crate::pipeline::left::LiveEvents;
 use crate::tx::View;
 
-// A message, and what its provider has said.
+// A message that was not sent.
 #[derive(Clone, Copy)]
-struct Answer<'a> {
+struct Failed<'a> {
     job: usize,
     task: &'a Task,
     delivery: &'a Delivery,
-    result: &'a SendResult,
+    failure: &'a SendFailure,
 }
 
 impl Course<'_, '_> {
-    // Stores the answer of a provider.
+    // Stores the result of an attempt to send a message.
     pub(super) fn answer(
         &mut self,
         job: usize,
@@ -36,37 +37,47 @@ impl Course<'_, '_> {
         delivery: &Delivery,
         result: &SendResult,
     ) -> Result<Settled> {
-        let now = self.tx.now();
-        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
-        let (outcome, tries) = result.outcome(delivery);
-        let settlement = task.state.settle(delivery.attempts, outcome, retry, now);
-        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
+        let failure = match result {
+            Ok(receipt) => return self.sent(job, task, delivery, receipt),
+            Err(failure) => failure,
+        };
+        let policy = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let (retry, tries) = failure.retry(delivery);
+        let after = task.state.after_failure(delivery.attempts, retry, policy, self.tx.now());
+        let Some(after) = after else { return Ok(Settled::Superseded) };
         self.note_choice(job, delivery);
-        let answer = Answer { job, task, delivery, result };
-        match settlement {
-            Settlement::Done => self.sent(answer),
-            Settlement::Retry { due_at, attempts } => {
-                self.send_again(answer, (outcome, tries), (due_at, attempts))
-            }
-            Settlement::Failed => self.not_sent(answer),
+        let failed = Failed { job, task, delivery, failure };
+        match after {
+            AfterFailure::RetryAt(due_at) => self.send_again(failed, (retry, tries), due_at),
+            AfterFailure::Failed => self.not_sent(failed),
         }
     }
 
-    fn sent(&mut self, answer: Answer<'_>) -> Result<Settled> {
-        let Answer { job, task, delivery, result } = answer;
-        let said = result.said(delivery);
-        self.note_id(job, delivery, result);
+    fn sent(
+        &mut self,
+        job: usize,
+        task: &Task,
+        delivery: &Delivery,
+        receipt: &ProviderReceipt,
+    ) -> Result<Settled> {
+        self.note_choice(job, delivery);
+        // Reports name the message by this id.
+        if let (Some(id), Some(job)) =
+            (&receipt.provider_message_id, self.notification.jobs.get_mut(job))
+        {
+            job.sent_as(delivery.integration.id, id);
+        }
         let mut message = delivery.message.clone();
         message.delivered_at.push(self.tx.now());
         self.tx.remove(task)?;
         if let Some(send) = delivery.send {
             self.store_send(job, send, message)?;
-            self.log(job, Detail::MessageSent, said);
+            self.log(job, Detail::MessageSent, receipt.text());
             self.end_send(job, send, SendStatus::Sent)?;
             return Ok(Settled::Sent);
         }
         self.store(job, message)?;
-        self.complete(job, Detail::MessageSent, said);
+        self.complete(job, Detail::MessageSent, receipt.text());
         self.go_on()?;
         Ok(Settled::Sent)
     }
@@ -74,13 +85,14 @@ impl Course<'_, '_> {
     // The message is sent again, unless its event was canceled meanwhile.
     fn send_again(
         &mut self,
-        answer: Answer<'_>,
-        (outcome, tries): (Outcome, Tries),
-        (due_at, attempts): (Timestamp, u32),
+        failed: Failed<'_>,
+        (retry, tries): (Retry, Tries),
+        due_at: Timestamp,
     ) -> Result<Settled> {
-        let Answer { job, task, delivery, result } = answer;
-        self.log(job, Detail::ProviderRetry, result.said(delivery));
-        if outcome == Outcome::Switch {
+        let Failed { job, task, delivery, failure } = failed;
+        let attempts = delivery.attempts;
+        self.log(job, Detail::ProviderRetry, Some(failure.text(delivery)));
+        if retry == Retry::Switch {
             let from = delivery.integration.identifier.to_string();
             self.log(job, Detail::IntegrationSwitched, Some(from));
         }
@@ -95,41 +107,27 @@ impl Course<'_, '_> {
         let kept = Some(Box::new(delivery.message.clone()));
         let after = task.with(TaskState::Waiting { due_at, attempts });
         self.tx.replace(task, &after.with_message(kept).with_tries(tries))?;
-        Ok(self.failed_attempt(job, delivery, result, Some(due_at)))
+        Ok(self.failed_attempt(failed, Some(due_at)))
     }
 
-    fn not_sent(&mut self, answer: Answer<'_>) -> Result<Settled> {
-        let Answer { job, task, delivery, result } = answer;
-        let said = result.said(delivery);
-        let error_id = result.failure().to_string();
-        let error_text = said.clone().unwrap_or_default();
+    fn not_sent(&mut self, failed: Failed<'_>) -> Result<Settled> {
+        let Failed { job, task, delivery, failure } = failed;
+        let (detail, error_text) = (failure.detail(), failure.text(delivery));
+        self.log(job, detail, Some(error_text.clone()));
         let mut message = delivery.message.clone();
-        message.status = MessageStatus::Error { error_id, error_text };
-        self.log(job, result.failure(), said);
+        message.status = MessageStatus::Error { error_id: detail.to_string(), error_text };
         self.tx.remove(task)?;
-        if result.is_gone() {
+        if failure.is_gone() {
             self.forget(job, delivery)?;
         }
         let stored = self.store_of(job, delivery.send, message)?;
-        if let Some(cause) = DeadLetterCause::answered(delivery, result, stored) {
-            self.mark_dead(job, delivery.send, cause);
-        }
+        self.mark_dead(job, delivery.send, DeadLetterCause::failed(delivery, failure, stored));
         self.end_failed(job, delivery.send)?;
-        Ok(self.failed_attempt(job, delivery, result, None))
+        Ok(self.failed_attempt(failed, None))
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {
         LiveEvents::bounded(self.tx.now()).is_canceled(self.tx, &self.notification, job)
-    }
-
-    // Keeps the id of the message at its provider, by which reports name it.
-    fn note_id(&mut self, job: usize, delivery: &Delivery, result: &SendResult) {
-        if let (SendResult::Sent(receipt), Some(job)) =
-            (result, self.notification.jobs.get_mut(job))
-            && let Some(id) = &receipt.provider_message_id
-        {
-            job.sent_as(delivery.integration.id, id);
-        }
     }
 
     // Names the provider of the job.
@@ -155,27 +153,15 @@ impl Course<'_, '_> {
         due_at: Timestamp,
     ) -> Result<Settled> {
         let attempts = leased.attempt().saturating_sub(1);
-        self.note_repeat(job, leased);
         self.log(job, Detail::DeferredToSchedule, Some(due_at.to_string()));
         self.move_job(job, JobStatus::Queued { due_at, attempts });
         self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
         Ok(Settled::Nothing)
     }
 
-    fn failed_attempt(
-        &self,
-        job: usize,
-        delivery: &Delivery,
-        result: &SendResult,
-        retry_at: Option<Timestamp>,
-    ) -> Settled {
-        let reason = match result {
-            SendResult::Sent(_) => return Settled::Sent,
-            SendResult::Refused(error) => FailureReason::Refused(error.clone()),
-            SendResult::NoProvider => FailureReason::NoProvider,
-        };
-        let provider_id = Some(delivery.integration.provider_id.clone());
-        match self.failure(job, reason) {
+    fn failed_attempt(&self, failed: Failed<'_>, retry_at: Option<Timestamp>) -> Settled {
+        let provider_id = Some(failed.delivery.integration.provider_id.clone());
+        match self.failure(failed.job, failed.failure.reason()) {
             Some(failure) => Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure }),
             None => Settled::Nothing,
         }

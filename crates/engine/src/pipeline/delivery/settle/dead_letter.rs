@@ -9,7 +9,8 @@ use store::Table;
 
 use crate::Result;
 use crate::pipeline::apply::Course;
-use crate::pipeline::delivery::provider::{Delivery, SendResult};
+use crate::pipeline::delivery::provider::Delivery;
+use crate::pipeline::delivery::send_result::SendFailure;
 
 /// End of a message for a provider.
 #[derive(Debug)]
@@ -22,16 +23,16 @@ pub(super) struct DeadLetterCause {
 }
 
 impl DeadLetterCause {
-    /// Returns the end of a message by the answer of a provider.
-    pub(super) fn answered(
+    /// Returns the end of a message whose last attempt has failed.
+    pub(super) fn failed(
         delivery: &Delivery,
-        result: &SendResult,
+        failure: &SendFailure,
         message_id: Option<MessageId>,
-    ) -> Option<Self> {
-        let (reason, text) = (result.dead_letter_reason()?, result.said(delivery));
+    ) -> Self {
+        let (reason, text) = (failure.dead_letter_reason(), Some(failure.text(delivery)));
         let called = delivery.tries.called().cloned();
         let integration_id = Some(delivery.integration.id);
-        Some(Self { reason, text, integration_id, message_id, called })
+        Self { reason, text, integration_id, message_id, called }
     }
 }
 

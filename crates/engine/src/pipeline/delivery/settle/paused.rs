@@ -6,7 +6,7 @@ use domain::job::Detail;
 use domain::task::{Claim, Task};
 use store::{WriteRecords, lanes};
 
-use super::{AGAIN, Settled, put_back};
+use super::{AGAIN, Settled, requeue};
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
@@ -26,7 +26,7 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
         lanes::hold(tx, &task.lane())?;
     }
     let due_at = if is_paused { now } else { now.after(AGAIN) };
-    if put_back(tx, leased, task, due_at)? {
+    if requeue::given_back(tx, leased, task, due_at)? {
         note_repeat(tx, leased, task)?;
     }
     Ok(Settled::Nothing)
@@ -56,15 +56,12 @@ impl Course<'_, '_> {
         let integration = integrations::find(self.tx, integration_id)?;
         if !integration.is_some_and(|integration| integration.is_paused()) {
             let due_at = self.tx.now().after(AGAIN);
-            if put_back(self.tx, leased, task, due_at)? {
-                self.note_repeat(job, leased);
-            }
+            requeue::given_back(self.tx, leased, task, due_at)?;
             return Ok(Settled::Nothing);
         }
         let Some(state) = task.state.held(leased.attempt(), integration_id) else {
             return Ok(Settled::Superseded);
         };
-        self.note_repeat(job, leased);
         self.log(job, Detail::IntegrationPaused, Some(integration_id.to_string()));
         self.tx.replace(task, &task.with(state))?;
         Ok(Settled::Postponed)

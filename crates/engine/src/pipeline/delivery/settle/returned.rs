@@ -1,8 +1,9 @@
 //! Settlement of custom steps: what functions of the host application have returned.
 
 use domain::job::{Detail, JobStatus};
+use domain::json::Object;
 use domain::plan;
-use domain::task::{Settlement, Task, TaskState};
+use domain::task::{AfterFailure, Task, TaskState};
 use domain::time::Timestamp;
 use store::WriteRecords;
 
@@ -23,38 +24,39 @@ impl Course<'_, '_> {
         task: &Task,
         result: &CallResult,
     ) -> Result<Settled> {
-        let now = self.tx.now();
-        let retry = (&self.tx.engine().parts.retry, || self.tx.jitter());
-        let settlement = task.state.settle(leased.attempt(), result.outcome(), retry, now);
-        let Some(settlement) = settlement else { return Ok(Settled::Superseded) };
-        let said = result.said();
-        match settlement {
-            Settlement::Done => self.handled(job, task, result),
-            Settlement::Retry { due_at, attempts } => {
-                self.log(job, Detail::HandlerRetry, said);
+        let failure = match result {
+            Ok(result) => return self.handled(job, task, result.as_ref()),
+            Err(failure) => failure,
+        };
+        let policy = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let (attempts, retry) = (leased.attempt(), failure.retry());
+        let after = task.state.after_failure(attempts, retry, policy, self.tx.now());
+        let Some(after) = after else { return Ok(Settled::Superseded) };
+        match after {
+            AfterFailure::RetryAt(due_at) => {
+                self.log(job, Detail::HandlerRetry, failure.text());
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
                 if let Err(refusal) = plan::again(self.is_canceled(job)?) {
                     self.tx.remove(task)?;
                     return self.refused(job, task, &refusal);
                 }
                 self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
-                Ok(self.failed(job, result.reason(), Some(due_at)))
+                Ok(self.failed(job, failure.reason(), Some(due_at)))
             }
-            Settlement::Failed => {
-                self.log(job, result.failure(), said);
+            AfterFailure::Failed => {
+                self.log(job, failure.detail(), failure.text());
                 self.tx.remove(task)?;
                 self.fail(job)?;
-                Ok(self.failed(job, result.reason(), None))
+                Ok(self.failed(job, failure.reason(), None))
             }
         }
     }
 
-    fn handled(&mut self, number: usize, task: &Task, result: &CallResult) -> Result<Settled> {
-        let job = self.notification.jobs.get_mut(number);
-        if let (CallResult::Done(result), Some(job)) = (result, job) {
-            job.result.clone_from(result);
+    fn handled(&mut self, job: usize, task: &Task, result: Option<&Object>) -> Result<Settled> {
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            job.result = result.cloned();
         }
-        self.complete(number, Detail::HandlerCompleted, None);
+        self.complete(job, Detail::HandlerCompleted, None);
         self.tx.remove(task)?;
         self.go_on()?;
         Ok(Settled::Nothing)

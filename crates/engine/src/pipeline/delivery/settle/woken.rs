@@ -5,7 +5,7 @@ use domain::message::Message;
 use domain::task::Task;
 use store::{ReadRecords, WriteRecords, layout};
 
-use super::{Settled, put_back};
+use super::{Settled, requeue};
 use crate::Result;
 use crate::pipeline::delivery::claim::Leased;
 use crate::tx::{Tx, View};
@@ -23,7 +23,7 @@ pub(super) fn wake(
     let snoozed = found.filter(|found| found.id == id);
     let until = snoozed.as_ref().and_then(|message| message.snoozed_until);
     if let Some(until) = until.filter(|until| leased.since < *until) {
-        return put_back(tx, leased, task, until).map(|_| Settled::Nothing);
+        return requeue::given_back(tx, leased, task, until).map(|_| Settled::Nothing);
     }
     tx.remove(task)?;
     let Some(before) = snoozed.filter(|_| until.is_some()) else { return Ok(Settled::Nothing) };

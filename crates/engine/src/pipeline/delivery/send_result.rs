@@ -1,0 +1,170 @@
+//! Results of calls of providers.
+
+use std::time::Duration;
+
+use domain::circuit::Verdict;
+use domain::dead_letter::DeadLetterReason;
+use domain::job::Detail;
+use domain::plan::Address;
+use domain::task::{Failure, Retry, Tries};
+
+use super::FailureReason;
+use super::provider::{Delivery, ProviderReceipt, SendError};
+
+/// Result of an attempt to send a message.
+pub(super) type SendResult = Result<ProviderReceipt, SendFailure>;
+
+/// Failure of an attempt to send a message.
+#[derive(Clone, Debug)]
+pub(super) enum SendFailure {
+    /// Answer of the provider.
+    Refused(SendError),
+    /// No provider is registered for the integration.
+    NoProvider,
+}
+
+impl SendFailure {
+    /// Returns the attempt that may follow, and what is known of the earlier attempts then.
+    pub(super) fn retry(&self, delivery: &Delivery) -> (Retry, Tries) {
+        let failure = match self {
+            SendFailure::Refused(error) => error.failure(),
+            SendFailure::NoProvider => Failure::Misconfigured,
+        };
+        let integration = &delivery.integration;
+        let others = (&delivery.others[..], &delivery.open[..]);
+        delivery.tries.after((integration.id, integration.on_unknown), failure, others)
+    }
+
+    /// Returns what the failure tells of the integration. Returns `None` if there was no call, or if the
+    /// server that the recipient has named has no answer: messages to others do not go there.
+    pub(super) fn verdict(&self, address: &Address) -> Option<Verdict> {
+        match self {
+            SendFailure::Refused(SendError::Permanent { .. } | SendError::RecipientGone { .. }) => {
+                Some(Verdict::Works)
+            }
+            SendFailure::Refused(SendError::Retryable { .. } | SendError::Unknown { .. })
+                if address.names_server() =>
+            {
+                None
+            }
+            SendFailure::Refused(
+                SendError::Retryable { .. }
+                | SendError::Misconfigured { .. }
+                | SendError::Unknown { .. },
+            ) => Some(Verdict::Fails),
+            SendFailure::NoProvider => None,
+        }
+    }
+
+    /// Returns `true` if the address has no recipient any more.
+    pub(super) const fn is_gone(&self) -> bool {
+        matches!(self, SendFailure::Refused(SendError::RecipientGone { .. }))
+    }
+
+    /// Returns the entry in the log of a job that fails.
+    pub(super) const fn detail(&self) -> Detail {
+        match self {
+            SendFailure::Refused(SendError::Unknown { .. }) => Detail::AnswerLost,
+            SendFailure::Refused(_) => Detail::ProviderError,
+            SendFailure::NoProvider => Detail::ProviderMissing,
+        }
+    }
+
+    /// Returns the reason for which a message is a dead letter, if no attempt follows.
+    pub(super) const fn dead_letter_reason(&self) -> DeadLetterReason {
+        match self {
+            SendFailure::Refused(SendError::Permanent { .. }) => DeadLetterReason::Refused,
+            SendFailure::Refused(SendError::Retryable { .. }) => DeadLetterReason::RetriesExhausted,
+            SendFailure::Refused(SendError::RecipientGone { .. }) => {
+                DeadLetterReason::RecipientGone
+            }
+            SendFailure::Refused(SendError::Misconfigured { .. }) => {
+                DeadLetterReason::Misconfigured
+            }
+            SendFailure::Refused(SendError::Unknown { .. }) => DeadLetterReason::AnswerLost,
+            SendFailure::NoProvider => DeadLetterReason::NoProvider,
+        }
+    }
+
+    /// Returns the reason for the report.
+    pub(super) fn reason(&self) -> FailureReason {
+        match self {
+            SendFailure::Refused(error) => FailureReason::Refused(error.clone()),
+            SendFailure::NoProvider => FailureReason::NoProvider,
+        }
+    }
+
+    /// Returns the text of the failure, shortened for the log.
+    pub(super) fn text(&self, delivery: &Delivery) -> String {
+        match self {
+            SendFailure::Refused(error) => error.text(),
+            SendFailure::NoProvider => {
+                let provider = &delivery.integration.provider_id;
+                shortened(&format!("no provider is registered for `{provider}`"))
+            }
+        }
+    }
+}
+
+impl From<SendError> for SendFailure {
+    fn from(error: SendError) -> Self {
+        SendFailure::Refused(error)
+    }
+}
+
+/// Returns the word of an answer in traces.
+pub(super) const fn word(answer: &Result<ProviderReceipt, SendError>) -> &'static str {
+    match answer {
+        Ok(_) => "sent",
+        Err(SendError::Retryable { .. }) => "retryable",
+        Err(SendError::Permanent { .. }) => "permanent",
+        Err(SendError::RecipientGone { .. }) => "recipient_gone",
+        Err(SendError::Misconfigured { .. }) => "misconfigured",
+        Err(SendError::Unknown { .. }) => "unknown",
+    }
+}
+
+impl ProviderReceipt {
+    /// Returns the id of the message at the service, shortened for the log.
+    pub(super) fn text(&self) -> Option<String> {
+        self.provider_message_id.as_deref().map(shortened)
+    }
+}
+
+impl SendError {
+    /// Returns the attempt that may follow a call of a function of the host application.
+    pub(super) fn retry(&self) -> Retry {
+        match self {
+            SendError::Retryable { after, .. } => Retry::Later(after.unwrap_or_default()),
+            SendError::Unknown { .. } => Retry::Later(Duration::ZERO),
+            SendError::Permanent { .. }
+            | SendError::RecipientGone { .. }
+            | SendError::Misconfigured { .. } => Retry::Never,
+        }
+    }
+
+    fn failure(&self) -> Failure {
+        match self {
+            SendError::Retryable { after, .. } => Failure::Busy(after.unwrap_or_default()),
+            SendError::Unknown { .. } => Failure::Unknown,
+            SendError::Misconfigured { .. } => Failure::Misconfigured,
+            SendError::Permanent { .. } | SendError::RecipientGone { .. } => Failure::Refused,
+        }
+    }
+
+    /// Returns the text of the error, shortened for the log.
+    pub(super) fn text(&self) -> String {
+        match self {
+            SendError::Retryable { reason, .. } => shortened(reason),
+            SendError::Permanent { .. }
+            | SendError::RecipientGone { .. }
+            | SendError::Misconfigured { .. }
+            | SendError::Unknown { .. } => shortened(&self.to_string()),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 1_000;
+    text.chars().take(LONGEST).collect()
+}

@@ -1,0 +1,73 @@
+//! Settlement of work whose last attempt had no end.
+
+use domain::ids::NotificationId;
+use domain::job::{Detail, JobStatus};
+use domain::task::{Task, Work};
+use store::WriteRecords;
+
+use super::{Settled, drop_task, in_course};
+use crate::Result;
+use crate::pipeline::apply::Course;
+use crate::pipeline::delivery::FailureReason;
+use crate::pipeline::left::LiveEvents;
+use crate::resources::notifications;
+use crate::tx::Tx;
+
+/// Ends the job of a task, unless its notification is gone.
+pub(super) fn settle(tx: &mut Tx<'_>, task: &Task) -> Result<Settled> {
+    let found = match notification_of(tx, &task.work)? {
+        Some(id) => notifications::find_again(tx, id, None)?,
+        None => None,
+    };
+    let Some(before) = found else { return drop_task(tx, task) };
+    in_course(tx, &before, |course| course.give_up(task))
+}
+
+// The notification whose job fails if a task is given up. For the end of a window, it is that of the first
+// event that is left: its jobs would go on.
+fn notification_of(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
+    let first = match work {
+        Work::Close { window_id, step_id, .. } => {
+            LiveEvents::bounded(tx.now()).first(tx, *window_id, *step_id)?
+        }
+        _ => None,
+    };
+    Ok(first.or_else(|| work.notification_id()))
+}
+
+impl Course<'_, '_> {
+    fn give_up(&mut self, task: &Task) -> Result<Settled> {
+        self.end_delay(task);
+        let skipped = self.carry_given_up(task)?;
+        self.tx.remove(task)?;
+        let Some(job) = task.work.job_in(&self.notification) else {
+            return Ok(Settled::Turned { skipped, failed: Vec::new() });
+        };
+        let failure = self.failure(job, FailureReason::Unanswered);
+        self.log(job, Detail::LeaseExpired, None);
+        self.mark_dead_unsent(job, task, Detail::LeaseExpired, None)?;
+        self.end_failed(job, task.send_id())?;
+        Ok(Settled::Turned { skipped, failed: failure.into_iter().collect() })
+    }
+
+    // Ends the delay that a turn was due for, if the turn fails.
+    pub(super) fn end_delay(&mut self, task: &Task) {
+        let is_turn = matches!(task.work, Work::Turn { .. });
+        if !is_turn || self.notification.is_collecting() {
+            return;
+        }
+        let mut jobs = self.notification.jobs.iter();
+        if let Some(job) = jobs.position(|job| matches!(job.status, JobStatus::Delayed { .. })) {
+            self.complete(job, Detail::DelayFinished, None);
+        }
+    }
+
+    // Takes over the jobs behind a window whose end is given up, so that they fail. Returns the number of
+    // those that are skipped.
+    fn carry_given_up(&mut self, task: &Task) -> Result<usize> {
+        let Work::Close { step_id, .. } = task.work else { return Ok(0) };
+        let mut jobs = self.notification.jobs.iter();
+        let digest = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
+        digest.map_or(Ok(0), |digest| self.carry(task, step_id, digest))
+    }
+}

@@ -1,0 +1,46 @@
+//! Tasks that are due again without an attempt that counts.
+
+use domain::task::Task;
+use domain::time::Timestamp;
+use store::WriteRecords;
+
+use crate::Result;
+use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::clock_skew;
+use crate::tx::Tx;
+
+/// Gives a task back that was not attempted. Its attempt does not count. The task is due at the time of the
+/// claim, or at the present one if the clock has gone back since. A delay that was set under the right clock
+/// keeps its end if that of the claim was ahead.
+pub(super) fn unused(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+    if leased.is_of_clock_ahead(tx.now()) {
+        return clock_skew::give_back(tx, leased, task);
+    }
+    let due_at = leased.since.min(tx.now());
+    undone(tx, leased, task, due_at)
+}
+
+/// Undoes the claim of a task, which is due at `due_at`. A call that was noted and not made has no unknown
+/// outcome.
+pub(super) fn undone(
+    tx: &mut Tx<'_>,
+    leased: &Leased,
+    task: &Task,
+    due_at: Timestamp,
+) -> Result<bool> {
+    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
+    tx.replace(task, &task.with(state).with_tries(leased.task.tries()))?;
+    Ok(true)
+}
+
+/// Makes a task due at `due_at`. Its attempt does not count.
+pub(super) fn given_back(
+    tx: &mut Tx<'_>,
+    leased: &Leased,
+    task: &Task,
+    due_at: Timestamp,
+) -> Result<bool> {
+    let Some(state) = task.state.given_back(leased.attempt(), due_at) else { return Ok(false) };
+    tx.replace(task, &task.with(state))?;
+    Ok(true)
+}
