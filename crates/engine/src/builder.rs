@@ -1,6 +1,7 @@
 //! How an engine is put together.
 
 mod parts;
+mod settings;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use activity::ActivityIndex;
 use domain::circuit::CircuitPolicy;
 use domain::contact::Locale;
 use domain::convert::IntoChecked;
-use domain::explain::EvidenceLog;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
 use domain::retention::Retention;
@@ -22,61 +22,23 @@ use store::sealing::{Keyring, Sealable};
 
 use crate::Engine;
 use crate::clock::Clock;
-use crate::entropy::{Entropy, OsEntropy, Seeds};
+use crate::entropy::{Entropy, Seeds};
 use crate::observer::{Dispatcher, Event};
-use crate::pipeline::delivery::circuits::Circuits;
-use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::{Handler, Provider};
 
-pub(crate) use parts::{Handlers, Parts, Providers};
+pub(crate) use parts::Parts;
+pub(crate) use settings::Settings;
 
 // A shorter lease would be over before a message is handed to its provider.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The parts of an engine, before it has a store.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Builder {
+    settings: Settings,
+    /// `None` if the store has the clock.
     clock: Option<Box<dyn Clock>>,
-    seeds: Seeds,
-    providers: Providers,
-    handlers: Handlers,
-    retry: RetryPolicy,
-    lease: Duration,
-    limits: Limits,
-    activity: ActivityIndex,
-    quotas: Quotas,
-    circuits: Circuits,
-    retention: Retention,
-    observer: Dispatcher,
-    evidence: Option<Arc<EvidenceLog>>,
-    default_locale: Option<Locale>,
-    unsubscribe: Option<UnsubscribeLinks>,
     keyring: Option<Keyring>,
-}
-
-impl Default for Builder {
-    /// The clock of the store or of the system, the system's randomness, no providers, eight
-    /// attempts within half an hour, and a lease of five minutes.
-    fn default() -> Self {
-        Self {
-            clock: None,
-            seeds: Seeds::new(OsEntropy),
-            providers: Providers::default(),
-            handlers: Handlers::default(),
-            retry: RetryPolicy::default(),
-            lease: Duration::from_secs(300),
-            limits: Limits::default(),
-            activity: ActivityIndex::default(),
-            quotas: Quotas::default(),
-            circuits: Circuits::default(),
-            retention: Retention::default(),
-            observer: Dispatcher::default(),
-            evidence: None,
-            default_locale: None,
-            unsubscribe: None,
-            keyring: None,
-        }
-    }
 }
 
 impl Builder {
@@ -96,28 +58,29 @@ impl Builder {
 
     /// Makes ids and keys from `entropy`.
     #[must_use]
-    pub fn entropy(self, entropy: impl Entropy) -> Self {
-        Self { seeds: Seeds::new(entropy), ..self }
+    pub fn entropy(mut self, entropy: impl Entropy) -> Self {
+        self.settings.seeds = Seeds::new(entropy);
+        self
     }
 
     /// Registers the provider of integrations with `provider_id`. A later one takes its place.
     #[must_use]
     pub fn provider(mut self, provider_id: impl Into<String>, provider: impl Provider) -> Self {
-        self.providers.named.insert(provider_id.into(), Box::new(provider));
+        self.settings.providers.named.insert(provider_id.into(), Box::new(provider));
         self
     }
 
     /// Registers the provider of all integrations that have no provider of their own.
     #[must_use]
     pub fn default_provider(mut self, provider: impl Provider) -> Self {
-        self.providers.default = Some(Box::new(provider));
+        self.settings.providers.default = Some(Box::new(provider));
         self
     }
 
     /// Registers the function that custom steps call under the name `handler`. A later one takes its place.
     #[must_use]
     pub fn handler(mut self, handler: impl Into<String>, function: impl Handler) -> Self {
-        self.handlers.insert(handler.into(), Box::new(function));
+        self.settings.handlers.insert(handler.into(), Box::new(function));
         self
     }
 
@@ -125,8 +88,9 @@ impl Builder {
     /// whose process has ended: that which calls nothing of the host application, such as the end of a
     /// delay, after three attempts at the earliest.
     #[must_use]
-    pub fn retry(self, retry: RetryPolicy) -> Self {
-        Self { retry, ..self }
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.settings.retry = retry;
+        self
     }
 
     /// Sets the lease of an attempt: 1 second at least, and 5 minutes by default. An attempt without
@@ -135,8 +99,9 @@ impl Builder {
     /// attempts do not count. A lease should be longer than the slowest call of a provider, or else
     /// another worker may send the message a second time.
     #[must_use]
-    pub fn lease(self, lease: Duration) -> Self {
-        Self { lease: lease.max(SHORTEST_LEASE), ..self }
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.settings.lease = lease.max(SHORTEST_LEASE);
+        self
     }
 
     /// Sets how many calls of the provider with `provider_id` are under way at once in this engine:
@@ -145,7 +110,7 @@ impl Builder {
     /// nothing.
     #[must_use]
     pub fn max_concurrent(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
-        self.quotas.limit_concurrent(provider_id.into(), calls);
+        self.settings.quotas.limit_concurrent(provider_id.into(), calls);
         self
     }
 
@@ -157,7 +122,7 @@ impl Builder {
     /// workflows take turns, call by call. A call is kept for an expected message for a second.
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
-        self.quotas.limit_rate(provider_id.into(), calls);
+        self.settings.quotas.limit_rate(provider_id.into(), calls);
         self
     }
 
@@ -176,7 +141,7 @@ impl Builder {
     /// Circuits are in memory. Each is closed after a restart, and after a change of its integration.
     #[must_use]
     pub fn circuit(mut self, policy: impl Into<Option<CircuitPolicy>>) -> Self {
-        self.circuits.policy = policy.into();
+        self.settings.circuits.policy = policy.into();
         self
     }
 
@@ -206,8 +171,9 @@ impl Builder {
     /// # }
     /// ```
     #[must_use]
-    pub fn observer(self, observer: impl FnMut(&Event) + Send + 'static) -> Self {
-        Self { observer: Dispatcher::to(observer), ..self }
+    pub fn observer(mut self, observer: impl FnMut(&Event) + Send + 'static) -> Self {
+        self.settings.observer = Dispatcher::to(observer);
+        self
     }
 
     /// Sets the limits of the callers' input.
@@ -221,8 +187,9 @@ impl Builder {
     /// # drop(engine);
     /// ```
     #[must_use]
-    pub fn limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
+        self
     }
 
     /// Sets the ages at which records are removed. By default everything is kept. Delivery removes
@@ -240,8 +207,9 @@ impl Builder {
     /// # Ok::<(), tidings::Error>(())
     /// ```
     #[must_use]
-    pub fn retention(self, retention: Retention) -> Self {
-        Self { retention, ..self }
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.settings.retention = retention;
+        self
     }
 
     /// Sets the language for subscribers whose own one has no texts, in workflows without a default
@@ -250,9 +218,10 @@ impl Builder {
     /// # Errors
     ///
     /// [`Error::Invalid`](crate::Error::Invalid), if it is no locale such as `en` or `en_US`.
-    pub fn default_locale(self, locale: impl IntoChecked<Locale>) -> crate::Result<Self> {
+    pub fn default_locale(mut self, locale: impl IntoChecked<Locale>) -> crate::Result<Self> {
         let locale = locale.into_checked().map_err(|invalid| invalid.named("defaultLocale"))?;
-        Ok(Self { default_locale: Some(locale), ..self })
+        self.settings.default_locale = Some(locale);
+        Ok(self)
     }
 
     /// Puts unsubscribe links into messages, for `{{ unsubscribeUrl }}` in templates and for the
@@ -271,8 +240,9 @@ impl Builder {
     /// # Ok::<(), tidings::Error>(())
     /// ```
     #[must_use]
-    pub fn unsubscribe_links(self, links: UnsubscribeLinks) -> Self {
-        Self { unsubscribe: Some(links), ..self }
+    pub fn unsubscribe_links(mut self, links: UnsubscribeLinks) -> Self {
+        self.settings.unsubscribe = Some(links);
+        self
     }
 
     /// Sets the number of notifications in a segment of the activity index, 16 to 61,440. The
@@ -280,8 +250,9 @@ impl Builder {
     /// for tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn activity_segments(self, notifications: u32) -> Self {
-        Self { activity: ActivityIndex::with_segments_of(notifications), ..self }
+    pub fn activity_segments(mut self, notifications: u32) -> Self {
+        self.settings.activity = ActivityIndex::with_segments_of(notifications);
+        self
     }
 
     /// Seals the values of all records with the keys of `keyring`. By default they are plain. A store

@@ -215,7 +215,7 @@ impl Engine {
     }
 
     fn now(&self) -> Timestamp {
-        self.parts.observer.read(self.parts.clock.as_ref())
+        self.parts.settings.observer.read(self.parts.clock.as_ref())
     }
 
     fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
@@ -275,14 +275,14 @@ impl Engine {
         now: Timestamp,
         body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
     ) -> Result<Vec<Change>> {
-        let seed = self.parts.seeds.draw(now);
+        let seed = self.parts.settings.seeds.draw(now);
         let mut ticket = None;
         let run = |body: &mut WriteBody<'_>| self.store().write_within(scope, body);
         let recorded = ::store::write_by(run, |writer| {
             let changes = self.draft(now, &seed, writer, body)?;
             // Transactions of an environment run one after the other. A body that runs again takes a
             // later ticket.
-            ticket = self.parts.observer.ticket(&changes);
+            ticket = self.parts.settings.observer.ticket(&changes);
             Ok(changes)
         });
         if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
@@ -302,7 +302,7 @@ impl Engine {
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
         let scope = WriteScope::Environment(home.environment_id);
-        let seed = self.parts.seeds.draw(now);
+        let seed = self.parts.settings.seeds.draw(now);
         let run = |body: &mut WriteBody<'_>| match &self.parts.sealable {
             Some(sealable) => sealable.write_in_host(host, scope, body),
             None => host.write_within(scope, body),
@@ -343,18 +343,18 @@ impl Engine {
 
     // Follows a transaction that was committed and has changed these records.
     fn committed(&self, changes: &[Change]) {
-        self.parts.workflows.forget(changes);
-        self.parts.prepared.forget(changes);
-        self.parts.integrations.forget(changes);
-        self.parts.environments.forget(changes);
+        self.parts.decoded.workflows.forget(changes);
+        self.parts.decoded.prepared.forget(changes);
+        self.parts.decoded.integrations.forget(changes);
+        self.parts.decoded.environments.forget(changes);
         // A change is often the repair.
         let accounts = changes.iter().filter(|change| change.table == Table::Integrations);
         for id in accounts.filter_map(|change| ::store::layout::integration_of(&change.key)) {
-            self.parts.circuits.close(id);
+            self.parts.settings.circuits.close(id);
         }
-        self.parts.translations.forget(changes);
-        self.parts.layouts.forget(changes);
-        self.parts.notifications.forget(changes);
+        self.parts.decoded.translations.forget(changes);
+        self.parts.decoded.layouts.forget(changes);
+        self.parts.decoded.notifications.forget(changes);
         self.parts.watches.wake(changes);
         // The tasks of a workflow that was paused are due again when it is resumed or deleted.
         let brings_work = |change: &Change| {
@@ -368,7 +368,7 @@ impl Engine {
     }
 
     fn activity(&self) -> &ActivityIndex {
-        &self.parts.activity
+        &self.parts.settings.activity
     }
 
     fn store(&self) -> &dyn Store {

@@ -123,7 +123,7 @@ impl Tx<'_> {
 
     /// Limits of the callers' input.
     pub(crate) fn limits(&self) -> &Limits {
-        &self.engine().parts.limits
+        &self.engine().parts.settings.limits
     }
 }
 

@@ -97,7 +97,7 @@ impl Scope {
         now: Timestamp,
         mut body: impl FnMut(&mut Preparation<'_>) -> Result<T>,
     ) -> Result<T> {
-        let seed = self.engine.parts.seeds.draw(now);
+        let seed = self.engine.parts.settings.seeds.draw(now);
         self.view(|view| body(&mut Preparation::new(view, &seed.start(), now)))
     }
 }
@@ -186,7 +186,7 @@ impl<'r> Preparation<'r> {
         let id = trigger.transaction_id.as_ref().or(id);
         let (audience, crowd) = audience(trigger)?;
         trigger.check_overrides()?;
-        self.view.engine.parts.limits.check_trigger(trigger)?;
+        self.view.engine.parts.settings.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
         let workflow = workflows::get_by_identifier(self.view, &trigger.workflow)?;
         workflow.check_payload(&trigger.payload)?;
@@ -297,7 +297,7 @@ impl<'r> Preparation<'r> {
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
-                if let Some(evidence) = &self.view.engine.parts.evidence {
+                if let Some(evidence) = &self.view.engine.parts.settings.evidence {
                     evidence.note_filtered(|| member.filtered(event));
                 }
                 continue;
@@ -315,7 +315,7 @@ impl<'r> Preparation<'r> {
     // Adds the content of a notification to that of the trigger.
     fn count(&mut self, event: usize, planned: &PlannedRecipient) -> Result<()> {
         self.content += planned.size(event);
-        Ok(self.view.engine.parts.limits.check_content(self.content)?)
+        Ok(self.view.engine.parts.settings.limits.check_content(self.content)?)
     }
 
     fn actor(&mut self, trigger: &Trigger) -> Result<Option<Reached>> {

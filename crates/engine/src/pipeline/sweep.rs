@@ -5,12 +5,12 @@
 //! all.
 
 mod pins;
+mod tasks;
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
-use domain::environment::{Environment, Home};
+use domain::environment::Home;
 use domain::idempotency::StoredAnswer;
 use domain::ids::TransactionId;
 use domain::message::Message;
@@ -22,15 +22,16 @@ use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use foldhash::HashMap;
-use store::{Order, Prefix, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{Order, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 pub(crate) use pins::has_something_left;
 use pins::{Carriers, is_open, is_over};
+pub(crate) use tasks::{SweepTasks, add, ensure};
 
 use crate::damage::if_readable;
 use crate::heal::healed;
-use crate::resources::{environments, messages, notifications, workflows};
-use crate::tx::{Draft, Reading, Tx};
+use crate::resources::{messages, notifications, workflows};
+use crate::tx::{Reading, Tx};
 use crate::{Engine, Result};
 
 /// Largest number of rows that a step reads.
@@ -41,15 +42,6 @@ const READ_SIZE: usize = 1024 * 1024;
 
 /// Largest number of records that a step removes.
 const REMOVED: usize = 128;
-
-/// Retention of an engine.
-#[derive(Debug)]
-pub(crate) struct Sweeps {
-    pub(crate) retention: Retention,
-    // The last time at which every environment had its task. Another engine on the store may have no
-    // policy: it ends sweeps, and its environments have none.
-    seen_at: AtomicI64,
-}
 
 /// What becomes of a row.
 enum Row {
@@ -66,92 +58,6 @@ struct Walked<R> {
     old: Vec<R>,
     // The last row that was looked at. `None` at the end of the part.
     after: Option<Vec<u8>>,
-}
-
-impl Sweeps {
-    pub(crate) fn new(retention: Retention) -> Self {
-        Self { retention, seen_at: AtomicI64::new(Timestamp::MIN.as_millis()) }
-    }
-
-    // Returns `true` if every environment had its task within the time from one sweep to the next.
-    fn are_there(&self, now: Timestamp) -> bool {
-        let seen_at = Timestamp::from_millis(self.seen_at.load(Ordering::Acquire));
-        seen_at <= now && now.since(seen_at) < Retention::INTERVAL
-    }
-}
-
-/// Sees to it that each environment has its task, if the engine has a policy.
-pub(crate) fn ensure(engine: &Engine) -> Result<()> {
-    let sweeps = &engine.parts.sweeps;
-    if sweeps.retention.keeps_everything() {
-        return Ok(());
-    }
-    let now = engine.now();
-    if sweeps.are_there(now) {
-        return Ok(());
-    }
-    let lacking = engine.read(|snapshot| {
-        let mut lacking = Vec::new();
-        for home in homes(snapshot)? {
-            let is_there = environments::is_there(engine, snapshot, &home)?;
-            if is_there && lacks_task(snapshot, &home, now)?.is_some() {
-                lacking.push(home);
-            }
-        }
-        Ok(lacking)
-    })?;
-    for some in lacking.chunks(REMOVED) {
-        engine.write(now, |draft| {
-            for home in some {
-                if environments::is_there(engine, &*draft.writer, home)? {
-                    add(draft, home)?;
-                }
-            }
-            Ok(())
-        })?;
-    }
-    sweeps.seen_at.store(now.as_millis(), Ordering::Release);
-    Ok(())
-}
-
-// The environments, also those whose records cannot be read.
-fn homes(snapshot: &dyn Snapshot) -> store::Result<Vec<Home>> {
-    let mut homes = Vec::new();
-    let all = Prefix::<Environment>::of_all().range();
-    snapshot.scan_bytes(&all, Order::Ascending, None, &mut |key, _| {
-        homes.extend(layout::home_of(key));
-        ControlFlow::Continue(())
-    })?;
-    Ok(homes)
-}
-
-/// Adds the task of an environment, if the engine has a policy.
-pub(crate) fn add(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
-    if draft.engine.parts.sweeps.retention.keeps_everything() {
-        return Ok(());
-    }
-    match lacks_task(&*draft.writer, home, draft.now)? {
-        Some((Some(there), task)) => Ok(draft.writer.replace(&there, &task)?),
-        Some((None, task)) => Ok(draft.writer.insert(&task)?),
-        None => Ok(()),
-    }
-}
-
-// The task that an environment lacks, and the one in its place. One that cannot be read is taken out of the
-// queue when it is due.
-fn lacks_task(
-    snapshot: &dyn Snapshot,
-    home: &Home,
-    now: Timestamp,
-) -> store::Result<Option<(Option<Task>, Task)>> {
-    let task = Task::sweep(home, now);
-    let Some(there) = store::if_readable(snapshot.find::<Task>(&task.key()))? else {
-        return Ok(None);
-    };
-    // A clock that was ahead has put it off.
-    let latest = Some(now.after(Retention::INTERVAL));
-    let is_right = there.as_ref().is_some_and(|there| there.state.due_at() <= latest);
-    Ok((!is_right).then_some((there, task)))
 }
 
 /// Does the next step of a sweep that was claimed at `since`. Returns the number of records that it has
@@ -185,7 +91,7 @@ struct Sweep<'s> {
 
 impl Sweep<'_> {
     fn retention(&self) -> &Retention {
-        &self.engine.parts.sweeps.retention
+        &self.engine.parts.settings.retention
     }
 
     fn read<T>(&self, mut body: impl FnMut(&Reading<'_>) -> Result<T>) -> Result<T> {

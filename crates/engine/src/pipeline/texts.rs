@@ -80,7 +80,7 @@ fn wanted<'l>(
     let own = reader.and_then(|reader| reader.profile.locale.as_ref());
     let of_workflow = workflow.default_locale.as_ref();
     let of_environment = environment.and_then(|environment| environment.default_locale.as_ref());
-    let of_engine = view.engine().parts.default_locale.as_ref();
+    let of_engine = view.engine().parts.settings.default_locale.as_ref();
     [own, of_workflow, of_environment.or(of_engine)].into_iter().flatten().collect()
 }
 
@@ -96,6 +96,6 @@ fn of_resource(view: &dyn View, resource: &Resource, wants: &[&Locale]) -> Resul
     let best = chain(wants.iter().copied(), &available);
     let key = |locale: &&Locale| layout::translation(environment, resource, locale);
     let keys: Vec<_> = best.iter().map(key).collect();
-    let found = view.engine().parts.translations.find_many(view, &keys)?;
+    let found = view.engine().parts.decoded.translations.find_many(view, &keys)?;
     Ok(Texts::new(found.into_iter().flatten()))
 }

@@ -265,7 +265,7 @@ impl<'e> Environments<'e> {
 pub(crate) fn own(view: &dyn View) -> Result<Option<Arc<Environment>>> {
     let home = view.home();
     let key = layout::environment(&home.organization_id, home.environment_id);
-    Ok(store::if_readable(view.engine().parts.environments.find(view, &key))?.flatten())
+    Ok(store::if_readable(view.engine().parts.decoded.environments.find(view, &key))?.flatten())
 }
 
 /// Refuses a change in an environment that is deleted.
@@ -297,7 +297,7 @@ fn is_open(
     snapshot: &dyn Snapshot,
     key: &Key<Environment>,
 ) -> store::Result<bool> {
-    Ok(match store::if_readable(engine.parts.environments.find(snapshot, key))? {
+    Ok(match store::if_readable(engine.parts.decoded.environments.find(snapshot, key))? {
         Some(found) => found.is_some_and(|found| !found.is_deleted()),
         None => true,
     })

@@ -165,7 +165,7 @@ impl Integrations<'_> {
     /// # }
     /// ```
     pub fn health(&self) -> Result<Vec<IntegrationHealth>> {
-        let circuits = &self.scope.engine.parts.circuits;
+        let circuits = &self.scope.engine.parts.settings.circuits;
         let active = self.list_active()?;
         Ok(active.iter().map(|one| IntegrationHealth::new(one, circuits.of(one.id))).collect())
     }
@@ -376,7 +376,8 @@ fn with_records<R: layout::OfIntegration>(view: &dyn View) -> Result<Vec<Integra
 /// of those that cannot be read.
 pub(crate) fn readable(view: &dyn View) -> Result<(Vec<Arc<Integration>>, usize)> {
     let prefix = layout::integrations(view.environment_id());
-    let (mut found, unreadable) = view.engine().parts.integrations.readable(view, &prefix)?;
+    let (mut found, unreadable) =
+        view.engine().parts.decoded.integrations.readable(view, &prefix)?;
     found.retain(|integration| !integration.is_deleted());
     Ok((found, unreadable))
 }
@@ -384,7 +385,7 @@ pub(crate) fn readable(view: &dyn View) -> Result<(Vec<Arc<Integration>>, usize)
 /// Fails if an integration cannot be read.
 pub(crate) fn check_readable(view: &dyn View) -> Result<()> {
     let prefix = layout::integrations(view.environment_id());
-    view.engine().parts.integrations.all(view, &prefix)?;
+    view.engine().parts.decoded.integrations.all(view, &prefix)?;
     Ok(())
 }
 

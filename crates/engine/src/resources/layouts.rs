@@ -148,7 +148,7 @@ fn make_room(tx: &mut Tx<'_>, layout: &Layout) -> Result<()> {
 
 /// The layout that an e-mail wants, with its compiled template. Returns `None` if there is none.
 pub(crate) fn chosen(view: &dyn View, choice: &LayoutChoice) -> Result<Option<Arc<Layout>>> {
-    let (environment, layouts) = (view.environment_id(), &view.engine().parts.layouts);
+    let (environment, layouts) = (view.environment_id(), &view.engine().parts.decoded.layouts);
     let name = match choice {
         LayoutChoice::None => return Ok(None),
         LayoutChoice::Default => {

@@ -87,7 +87,7 @@ impl Notifications<'_> {
     fn look_up(&self, id: NotificationId) -> Result<Option<Notification>> {
         self.scope.view(|view| {
             let key = layout::notification(view.environment_id(), id.ordinal());
-            let found = view.engine().parts.notifications.find(view.snapshot, &key)?;
+            let found = view.engine().parts.decoded.notifications.find(view.snapshot, &key)?;
             let Some(mut notification) = found.map(Arc::unwrap_or_clone).filter(|one| one.id == id)
             else {
                 return Ok(None);
@@ -126,7 +126,7 @@ impl Notifications<'_> {
         self.scope.read("notifications.messages", |view| {
             let ordinal = id.ordinal();
             let key = layout::notification(view.environment_id(), ordinal);
-            let found = view.engine().parts.notifications.find(view.snapshot, &key)?;
+            let found = view.engine().parts.decoded.notifications.find(view.snapshot, &key)?;
             if found.is_none_or(|found| found.id != id) {
                 return Err(missing(id));
             }
@@ -424,7 +424,7 @@ pub(crate) fn exists(view: &dyn View, id: NotificationId) -> Result<bool> {
 fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notification>> {
     let key = |ordinal: &Ordinal| layout::notification(view.environment_id(), *ordinal);
     let keys: Vec<_> = ordinals.iter().map(key).collect();
-    let found = view.engine().parts.notifications.find_readable(view, &keys)?;
+    let found = view.engine().parts.decoded.notifications.find_readable(view, &keys)?;
     Ok(found.into_iter().flatten().map(Arc::unwrap_or_clone).collect())
 }
 
@@ -459,7 +459,7 @@ fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
     let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
     let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
-    let found = view.engine().parts.prepared.find_readable(view, &keys)?;
+    let found = view.engine().parts.decoded.prepared.find_readable(view, &keys)?;
     let workflows: HashMap<_, _> = ids.into_iter().zip(found).collect();
     for notification in notifications.iter_mut() {
         notification.subscriber = subscribers.get(&notification.subscriber_id).cloned().flatten();

@@ -63,7 +63,7 @@ impl SubscriberPreferences<'_> {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let said = Said::all(view, subscriber.id, &query.context_keys)?;
             let prefix = layout::workflows(view.environment_id());
-            let workflows = self.scope.engine.parts.workflows.all(view, &prefix)?;
+            let workflows = self.scope.engine.parts.decoded.workflows.all(view, &prefix)?;
             let shown = workflows.iter().filter(|workflow| {
                 workflow.active
                     && !workflow.is_deleted()

@@ -270,7 +270,7 @@ fn tagged(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<Arc<Workflow
         return Ok(Vec::new());
     }
     let prefix = layout::workflows(view.environment_id());
-    let (mut workflows, _) = view.engine().parts.workflows.readable(view, &prefix)?;
+    let (mut workflows, _) = view.engine().parts.decoded.workflows.readable(view, &prefix)?;
     workflows.retain(|one| !one.is_deleted() && one.tags.iter().any(|tag| tags.contains(tag)));
     workflows.truncate(Subscription::MAX_PREFERENCES + 1);
     Ok(workflows)

@@ -38,7 +38,7 @@ impl Scope {
     pub fn unsubscribe_url(&self, request: &UnsubscribeRequest) -> Result<String> {
         request.check()?;
         self.read("unsubscribe_url", |view| {
-            let links = self.engine.parts.unsubscribe.as_ref();
+            let links = self.engine.parts.settings.unsubscribe.as_ref();
             let links = links.ok_or_else(|| Error::rejected(Rejection::NoUnsubscribeUrl))?;
             let claims = Claims {
                 environment_id: view.environment_id(),
@@ -113,7 +113,7 @@ fn lost_key() -> Error {
 /// Returns the unsubscribe link in a message of `workflow`. Returns `None` if the engine has no
 /// links, or the message has none. Fails if the key of the links is lost, see [`with_key`].
 pub(crate) fn link(view: &dyn View, workflow: &Workflow, to: LinkTo<'_>) -> Result<Option<Link>> {
-    let Some(links) = &view.engine().parts.unsubscribe else { return Ok(None) };
+    let Some(links) = &view.engine().parts.settings.unsubscribe else { return Ok(None) };
     let key = view.find(&layout::link_key(view.environment_id()))?;
     Ok(links.link(&key.ok_or_else(lost_key)?, workflow, to))
 }

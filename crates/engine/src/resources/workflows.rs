@@ -163,7 +163,7 @@ impl Workflows<'_> {
     pub fn preview(&self, name: impl Into<AnyWorkflowName>, preview: &Preview) -> Result<Rendered> {
         let name = name.into();
         self.scope.read("workflows.preview", |view| {
-            self.scope.engine.parts.limits.check_preview(preview)?;
+            self.scope.engine.parts.settings.limits.check_preview(preview)?;
             let workflow = get(view, name.as_str())?;
             let subscriber = subscribers::get(view, &preview.subscriber_id)?;
             let named = contexts::named(preview.context.as_ref())?;
@@ -264,7 +264,7 @@ fn usable(workflow: Option<Arc<Workflow>>) -> Option<Arc<Workflow>> {
 
 // A workflow, also if its deletion has begun.
 fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> {
-    Ok(view.engine().parts.prepared.find(view, key)?)
+    Ok(view.engine().parts.decoded.prepared.find(view, key)?)
 }
 
 // Removes a workflow with its dependents, up to the limit of one transaction. One that is left is

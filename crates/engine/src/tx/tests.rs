@@ -136,7 +136,7 @@ fn a_workflow_that_changes_is_not_kept_decoded() {
         let create = WorkflowCreate::new("greeting", "Greeting").unwrap();
         env.workflows().create(&create.step(Step::in_app("Hello!").unwrap())).unwrap();
         env.subscribers().create(&SubscriberCreate::new("ada").unwrap()).unwrap();
-        let kept = || format!("{:?}", env.engine.parts.workflows);
+        let kept = || format!("{:?}", env.engine.parts.decoded.workflows);
         env.preferences("ada").unwrap().get(&PreferencesQuery::default()).unwrap();
         assert_eq!(kept(), "Decoded { records: 1, .. }");
         let outcome = env.write("test", (), |tx| {
@@ -162,7 +162,7 @@ fn a_workflow_that_is_chosen_by_its_tags_is_kept_decoded() {
     let red: Subscribe = serde_json::from_value(red).unwrap();
     let made = env.topics().subscribe("news", &red).unwrap();
     assert_eq!(made.data.first().map(|one| one.preferences.len()), Some(1));
-    assert_eq!(format!("{:?}", env.engine.parts.workflows), "Decoded { records: 1, .. }");
+    assert_eq!(format!("{:?}", env.engine.parts.decoded.workflows), "Decoded { records: 1, .. }");
 }
 
 /// The undeclared ones are looked for in a transaction that has changed others.
@@ -172,7 +172,7 @@ fn workflows_that_are_synchronized_are_kept_decoded() {
     let create = |name: &str| WorkflowCreate::new("greeting", name).unwrap();
     let other = WorkflowCreate::new("parting", "Parting").unwrap();
     env.workflows().sync(&WorkflowSync::new([create("Greeting"), other])).unwrap();
-    let kept = || format!("{:?}", env.engine.parts.prepared);
+    let kept = || format!("{:?}", env.engine.parts.decoded.prepared);
     assert_eq!(kept(), "Decoded { records: 2, .. }");
     let report = env.workflows().sync(&WorkflowSync::new([create("Hello")])).unwrap();
     assert_eq!((report.changed.len(), report.undeclared.len()), (1, 1));
@@ -187,7 +187,7 @@ fn a_notification_that_changes_is_not_kept_decoded() {
     env.workflows().create(&create.step(Step::in_app("Hello!").unwrap())).unwrap();
     env.events().trigger(&Trigger::new("greeting", "ada").unwrap()).unwrap();
     let list = || env.notifications().list(&NotificationQuery::default()).unwrap().data;
-    let kept = || format!("{:?}", env.engine.parts.notifications);
+    let kept = || format!("{:?}", env.engine.parts.decoded.notifications);
     let found = [list(), list(), list()].map(|page| page.into_iter().next().unwrap());
     assert_eq!(kept(), "Decoded { records: 1, .. }");
     let [first, ..] = &found;

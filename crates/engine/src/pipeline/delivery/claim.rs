@@ -421,10 +421,10 @@ impl Claimed {
 
 fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
     let parts = &draft.engine.parts;
-    let claim = before.state.claim(before.work.attempts(&parts.retry), draft.now);
+    let claim = before.state.claim(before.work.attempts(&parts.settings.retry), draft.now);
     let claim = claim.ok_or_else(|| corrupt("a task is not due"))?;
     let since = draft.now;
-    let until = since.after(parts.lease);
+    let until = since.after(parts.settings.lease);
     let task = before.with(TaskState::Leased { until, attempts: claim.number() });
     draft.writer.replace(before, &task)?;
     let task = draft.writer.keep(task)?;

@@ -97,7 +97,7 @@ impl Drop for SkewScan<'_> {
 /// Brings back the tasks of all environments, unless the clock goes on from the latest time.
 pub(super) fn bring_back(engine: &Engine) -> Result<()> {
     // A rehearsal does not see the tasks that wait.
-    if engine.parts.evidence.is_some() {
+    if engine.parts.settings.evidence.is_some() {
         return Ok(());
     }
     let Some((now, look)) = engine.parts.latest_time.look(|| engine.now()) else { return Ok(()) };
@@ -208,11 +208,11 @@ fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<V
     let ids: Vec<_> = tasks.iter().map(|task| task.work.notification_id()).collect();
     let key = |id: NotificationId| layout::notification(view.environment_id(), id.ordinal());
     let keys: Vec<_> = ids.iter().flatten().map(|id| key(*id)).collect();
-    let found = view.engine.parts.notifications.find_readable(view, &keys)?;
+    let found = view.engine.parts.decoded.notifications.find_readable(view, &keys)?;
     let found = found.into_iter().flatten();
     let found: HashMap<_, _> = found.map(|notification| (notification.id, notification)).collect();
     let mut ids = ids.into_iter();
-    let lease = view.engine.parts.lease;
+    let lease = view.engine.parts.settings.lease;
     tasks.retain(|task| {
         let notification = ids.next().flatten().and_then(|id| found.get(&id));
         task.brought_back(now, lease, notification.map(|found| &**found)).is_some()
@@ -223,7 +223,7 @@ fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<V
 // Brings back a task, unless another process has done so meanwhile, with the delay that it ends.
 // Returns the size of its notification.
 fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
-    let lease = tx.engine().parts.lease;
+    let lease = tx.engine().parts.settings.lease;
     let there = store::if_readable(tx.find::<Task>(&task.key()))?.flatten();
     // What cannot be read is found out when the task is done.
     let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
@@ -238,7 +238,7 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
 /// The host was not called. If its call of an earlier attempt may be under way, that gets a new lease.
 /// Returns `false` if another attempt has the task.
 pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
-    let (now, lease) = (tx.now(), tx.engine().parts.lease);
+    let (now, lease) = (tx.now(), tx.engine().parts.settings.lease);
     if task.work.calls_the_host() {
         let due_at = match leased.claim {
             Claim::Attempt(_) => now,

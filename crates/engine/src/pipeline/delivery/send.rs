@@ -37,7 +37,7 @@ pub(super) fn prepare(
     kept: Option<&Message>,
 ) -> Result<ControlFlow<Done, Box<Delivery>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
-    let random = engine.parts.seeds.draw(now).start().random();
+    let random = engine.parts.settings.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
@@ -84,7 +84,7 @@ fn decide(
 ) -> Result<ControlFlow<Done, Box<Delivery>>> {
     let mut run = facts.run(view, notification)?;
     run.tries = leased.task.tries();
-    run.open = view.engine().parts.circuits.open(now);
+    run.open = view.engine().parts.settings.circuits.open(now);
     run.target = leased.task.target().cloned();
     let content = if kept.is_some() { Content::Kept } else { Content::New };
     let Some(job) = run.jobs.get(number).copied() else { return Ok(Break(Done::Dropped)) };
@@ -211,7 +211,8 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
 /// Hands a message to its provider. The panic of a provider affects its own message only.
 pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
     let provider_id = &delivery.integration.provider_id;
-    let provider = engine.parts.providers.of(provider_id).ok_or(SendFailure::NoProvider)?;
+    let provider =
+        engine.parts.settings.providers.of(provider_id).ok_or(SendFailure::NoProvider)?;
     let answer = trace::provider_call(&delivery.integration, send_result::word, || {
         let panicked = |Panicked| Err(SendError::unknown("the provider panicked"));
         host::call(|| provider.send(delivery)).unwrap_or_else(panicked)

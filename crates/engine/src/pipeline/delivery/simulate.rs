@@ -77,7 +77,7 @@ impl DeliveryQueue<'_> {
     // all but the last of them are left out: they come again and again, and that one removes what
     // the others would have.
     fn behind_sweeps(&self, due_at: Timestamp, end: Timestamp) -> Result<Timestamp> {
-        if self.engine.parts.sweeps.retention.keeps_everything() {
+        if self.engine.parts.settings.retention.keeps_everything() {
             return Ok(due_at);
         }
         let next = self.engine.read(claim::next_besides_sweeps)?;

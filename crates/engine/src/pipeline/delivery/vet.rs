@@ -18,7 +18,7 @@ pub(crate) fn accept(
     channel: Channel,
     credentials: &Credentials,
 ) -> Result<(), Invalid> {
-    let provider = engine.parts.providers.of(provider_id);
+    let provider = engine.parts.settings.providers.of(provider_id);
     let Some(provider) = provider else {
         return Ok(());
     };
@@ -30,7 +30,7 @@ pub(crate) fn accept(
 
 /// Tries an integration. The panic of a provider is a failure. No transaction may be open.
 pub(crate) fn test(engine: &Engine, integration: &Integration) -> IntegrationTest {
-    let Some(provider) = engine.parts.providers.of(&integration.provider_id) else {
+    let Some(provider) = engine.parts.settings.providers.of(&integration.provider_id) else {
         return IntegrationTest::NoProvider;
     };
     let panicked = |_| IntegrationTest::Failed(SendError::retryable("the provider panicked"));

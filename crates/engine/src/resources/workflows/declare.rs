@@ -170,7 +170,7 @@ fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Arc<Workflow>>
     let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.workflow_id).collect();
     let prefix = layout::workflows(view.environment_id());
     // The declarations have decoded most of them.
-    let prepared = &view.engine().parts.prepared;
+    let prepared = &view.engine().parts.decoded.prepared;
     let mut workflows = match sync.undeclared {
         Undeclared::Keep | Undeclared::Deactivate => prepared.readable(view, &prefix)?.0,
         // A host that deletes counts on it that nothing is left.

@@ -41,7 +41,7 @@ impl Course<'_, '_> {
             Ok(receipt) => return self.sent(job, task, delivery, receipt),
             Err(failure) => failure,
         };
-        let policy = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let policy = (&self.tx.engine().parts.settings.retry, || self.tx.jitter());
         let (retry, tries) = failure.retry(delivery);
         let after = task.state.after_failure(delivery.attempts, retry, policy, self.tx.now());
         let Some(after) = after else { return Ok(Settled::Superseded) };

@@ -28,7 +28,7 @@ impl Course<'_, '_> {
             Ok(result) => return self.handled(job, task, result.as_ref()),
             Err(failure) => failure,
         };
-        let policy = (&self.tx.engine().parts.retry, || self.tx.jitter());
+        let policy = (&self.tx.engine().parts.settings.retry, || self.tx.jitter());
         let (attempts, retry) = (leased.attempt(), failure.retry());
         let after = task.state.after_failure(attempts, retry, policy, self.tx.now());
         let Some(after) = after else { return Ok(Settled::Superseded) };
