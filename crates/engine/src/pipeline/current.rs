@@ -9,7 +9,7 @@ use domain::trigger::{Trigger, TriggerStatus};
 use foldhash::HashSet;
 use store::{Kept, Key, ReadKept, Record, layout};
 
-use super::planned::{Others, PlannedTrigger, Prepared};
+use super::planned::{Others, PlannedTrigger, Prepared, ReadContext};
 use super::prepare::{Preparation, Prepare};
 use super::trigger::find_receipt;
 use crate::Result;
@@ -37,7 +37,7 @@ impl Named {
         let direct = planned.direct.iter().map(|direct| &direct.recipient);
         let all = direct.chain(planned.actor.iter().map(|(actor, _)| actor));
         self.subscribers.extend(all.map(|recipient| recipient.subscriber_id().clone()));
-        self.contexts.extend(planned.named.iter().map(|context| context.key.clone()));
+        self.contexts.extend(planned.contexts.iter().map(|context| context.named.key.clone()));
     }
 }
 
@@ -85,7 +85,7 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &Named) -> Result<bo
             return Ok(false);
         }
     }
-    for (context, read) in planned.named.iter().zip(&planned.contexts) {
+    for ReadContext { named: context, read } in &planned.contexts {
         let key = layout::context(tx.environment_id(), &context.key);
         if !named.contexts.contains(&context.key) && !is_as_read(tx, &key, read.as_deref())? {
             return Ok(false);

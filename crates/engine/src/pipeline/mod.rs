@@ -11,7 +11,7 @@ pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;
 pub(crate) mod left;
-mod planned;
+pub(crate) mod planned;
 mod prepare;
 pub(crate) mod receipts;
 mod redrive;

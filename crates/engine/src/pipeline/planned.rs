@@ -34,9 +34,8 @@ pub(crate) struct PlannedTrigger {
     /// `false` if the preparation has made the transaction id.
     pub(crate) may_be_known: bool,
     pub(crate) workflow: Arc<Workflow>,
-    pub(crate) named: Vec<NamedContext>,
-    /// The named contexts as they were read.
-    pub(crate) contexts: Vec<Option<Arc<Kept<Context>>>>,
+    /// Contexts that the trigger names.
+    pub(crate) contexts: Vec<ReadContext>,
     pub(crate) context_keys: ContextSet,
     /// Subscribers that the trigger names.
     pub(crate) direct: Vec<PlannedRecipient>,
@@ -46,6 +45,14 @@ pub(crate) struct PlannedTrigger {
     pub(crate) actor: Option<(SubscriberRecipient, Option<Arc<Kept<Subscriber>>>)>,
     /// Bytes of the payloads, overrides and messages of its notifications.
     pub(crate) content: usize,
+}
+
+/// A context that a trigger names.
+#[derive(Debug)]
+pub(crate) struct ReadContext {
+    pub(crate) named: NamedContext,
+    /// The context as it was read. `None` if it was not there.
+    pub(crate) read: Option<Arc<Kept<Context>>>,
 }
 
 /// Subscribers that a trigger does not name.

@@ -1,31 +1,35 @@
 //! Preparation of triggers: their recipients and plans, decided on a snapshot before the
 //! transaction.
 
-use std::mem;
+mod changes;
+
 use std::sync::Arc;
 
-use domain::context::{Context, ContextKey, ContextSet, NamedContext};
+use domain::context::{Context, ContextSet, NamedContext};
 use domain::event::Event;
-use domain::ids::{InternalSubscriberId, SubscriberId, TopicKey, TransactionId, WorkflowId};
+use domain::ids::{InternalSubscriberId, TopicKey, TransactionId, WorkflowId};
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Facts, Run};
-use domain::subscriber::{Profile, Subscriber};
+use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{
     Audience, Crowd, SubscriberRecipient, TopicCounts, Trigger, TriggerReceipt, TriggerStatus,
 };
 use domain::workflow::Workflow;
-use foldhash::{HashMap, HashSet};
-use store::{Kept, ReadKept, Snapshot, layout};
+use foldhash::HashSet;
+use store::{Snapshot, layout};
 
+use self::changes::{Changed, Changes};
 use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::facts::Preferences;
 use crate::pipeline::fan_out::{Member, Part, Source};
-use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
+use crate::pipeline::planned::{
+    FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
+};
 use crate::pipeline::texts;
 use crate::pipeline::trigger::find_receipt;
-use crate::resources::{contexts, subscribers, workflows};
+use crate::resources::{contexts, workflows};
 use crate::tx::{Reading, View};
 use crate::{Error, Result, Scope};
 
@@ -35,10 +39,7 @@ pub(crate) struct Preparation<'r> {
     view: &'r Reading<'r>,
     made: &'r Made<'r>,
     now: Timestamp,
-    /// What the events before this one are going to change.
-    before: Changed,
-    /// What this event is going to change, unless it is refused.
-    own: Changed,
+    changes: Changes,
     /// Transaction ids of the events before this one that are going to happen.
     taken: HashSet<TransactionId>,
     /// Bytes that the notifications of the trigger have so far.
@@ -56,39 +57,14 @@ pub(crate) const TRIGGER: Prepare = |preparation, trigger, id| preparation.prepa
 pub(crate) const BROADCAST: Prepare =
     |preparation, broadcast, id| preparation.prepare_broadcast(broadcast, id);
 
-#[derive(Default)]
-struct Changed {
-    subscribers: HashMap<SubscriberId, Reached>,
-    contexts: HashMap<ContextKey, KnownContext>,
-}
-
-// A subscriber as it was read, if there was one, and as the trigger leaves it.
-#[derive(Clone)]
-struct Reached {
-    read: Option<Arc<Kept<Subscriber>>>,
-    after: Arc<Subscriber>,
-}
-
-// A context as it was read, if there was one, and as the trigger leaves it.
-#[derive(Clone)]
-struct KnownContext {
-    read: Option<Arc<Kept<Context>>>,
-    after: Context,
-}
-
 // The records that an event names, as it leaves them.
 struct Found {
-    named: Vec<NamedContext>,
-    context_keys: ContextSet,
-    contexts_read: Vec<Option<Arc<Kept<Context>>>>,
     contexts: Vec<Context>,
-    actor: Option<Reached>,
-    recipients: Vec<Reached>,
+    contexts_read: Vec<ReadContext>,
+    context_keys: ContextSet,
+    actor: Option<Changed<Subscriber>>,
+    recipients: Vec<Changed<Subscriber>>,
 }
-
-type Contexts = (Vec<Option<Arc<Kept<Context>>>>, Vec<Context>);
-
-type Before = (Option<Arc<Kept<Subscriber>>>, Option<Arc<Subscriber>>);
 
 impl Scope {
     /// Prepares the triggers of a call, which happens at `now`, on one snapshot.
@@ -104,8 +80,8 @@ impl Scope {
 
 impl<'r> Preparation<'r> {
     pub(crate) fn new(view: &'r Reading<'r>, made: &'r Made<'r>, now: Timestamp) -> Self {
-        let (before, own) = (Changed::default(), Changed::default());
-        Self { view, made, now, before, own, taken: HashSet::default(), content: 0 }
+        let (changes, taken) = (Changes::default(), HashSet::default());
+        Self { view, made, now, changes, taken, content: 0 }
     }
 
     /// Prepares a trigger. `id` is its transaction id if it comes without one.
@@ -155,11 +131,12 @@ impl<'r> Preparation<'r> {
         id: Option<&TransactionId>,
         planned: Result<Prepared>,
     ) -> Result<Prepared> {
-        let own = mem::take(&mut self.own);
+        if !matches!(planned, Ok(Prepared::Planned(_))) {
+            self.changes.forget();
+        }
         match planned {
             Ok(Prepared::Planned(planned)) => {
-                self.before.subscribers.extend(own.subscribers);
-                self.before.contexts.extend(own.contexts);
+                self.changes.keep();
                 self.taken.insert(planned.receipt.transaction_id.clone());
                 Ok(Prepared::Planned(planned))
             }
@@ -196,12 +173,12 @@ impl<'r> Preparation<'r> {
         if receipt.status != TriggerStatus::Processed {
             return Ok(self.earlier(id)?.unwrap_or(Prepared::Settled(receipt)));
         }
-        let (contexts_read, contexts) = self.contexts(&named)?;
+        let context_keys = contexts::keys(&named);
+        let (contexts_read, contexts) = self.contexts(named)?;
         let found = Found {
-            context_keys: contexts::keys(&named),
-            contexts_read,
             contexts,
-            named,
+            contexts_read,
+            context_keys,
             actor: self.actor(trigger)?,
             recipients: self.subscribers(trigger, &audience.subscribers)?,
         };
@@ -245,7 +222,6 @@ impl<'r> Preparation<'r> {
             receipt,
             may_be_known,
             workflow,
-            named: found.named,
             contexts: found.contexts_read,
             context_keys: found.context_keys,
             direct,
@@ -259,7 +235,7 @@ impl<'r> Preparation<'r> {
     fn direct(
         &mut self,
         recipients: &[&SubscriberRecipient],
-        reached: Vec<Reached>,
+        reached: Vec<Changed<Subscriber>>,
         (event, run, size): (&Event<'_>, &Run<'_>, usize),
     ) -> Result<Vec<PlannedRecipient>> {
         let direct = recipients.iter().zip(reached).map(|(recipient, subscriber)| {
@@ -293,7 +269,7 @@ impl<'r> Preparation<'r> {
         let mut told = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
             let read = member.subscriber.clone();
-            let known = self.reached(&member.subscriber.subscriber_id);
+            let known = self.changes.subscriber(&member.subscriber.subscriber_id);
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
@@ -318,7 +294,7 @@ impl<'r> Preparation<'r> {
         Ok(self.view.engine.parts.settings.limits.check_content(self.content)?)
     }
 
-    fn actor(&mut self, trigger: &Trigger) -> Result<Option<Reached>> {
+    fn actor(&mut self, trigger: &Trigger) -> Result<Option<Changed<Subscriber>>> {
         let actor = trigger.actor.as_ref().map(|actor| self.subscriber(actor));
         actor.transpose().map_err(|error| error.within("actor"))
     }
@@ -328,7 +304,7 @@ impl<'r> Preparation<'r> {
         &mut self,
         trigger: &Trigger,
         recipients: &[&SubscriberRecipient],
-    ) -> Result<Vec<Reached>> {
+    ) -> Result<Vec<Changed<Subscriber>>> {
         let environment = self.view.environment_id();
         let ids = recipients.iter().map(|recipient| recipient.subscriber_id());
         let mut keys = ids.map(|id| layout::subscriber(environment, id).into_parts());
@@ -341,67 +317,18 @@ impl<'r> Preparation<'r> {
     }
 
     // Returns the subscriber of a recipient.
-    fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Reached> {
-        let create = recipient.to_create();
-        let (read, before) = self.before(&create.subscriber_id)?;
-        let after = match before {
-            Some(before) if create.profile == Profile::default() => before,
-            Some(before) => {
-                subscribers::superseded(Arc::unwrap_or_clone(before), &create, self.now)?.into()
-            }
-            None => Subscriber::new(self.made.id(), self.view.home, create, self.now).into(),
-        };
-        let reached = Reached { read, after };
-        self.own.subscribers.insert(reached.after.subscriber_id.clone(), reached.clone());
-        Ok(reached)
-    }
-
-    // A subscriber that this event or an earlier one is going to change.
-    fn reached(&self, id: &SubscriberId) -> Option<&Reached> {
-        self.own.subscribers.get(id).or_else(|| self.before.subscribers.get(id))
-    }
-
-    // Returns a subscriber as it was read, and as the trigger finds it.
-    fn before(&self, id: &SubscriberId) -> Result<Before> {
-        if let Some(known) = self.reached(id) {
-            return Ok((known.read.clone(), Some(Arc::clone(&known.after))));
-        }
-        let key = layout::subscriber(self.view.environment_id(), id);
-        let read = self.view.find_kept(key)?.map(Arc::new);
-        let before = read.as_ref().map(|read| Arc::clone(read.record()));
-        Ok((read, before))
+    fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Changed<Subscriber>> {
+        self.changes.reach(self.view, (self.made, self.now), recipient)
     }
 
     // Returns the contexts that the trigger names, as they were read, and as it leaves them.
-    fn contexts(&mut self, named: &[NamedContext]) -> Result<Contexts> {
-        let contexts = named.iter().map(|context| self.context(context));
-        let contexts = contexts.collect::<Result<Vec<_>>>()?;
-        Ok(contexts.into_iter().map(|KnownContext { read, after }| (read, after)).unzip())
-    }
-
-    fn context(&mut self, named: &NamedContext) -> Result<KnownContext> {
-        let key = &named.key;
-        let changed = self.own.contexts.get(key).or_else(|| self.before.contexts.get(key));
-        let (read, before) = if let Some(known) = changed {
-            (known.read.clone(), Some(known.after.clone()))
-        } else {
-            let key = layout::context(self.view.environment_id(), &named.key);
-            let read = self.view.find_kept(key)?.map(Arc::new);
-            let before = read.as_ref().map(|read| Context::clone(read));
-            (read, before)
-        };
-        let data = named.data.clone();
-        let after = match (before, data) {
-            (Some(before), Some(data)) => before.with_data(data, self.now),
-            (Some(before), None) => before,
-            (None, data) => {
-                let data = data.unwrap_or_default();
-                Context::new(self.made.id(), self.view.home, named.key.clone(), data, self.now)
-            }
-        };
-        let context = KnownContext { read, after };
-        self.own.contexts.insert(named.key.clone(), context.clone());
-        Ok(context)
+    fn contexts(&mut self, named: Vec<NamedContext>) -> Result<(Vec<ReadContext>, Vec<Context>)> {
+        let contexts = named.into_iter().map(|named| {
+            let changed = self.changes.name(self.view, (self.made, self.now), &named)?;
+            let after = Arc::unwrap_or_clone(changed.after);
+            Ok((ReadContext { named, read: changed.read }, after))
+        });
+        contexts.collect()
     }
 }
 

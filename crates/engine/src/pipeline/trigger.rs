@@ -231,7 +231,7 @@ fn longer(
     let is_actor_new = planned.actor.iter().any(|(_, read)| read.is_none());
     let is_new = is_actor_new || planned.direct.iter().any(|direct| direct.read.is_none());
     let subscribers = is_new.then_some(CountedList::Subscribers(environment));
-    let has_new_context = planned.contexts.iter().any(Option::is_none);
+    let has_new_context = planned.contexts.iter().any(|context| context.read.is_none());
     let contexts = has_new_context.then_some(CountedList::Contexts(environment));
     subscribers.into_iter().chain(contexts)
 }
@@ -302,7 +302,7 @@ fn notify_all(
     planned: &PlannedTrigger,
     named: &Named,
 ) -> Result<TriggerReceipt> {
-    let contexts = contexts::store_named(tx, &planned.named, &planned.contexts)?;
+    let contexts = contexts::store_named(tx, &planned.contexts)?;
     let actor = planned.actor.as_ref();
     let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
     let actor = actor.transpose()?;

@@ -1,7 +1,5 @@
 //! Operations on contexts.
 
-use std::sync::Arc;
-
 use domain::context::{
     Context, ContextCreate, ContextKey, ContextPart, ContextPayload, ContextQuery, ContextSet,
     ContextUpdate, NamedContext,
@@ -10,8 +8,9 @@ use domain::convert::IntoChecked;
 use domain::json::Object;
 use domain::page::{ListKind, Page};
 use store::layout::CountedList;
-use store::{Kept, List, ReadKept, ReadRecords, WriteRecords, layout};
+use store::{List, ReadKept, ReadRecords, WriteRecords, layout};
 
+use crate::pipeline::planned::ReadContext;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -162,24 +161,14 @@ pub(crate) fn ensure(tx: &mut Tx<'_>, named: &[NamedContext]) -> Result<()> {
     Ok(())
 }
 
-/// Stores the contexts that a trigger names, with their data if the trigger has some. `read` has the
-/// contexts as they were read before the transaction.
-pub(crate) fn store_named(
-    tx: &mut Tx<'_>,
-    named: &[NamedContext],
-    read: &[Option<Arc<Kept<Context>>>],
-) -> Result<Vec<Context>> {
-    let all = named.iter().zip(read);
-    all.map(|(named, read)| store_one(tx, named, read.as_deref())).collect()
+/// Stores the contexts that a trigger names, with their data if the trigger has some.
+pub(crate) fn store_named(tx: &mut Tx<'_>, contexts: &[ReadContext]) -> Result<Vec<Context>> {
+    contexts.iter().map(|context| store_one(tx, context)).collect()
 }
 
-fn store_one(
-    tx: &mut Tx<'_>,
-    named: &NamedContext,
-    read: Option<&Kept<Context>>,
-) -> Result<Context> {
+fn store_one(tx: &mut Tx<'_>, ReadContext { named, read }: &ReadContext) -> Result<Context> {
     let key = layout::context(tx.environment_id(), &named.key);
-    let Some(before) = tx.find_again(&key, read)? else {
+    let Some(before) = tx.find_again(&key, read.as_deref())? else {
         return insert(tx, &named.key, named.data.clone().unwrap_or_default());
     };
     match &named.data {
