@@ -371,21 +371,14 @@ fn is_committed(
     (head, number): (Head, u64),
     batch: [u8; 16],
 ) -> Result<Option<bool>, Failure> {
-    let ask = || {
+    Patience::retry(shared.patience, || {
         let view = View::begin(shared, Mode::Write(Lock::of_one(head)))?;
         match view.batch_of(head, number)? {
             Some(found) => Ok(Some(found == batch)),
             None if number < view.next_commit(head)? => Ok(None),
             None => view.commit_nothing(head).map(|()| Some(false)),
         }
-    };
-    let mut patience = Patience::new(shared.patience);
-    loop {
-        match ask() {
-            Err(failure) if failure.may_go_on() && patience.wait() => {}
-            found => return found,
-        }
-    }
+    })
 }
 
 #[cfg(test)]

@@ -102,6 +102,7 @@ mod join;
 mod keys;
 mod looks;
 mod news;
+mod options;
 mod patience;
 mod prefetched;
 mod questions;
@@ -117,6 +118,7 @@ mod view;
 mod within;
 
 pub use self::join::{HostConnection, HostError, Joined, TypedParams};
+pub use self::options::PostgresOptions;
 
 pub(crate) use self::join::Params;
 
@@ -157,94 +159,6 @@ const SHORTEST_POLL: Duration = Duration::from_millis(1);
 pub struct PostgresStore {
     shared: Arc<Shared>,
     writers: Arc<Writers>,
-}
-
-/// Options of a [`PostgresStore`].
-///
-/// ```
-/// use std::time::Duration;
-/// use tidings_store_postgres::PostgresOptions;
-///
-/// let options = PostgresOptions::default()
-///     .schema("shop_notifications")
-///     .patience(Duration::from_secs(2));
-/// assert_eq!(options.connections, 8);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PostgresOptions {
-    /// The schema that has the relations of the store; `tidings` by default. It is created if there
-    /// is none.
-    pub schema: String,
-    /// Number of connections at most; 8 by default, and at least 2. A store with a worker or an inbox that is
-    /// waited for has one more, which listens to other processes. Readers leave two of them to
-    /// writers, or one if there are fewer than 4. Writers that may wait for a lock have half of them at
-    /// most. A read keeps its connection until it ends, and a write that waits for its environment keeps one
-    /// while it waits.
-    pub connections: usize,
-    /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
-    pub timeout: Duration,
-    /// Time for which a call tries again; 10 seconds by default.
-    pub patience: Duration,
-    /// Time between two questions for commits of other processes, which wake workers and those who
-    /// wait for an inbox; 100 milliseconds by default, and at least 1. A call by `NOTIFY` makes the store
-    /// ask sooner, if the server passes it on. Reads need no such question.
-    pub poll: Duration,
-    /// Size of the values in memory, in bytes; 32 MiB by default. A value takes a 64th of it at most, or 16 KiB
-    /// if that is more. The keys of late commits come on top, and ranges without entries: at most 4,096 of
-    /// each for each of 64 groups of environments.
-    pub cache_bytes: usize,
-}
-
-impl Default for PostgresOptions {
-    fn default() -> Self {
-        Self {
-            schema: "tidings".to_owned(),
-            connections: 8,
-            timeout: Duration::from_secs(10),
-            patience: Duration::from_secs(10),
-            poll: Duration::from_millis(100),
-            cache_bytes: 32 << 20,
-        }
-    }
-}
-
-impl PostgresOptions {
-    /// Sets the schema that has the relations of the store.
-    #[must_use]
-    pub fn schema(self, schema: impl Into<String>) -> Self {
-        Self { schema: schema.into(), ..self }
-    }
-
-    /// Sets the number of connections at most.
-    #[must_use]
-    pub fn connections(self, connections: usize) -> Self {
-        Self { connections, ..self }
-    }
-
-    /// Sets the time that a statement, a lock, and a connection may take.
-    #[must_use]
-    pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
-    }
-
-    /// Sets the time for which a call tries again.
-    #[must_use]
-    pub fn patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
-    }
-
-    /// Sets the time between two questions for commits of other processes.
-    #[must_use]
-    pub fn poll(self, poll: Duration) -> Self {
-        Self { poll, ..self }
-    }
-
-    /// Sets the size of the values in memory, in bytes.
-    #[must_use]
-    pub fn cache_bytes(self, cache_bytes: usize) -> Self {
-        Self { cache_bytes, ..self }
-    }
 }
 
 /// What views work with.
@@ -355,13 +269,7 @@ impl PostgresStore {
 
     /// Begins to read, and tries again.
     fn reader(&self, begin: impl Fn() -> Result<View, Failure>) -> Result<View, Failure> {
-        let mut patience = Patience::new(self.shared.patience);
-        loop {
-            match begin() {
-                Err(failure) if patience.goes_on(&failure) => {}
-                view => return view,
-            }
-        }
+        Patience::retry(self.shared.patience, begin)
     }
 }
 
@@ -453,18 +361,15 @@ impl Store for PostgresStore {
     }
 
     fn forget_history(&self, scope: WriteScope) -> Result<()> {
-        let mut patience = Patience::new(self.shared.patience);
-        loop {
-            let heads = Lock::of(scope).numbers();
-            let forgotten = self.shared.server.begin("forget keys", |client| async move {
+        let heads = Lock::of(scope).numbers();
+        let forgotten = Patience::retry(self.shared.patience, || {
+            let heads = heads.clone();
+            self.shared.server.begin("forget keys", |client| async move {
                 let forget = client.prepare_cached(schema::FORGET).await?;
                 client.execute(&forget, &[&heads]).await
-            });
-            match forgotten {
-                Err(failure) if failure.may_go_on() && patience.wait() => {}
-                forgotten => return Ok(forgotten.map(drop)?),
-            }
-        }
+            })
+        });
+        Ok(forgotten.map(drop)?)
     }
 }
 

@@ -28,6 +28,21 @@ impl Patience {
         Self { until: Instant::now().checked_add(time), pause: FIRST, stale: STALE }
     }
 
+    /// Calls `attempt` until it returns a result, a failure that another try would meet again, or the last
+    /// failure within `time`.
+    pub(crate) fn retry<T>(
+        time: Duration,
+        mut attempt: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut patience = Self::new(time);
+        loop {
+            match attempt() {
+                Err(failure) if patience.goes_on(&failure) => {}
+                result => return result,
+            }
+        }
+    }
+
     /// Waits before another try, unless it should be made at once. Returns `false` if there is no time left for
     /// one, or if it would fail again.
     pub(crate) fn goes_on(&mut self, failure: &Failure) -> bool {

@@ -1,6 +1,7 @@
 //! Operations on subscribers.
 
 mod bulk;
+mod channels;
 mod list;
 mod removal;
 
@@ -8,11 +9,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
-use domain::ids::{IntegrationId, SubscriberId};
+use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
-    ChannelSettings, Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
+    Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
 use store::layout::CountedList;
@@ -21,7 +22,7 @@ use store::{Progress, ReadRecords, WriteRecords, layout};
 use crate::backfill;
 use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
-use crate::resources::{integrations, person, suppressions};
+use crate::resources::{person, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -190,129 +191,6 @@ impl Subscribers<'_> {
             let before = get(tx, id)?;
             let after = before.online(is_online, tx.now());
             tx.replace(&before, &after)?;
-            Ok(after)
-        })
-    }
-
-    /// Sets the destination of a subscriber at one chat or push integration. If it has one there, fields that
-    /// are absent stay, and device tokens are added to those that are there: two devices that register at
-    /// once are both there afterwards.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
-    /// # use tidings::integration::IntegrationCreate;
-    /// use tidings::vocabulary::{Channel, ChannelProviderId};
-    ///
-    /// # let engine = tidings::Engine::in_memory();
-    /// # let env = engine.organization("acme")?.development()?;
-    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
-    /// let fcm = env.integrations().create(&IntegrationCreate::new("fcm", Channel::Push)?)?;
-    /// for token in ["phone", "tablet"] {
-    ///     let device = ChannelCredentials::default().device_tokens([token]);
-    ///     let settings = ChannelSettings::new(fcm.id, ChannelProviderId::Fcm, device)?;
-    ///     env.subscribers().set_channel("ada", &settings)?;
-    /// }
-    /// let ada = env.subscribers().get("ada")?;
-    /// assert_eq!(ada.profile.channels[0].credentials.device_tokens, ["phone", "tablet"]);
-    ///
-    /// let ada = env.subscribers().remove_channel("ada", fcm.id)?;
-    /// assert_eq!(ada.profile.channels, []);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotFound`], if there is no such integration or subscriber; [`Error::Invalid`], if the
-    /// integration is not one of chat or push, if a text is too long, if there are more than 100
-    /// destinations, or if an integration has more than 100 device tokens.
-    pub fn set_channel(
-        &self,
-        id: impl IntoChecked<SubscriberId>,
-        settings: &ChannelSettings,
-    ) -> Result<Subscriber> {
-        self.with_channel(&id.into_checked()?, settings)
-    }
-
-    fn with_channel(&self, id: &SubscriberId, settings: &ChannelSettings) -> Result<Subscriber> {
-        self.scope.write("subscribers.set_channel", (id, settings), |tx| {
-            settings.check_channel(integrations::get(tx, settings.integration_id)?.channel)?;
-            let before = get(tx, id)?;
-            let profile = before.profile.with_channel(settings.clone())?;
-            let after = before.with_profile(profile, tx.now());
-            replace(tx, &before, &after)?;
-            Ok(after)
-        })
-    }
-
-    /// Removes the destination of a subscriber at a chat or push integration, if it has one there.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotFound`], if there is no such subscriber.
-    pub fn remove_channel(
-        &self,
-        id: impl IntoChecked<SubscriberId>,
-        integration: impl IntoChecked<IntegrationId>,
-    ) -> Result<Subscriber> {
-        self.without_channel(&id.into_checked()?, integration.into_checked()?)
-    }
-
-    fn without_channel(&self, id: &SubscriberId, integration: IntegrationId) -> Result<Subscriber> {
-        self.scope.write("subscribers.remove_channel", (id, integration), |tx| {
-            let before = get(tx, id)?;
-            let after = before.with_profile(before.profile.without_channel(integration), tx.now());
-            replace(tx, &before, &after)?;
-            Ok(after)
-        })
-    }
-
-    /// Removes a device token of a subscriber at a push integration, if it is there: the device is signed out,
-    /// and the others stay.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
-    /// # use tidings::integration::IntegrationCreate;
-    /// # use tidings::vocabulary::{Channel, ChannelProviderId};
-    /// # let engine = tidings::Engine::in_memory();
-    /// # let env = engine.organization("acme")?.development()?;
-    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
-    /// # let fcm = env.integrations().create(&IntegrationCreate::new("fcm", Channel::Push)?)?;
-    /// let devices = ChannelCredentials::default().device_tokens(["phone", "tablet"]);
-    /// let settings = ChannelSettings::new(fcm.id, ChannelProviderId::Fcm, devices)?;
-    /// env.subscribers().set_channel("ada", &settings)?;
-    ///
-    /// let ada = env.subscribers().remove_device("ada", fcm.id, "phone")?;
-    /// assert_eq!(ada.profile.channels[0].credentials.device_tokens, ["tablet"]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotFound`], if there is no such subscriber.
-    pub fn remove_device(
-        &self,
-        id: impl IntoChecked<SubscriberId>,
-        integration: impl IntoChecked<IntegrationId>,
-        token: &str,
-    ) -> Result<Subscriber> {
-        self.without_device(&id.into_checked()?, integration.into_checked()?, token)
-    }
-
-    fn without_device(
-        &self,
-        id: &SubscriberId,
-        integration: IntegrationId,
-        token: &str,
-    ) -> Result<Subscriber> {
-        self.scope.write("subscribers.remove_device", (id, integration, token), |tx| {
-            let before = get(tx, id)?;
-            let profile = before.profile.without_device(integration, token);
-            let after = before.with_profile(profile, tx.now());
-            replace(tx, &before, &after)?;
             Ok(after)
         })
     }

@@ -12,7 +12,8 @@ use domain::task::{CLOCK_DIFFERENCE, Claim, Lane, Task, TaskClass};
 use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use super::claim::{Leased, held_lanes_of};
+use super::claim::Leased;
+use super::due::held_lanes_of;
 use crate::damage::if_readable;
 use crate::pipeline::sweep::{Batch, Room};
 use crate::resources::notifications;

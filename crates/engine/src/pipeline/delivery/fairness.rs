@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use parking_lot::Mutex;
 use store::Snapshot;
 
-use super::claim::lanes_of;
+use super::due::lanes_of;
 use crate::Result;
 
 /// Scheduler of the claims in this process.

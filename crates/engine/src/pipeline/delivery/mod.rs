@@ -8,6 +8,7 @@ pub(crate) mod circuits;
 mod claim;
 mod claim_loop;
 pub(crate) mod clock_skew;
+mod due;
 pub(crate) mod fairness;
 pub(crate) mod inbound;
 mod provider;
@@ -144,6 +145,6 @@ impl<'e> DeliveryQueue<'e> {
     /// Returns the time at which the next task is due. The time is in the past if a task is due
     /// already. Returns `None` if no task waits.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
-        trace::operation("delivery.next_due", None, || claim::next_due(self.engine))
+        trace::operation("delivery.next_due", None, || due::next(self.engine))
     }
 }

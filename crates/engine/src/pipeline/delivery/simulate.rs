@@ -5,6 +5,7 @@ use domain::time::Timestamp;
 
 use super::claim::{self, Claimed};
 use super::claim_loop::RepeatGuard;
+use super::due;
 use super::{DeliveryQueue, DeliveryReport};
 use crate::error::Rejection;
 use crate::{Clock, Error, ManualClock, Result, trace};
@@ -65,7 +66,7 @@ impl DeliveryQueue<'_> {
         let mut guard = RepeatGuard::default();
         let end = end.min(LATEST);
         self.settle_kept(report)?;
-        while let Some(due_at) = claim::next_due(self.engine)?.filter(|due_at| *due_at <= end) {
+        while let Some(due_at) = due::next(self.engine)?.filter(|due_at| *due_at <= end) {
             set_forward(clock, self.behind_sweeps(due_at, end)?);
             self.run_now(&mut guard, report)?;
         }
@@ -80,7 +81,7 @@ impl DeliveryQueue<'_> {
         if self.engine.parts.settings.retention.keeps_everything() {
             return Ok(due_at);
         }
-        let next = self.engine.read(claim::next_besides_sweeps)?;
+        let next = self.engine.read(due::next_besides_sweeps)?;
         let last = next.map_or(end, |next| next.min(end)).before(Retention::INTERVAL);
         Ok(due_at.max(last))
     }

@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use store::{Lead, Order, Prefix, ReadRecords, Snapshot, layout};
 
-use super::{DeliveryQueue, claim};
+use super::{DeliveryQueue, due};
 use crate::{Result, trace};
 
 // Number of tasks that are counted.
@@ -107,14 +107,14 @@ impl DeliveryQueue<'_> {
             let mut stats = QueueStats { is_complete: true, ..QueueStats::default() };
             let mut left = TASKS;
             for class in TaskClass::ALL {
-                let lanes = claim::lanes_of(snapshot, class, Timestamp::MAX, LANES)?.lanes;
+                let lanes = due::lanes_of(snapshot, class, Timestamp::MAX, LANES)?.lanes;
                 stats.is_complete &= lanes.len() < LANES;
                 for (lane, _) in lanes {
                     let (lane, read) = LaneStats::read(snapshot, &lane, left)?;
                     left -= read;
                     stats.lanes.push(lane);
                 }
-                let paused = claim::held_lanes_of(snapshot, class, LANES)?;
+                let paused = due::held_lanes_of(snapshot, class, LANES)?;
                 stats.is_complete &= paused.len() < LANES;
                 for lane in paused {
                     let (mut lane, read) = LaneStats::read(snapshot, &lane, left)?;

@@ -1,0 +1,189 @@
+//! The tasks that are due, and the lanes that they are in.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use domain::task::{Lane, Task, TaskClass, Work};
+use domain::time::Timestamp;
+use store::{Lead, Order, ReadRecords, Snapshot, Table, lanes, layout};
+
+use super::claim::Claimed;
+use super::{clock_skew, fairness, quarantine};
+use crate::pipeline::sweep;
+use crate::tx::Draft;
+use crate::{Engine, Result};
+
+/// Returns the time at which the next task is due. Returns `None` if no task waits.
+pub(super) fn next(engine: &Engine) -> Result<Option<Timestamp>> {
+    sweep::ensure(engine)?;
+    clock_skew::bring_back(engine)?;
+    engine.read(|snapshot| {
+        let mut next: Option<Timestamp> = None;
+        for class in TaskClass::ALL {
+            let lanes = layout::lanes_until(class, Timestamp::MAX);
+            let first = snapshot.first_known(&lanes, Order::Ascending, layout::lane_of)?;
+            let due_at = first.map(|(_, due_at)| due_at);
+            next = next.into_iter().chain(due_at).min();
+        }
+        Ok(next)
+    })
+}
+
+/// Returns the time at which the next task is due that is no sweep. Returns `None` if no other task
+/// waits.
+pub(super) fn next_besides_sweeps(snapshot: &dyn Snapshot) -> Result<Option<Timestamp>> {
+    let mut next: Option<Timestamp> = None;
+    for class in TaskClass::ALL {
+        for (lane, due_at) in lanes_of(snapshot, class, Timestamp::MAX, usize::MAX)?.lanes {
+            if next.is_some_and(|next| next <= due_at) {
+                break;
+            }
+            // An environment has one sweep, which is in the lane of tasks without a workflow.
+            let range = layout::lane(&lane).range();
+            let first = store::leads(snapshot, &range, 2, layout::task_of)?;
+            let mut others = first.into_iter().filter_map(|entry| match entry.lead {
+                Lead::Record(Task { work: Work::Sweep { .. }, .. }) => None,
+                Lead::Record(task) => task.state.due_at(),
+                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => Some(due_at),
+            });
+            next = next.into_iter().chain(others.next()).min();
+        }
+    }
+    Ok(next)
+}
+
+/// The due tasks: one of the first class, if the claim has one, those of a class before those of the next
+/// one, and as many of each lane of a class as of the others.
+pub(super) fn tasks(
+    draft: &mut Draft<'_>,
+    limit: usize,
+    first: Option<TaskClass>,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let mut tasks = match first {
+        Some(class) => due_of_class(draft, class, limit.min(1), claimed)?,
+        None => Vec::new(),
+    };
+    // A task that was found is not looked for again.
+    let found = first.filter(|_| !tasks.is_empty());
+    for class in TaskClass::ALL.into_iter().filter(|class| found != Some(*class)) {
+        if tasks.len() >= limit {
+            break;
+        }
+        tasks.extend(due_of_class(draft, class, limit - tasks.len(), claimed)?);
+    }
+    Ok(tasks)
+}
+
+// The due tasks of a class. Entries that lead to no lane are removed.
+fn due_of_class(
+    draft: &mut Draft<'_>,
+    class: TaskClass,
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let found = lanes_of(draft.writer, class, draft.now, limit.max(fairness::LANES))?;
+    for entry in &found.unreadable {
+        draft.writer.delete(Table::Lanes, entry)?;
+        claimed.took_out(entry);
+    }
+    let lanes = draft.engine.parts.scheduler.in_turn(found.lanes, limit);
+    tasks_in(draft, &lanes, limit, claimed)
+}
+
+/// The due tasks of lanes, as many of each of them as of the others.
+pub(super) fn tasks_in(
+    draft: &mut Draft<'_>,
+    lanes: &[(Lane, Timestamp)],
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let mut tasks = Vec::new();
+    let mut rest = lanes.len();
+    let mut seen = BTreeSet::new();
+    for &(lane, due_at) in lanes {
+        if tasks.len() >= limit {
+            break;
+        }
+        let share = limit.saturating_sub(tasks.len()).div_ceil(rest);
+        rest -= 1;
+        let mut first = None;
+        // After damage, a lane may have two entries.
+        if seen.insert(lane) {
+            let found = due_of(draft, &lane, share, claimed)?;
+            first = found.first().and_then(|task| task.state.due_at());
+            tasks.extend(found);
+        }
+        lanes::mend(draft.writer, &lane, due_at, first)?;
+    }
+    Ok(tasks)
+}
+
+// The first `limit` due tasks of a lane, without those that cannot be read.
+fn due_of(
+    draft: &mut Draft<'_>,
+    lane: &Lane,
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
+    let range = layout::due_until(lane, draft.now);
+    let mut tasks = Vec::new();
+    for entry in store::leads(draft.writer, &range, limit, layout::task_of)? {
+        claimed.first.get_or_insert_with(|| entry.key.clone());
+        if !matches!(entry.lead, Lead::Record(_)) {
+            entry.take_out(draft.writer, &range)?;
+            claimed.took_out(&entry.key);
+        }
+        match entry.lead {
+            Lead::Record(task) => tasks.push(task),
+            Lead::Other(task) => lanes::move_lane(draft.writer, &task.lane())?,
+            Lead::Unreadable(unreadable) => {
+                quarantine::put(draft, lane.environment_id, &unreadable, None)?;
+            }
+            Lead::Nowhere => {}
+        }
+    }
+    Ok(tasks)
+}
+
+/// Lanes of a class with a task that is due, and entries that lead to no lane.
+#[derive(Default)]
+pub(super) struct Lanes {
+    pub(super) lanes: Vec<(Lane, Timestamp)>,
+    pub(super) unreadable: Vec<Vec<u8>>,
+}
+
+/// The first `limit` lanes of a class with a task that is due at `now`.
+pub(super) fn lanes_of(
+    snapshot: &(impl Snapshot + ?Sized),
+    class: TaskClass,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Lanes> {
+    let mut found = Lanes::default();
+    let range = layout::lanes_until(class, now);
+    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |entry, _| {
+        match layout::lane_of(entry) {
+            Some(lane) => found.lanes.push(lane),
+            None => found.unreadable.push(entry.to_vec()),
+        }
+        let is_enough = found.lanes.len().max(found.unreadable.len()) >= limit;
+        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(found)
+}
+
+/// The first `limit` lanes of a class whose workflows are paused.
+pub(super) fn held_lanes_of(
+    snapshot: &(impl Snapshot + ?Sized),
+    class: TaskClass,
+    limit: usize,
+) -> Result<Vec<Lane>> {
+    let mut lanes = Vec::new();
+    let range = layout::held_lanes(class);
+    snapshot.scan_bytes(&range, Order::Ascending, Some(limit), &mut |entry, _| {
+        lanes.extend(layout::held_lane_of(entry));
+        ControlFlow::Continue(())
+    })?;
+    Ok(lanes)
+}
