@@ -162,18 +162,19 @@ impl RunFacts {
             return Ok(self);
         };
         let endpoints = self.endpoints.iter().map(|reach| &reach.endpoint.endpoint);
-        let texts: Vec<&str> = match kind.channel() {
-            Some(Channel::Email) => profile.email.iter().map(Email::as_str).collect(),
-            Some(Channel::Sms) => endpoints
-                .filter_map(|endpoint| match endpoint {
+        let (channel, texts): (_, Vec<&str>) = match kind.channel() {
+            Some(channel @ Channel::Email) => {
+                (channel, profile.email.iter().map(Email::as_str).collect())
+            }
+            Some(channel @ Channel::Sms) => {
+                let numbers = endpoints.filter_map(|endpoint| match endpoint {
                     Endpoint::Phone { phone_number } => Some(phone_number.as_str()),
                     _ => None,
-                })
-                .chain(profile.phone.as_deref())
-                .collect(),
-            Some(Channel::InApp | Channel::Chat | Channel::Push) | None => Vec::new(),
+                });
+                (channel, numbers.chain(profile.phone.as_deref()).collect())
+            }
+            Some(Channel::InApp | Channel::Chat | Channel::Push) | None => return Ok(self),
         };
-        let channel = kind.channel().unwrap_or(Channel::InApp);
         // A number without a normal form is in no list.
         let known = texts.into_iter().filter_map(|text| SuppressedAddress::new(channel, text).ok());
         for address in known {

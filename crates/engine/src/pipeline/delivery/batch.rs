@@ -94,7 +94,7 @@ impl DeliveryQueue<'_> {
             slowest = slowest.max(end.since(start));
             match worked {
                 Worked::Done(done) => {
-                    size += done.size();
+                    size += done.size().all;
                     unsettled.push((leased, done));
                 }
                 Worked::Created(count) => report.created += count,
@@ -114,7 +114,7 @@ impl DeliveryQueue<'_> {
     fn counted(&self, worked: Worked) -> Result<Worked> {
         let parts = &self.engine.parts;
         if let (Some(evidence), Worked::Done(done)) = (&parts.settings.evidence, &worked) {
-            parts.settings.limits.check_content(evidence.count(done.messages_size()))?;
+            parts.settings.limits.check_content(evidence.count(done.size().messages))?;
         }
         Ok(worked)
     }

@@ -34,7 +34,7 @@ use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
 
-pub(super) use done::{Done, JobResult};
+pub(super) use done::{ContentSize, Done, JobResult};
 
 /// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
 /// event has changed since it was read.
@@ -88,7 +88,7 @@ pub(super) fn parts_of(mut rest: &[(Leased, Done)]) -> impl Iterator<Item = &[(L
         let mut size = 0;
         let fitting = rest.iter().take(LARGE_BATCH).take_while(|(_, done)| {
             let fits = size <= UNSETTLED_SIZE;
-            size += done.size();
+            size += done.size().all;
             fits
         });
         let (part, others) = rest.split_at(fitting.count());

@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
-use super::settle::Done;
+use super::settle::{ContentSize, Done};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
@@ -34,16 +34,7 @@ pub(super) struct Turn {
     /// `true` if the event was canceled.
     pub(super) canceled: bool,
     pub(super) actions: Vec<Action>,
-    pub(super) size: TurnSize,
-}
-
-/// Size of the content of a turn, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TurnSize {
-    /// Size of the messages that the turn puts into the inbox.
-    pub(super) messages: usize,
-    /// Size of all that the turn holds: also of its notification and of the events of its digest.
-    pub(super) all: usize,
+    pub(super) size: ContentSize,
 }
 
 /// A window that has closed.
@@ -134,16 +125,18 @@ fn of(
         None => plan::turn(&run, facts.facts(now)),
     };
     let (id, canceled) = (notification.id, facts.canceled);
-    let size = TurnSize::of(&notification, closed.as_ref(), &actions);
+    let size = size_of(&notification, closed.as_ref(), &actions);
     Ok(Turn { notification_id: id, read: None, statuses, canceled, closed, actions, size })
 }
 
-impl TurnSize {
-    fn of(notification: &Notification, closed: Option<&Closed>, actions: &[Action]) -> Self {
-        let messages = plan::messages_size(notification.size(), actions);
-        let events = closed.map_or(0, |closed| closed.digest.size());
-        Self { messages, all: notification.size() + events + messages }
-    }
+fn size_of(
+    notification: &Notification,
+    closed: Option<&Closed>,
+    actions: &[Action],
+) -> ContentSize {
+    let messages = plan::messages_size(notification.size(), actions);
+    let events = closed.map_or(0, |closed| closed.digest.size());
+    ContentSize { messages, all: notification.size() + events + messages }
 }
 
 // Returns the settings of a digest: those of the job that opened the window, or those of the step as
@@ -157,9 +150,9 @@ fn digest_of(
     let mut jobs = opener.iter().flat_map(|opener| &opener.jobs);
     let of_job = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
     let step = facts.workflow.as_ref().and_then(|workflow| workflow.step(step_id));
-    let of_step = || match &step?.definition.kind {
-        StepKind::Digest { metadata } => Some(JobDigest::of(metadata)),
-        _ => None,
+    let of_step = || {
+        let StepKind::Digest { metadata } = &step?.definition.kind else { return None };
+        Some(JobDigest::of(metadata))
     };
     Ok(of_job.or_else(of_step).unwrap_or(JobDigest::new(DigestType::Regular)))
 }

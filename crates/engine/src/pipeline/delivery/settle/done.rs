@@ -56,6 +56,15 @@ pub(in super::super) enum JobResult {
     IntegrationPaused(IntegrationId),
 }
 
+/// Size of the content of a result, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct ContentSize {
+    /// Size of the messages that the result creates.
+    pub(in super::super) messages: usize,
+    /// Size of all that the result holds, such as the notification and the events of a digest.
+    pub(in super::super) all: usize,
+}
+
 impl Done {
     /// Returns the word of the result.
     pub(in super::super) const fn word(&self) -> &'static str {
@@ -88,23 +97,30 @@ impl Done {
         matches!(self, Done::Job(JobResult::Asked(..) | JobResult::Called(_)) | Done::Unreadable(_))
     }
 
-    /// Returns the size of the messages that the result creates, in bytes.
-    pub(in super::super) fn messages_size(&self) -> usize {
-        match self {
-            Done::Job(JobResult::Asked(delivery, _)) => delivery.message.size(),
-            Done::Turned(turn) => turn.size.messages,
-            _ => 0,
-        }
-    }
-
-    /// Returns the size of the content that the result holds, in bytes.
-    pub(in super::super) fn size(&self) -> usize {
+    /// Returns the size of the content that the result holds.
+    pub(in super::super) fn size(&self) -> ContentSize {
         match self {
             Done::Job(JobResult::Asked(delivery, _)) => {
-                delivery.notification.size() + delivery.message.size()
+                let messages = delivery.message.size();
+                ContentSize { messages, all: delivery.notification.size() + messages }
             }
-            Done::Turned(turn) => turn.size.all,
-            _ => 0,
+            Done::Turned(turn) => turn.size,
+            Done::Job(
+                JobResult::Called(_)
+                | JobResult::FannedOut(_)
+                | JobResult::Refused(_)
+                | JobResult::Deferred(_)
+                | JobResult::IntegrationPaused(_),
+            )
+            | Done::Woken(_)
+            | Done::WorkflowPaused
+            | Done::Early(_)
+            | Done::Postponed { .. }
+            | Done::GaveUp
+            | Done::Dropped
+            | Done::Unreadable(_)
+            | Done::Lost
+            | Done::Unused => ContentSize::default(),
         }
     }
 }

@@ -26,13 +26,12 @@ pub(super) fn settle(tx: &mut Tx<'_>, task: &Task) -> Result<Settled> {
 // The notification whose job fails if a task is given up. For the end of a window, it is that of the first
 // event that is left: its jobs would go on.
 fn notification_of(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
-    let first = match work {
-        Work::Close { window_id, step_id, .. } => {
-            LiveEvents::bounded(tx.now()).first(tx, *window_id, *step_id)?
-        }
-        _ => None,
-    };
-    Ok(first.or_else(|| work.notification_id()))
+    if let Work::Close { window_id, step_id, .. } = work
+        && let Some(first) = LiveEvents::bounded(tx.now()).first(tx, *window_id, *step_id)?
+    {
+        return Ok(Some(first));
+    }
+    Ok(work.notification_id())
 }
 
 impl Course<'_, '_> {
