@@ -18,6 +18,7 @@ use store::overlay::{Changes, Overlay};
 use store::{Decision, Error, Result, Scoped, WriteBody, WriteScope};
 
 use crate::Shared;
+use crate::commit::CommitId;
 use crate::failure::Failure;
 use crate::heads::{Changed, Counts, Head, Lock, heads_of};
 use crate::patience::Patience;
@@ -340,22 +341,17 @@ fn size((_, key, value): Changed<'_>) -> usize {
 }
 
 fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<(), Unwritten> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random)
-        .map_err(|error| Unwritten::Undone(Failure::refused("identify a commit", error)))?;
-    let mut batch = [0; 16];
-    batch[..8].copy_from_slice(&shared.id());
-    batch[8..].copy_from_slice(&random);
+    let id = CommitId::of(shared.id()).map_err(Unwritten::Undone)?;
     // All heads have the commit, or none has it.
     let Some(head) = heads_of(changes).pop_first() else { return Ok(()) };
     let number = view.next_commit(head).map_err(Unwritten::Undone)?;
-    let Err(failure) = view.commit(changes, batch) else { return Ok(()) };
+    let Err(failure) = view.commit(changes, id) else { return Ok(()) };
     if !failure.is_lost() {
         return Err(Unwritten::Undone(failure));
     }
     // The question below needs a connection.
     drop(view);
-    match is_committed(shared, (head, number), batch) {
+    match is_committed(shared, (head, number), id) {
         Ok(Some(true)) => Ok(()),
         Ok(Some(false)) => Err(Unwritten::Undone(failure)),
         Ok(None) => Err(shared.unknown(failure)),
@@ -369,12 +365,12 @@ fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<()
 fn is_committed(
     shared: &Arc<Shared>,
     (head, number): (Head, u64),
-    batch: [u8; 16],
+    id: CommitId,
 ) -> Result<Option<bool>, Failure> {
     Patience::retry(shared.patience, || {
         let view = View::begin(shared, Mode::Write(Lock::of_one(head)))?;
-        match view.batch_of(head, number)? {
-            Some(found) => Ok(Some(found == batch)),
+        match view.id_of(head, number)? {
+            Some(found) => Ok(Some(found == id.bytes())),
             None if number < view.next_commit(head)? => Ok(None),
             None => view.commit_nothing(head).map(|()| Some(false)),
         }

@@ -17,6 +17,7 @@ use store::{Table, layout};
 
 use self::changed::ChangedKeys;
 use self::state::{Entry, State, UnderWay};
+use crate::commit::CommitId;
 use crate::failure::Failure;
 use crate::heads::{Counts, Era, Head, Lock, heads_of};
 use crate::scan::Span;
@@ -196,19 +197,19 @@ impl Cache {
     }
 
     /// Notes that a commit of this process is under way, behind these counts.
-    pub(crate) fn expect(&self, counts: &Counts, batch: [u8; 16], changes: &Arc<Changes>) {
+    pub(crate) fn expect(&self, counts: &Counts, id: CommitId, changes: &Arc<Changes>) {
         let Some(mut state) = self.of_era(counts) else { return };
         for head in heads_of(changes) {
-            state.under_way.insert(head, UnderWay { batch, changes: Arc::clone(changes) });
+            state.under_way.insert(head, UnderWay { id, changes: Arc::clone(changes) });
         }
     }
 
     /// Follows a commit of this process behind these counts, if it was made, and unless a reader has
     /// heard of it before. A transaction of another lock may have taken its place meanwhile: then the next
     /// transaction asks for it.
-    pub(crate) fn commit(&self, counts: &Counts, head: Head, (batch, is_made): ([u8; 16], bool)) {
+    pub(crate) fn commit(&self, counts: &Counts, head: Head, (id, is_made): (CommitId, bool)) {
         let Some(mut state) = self.of_era(counts) else { return };
-        if state.under_way.get(&head).is_none_or(|own| own.batch != batch) {
+        if state.under_way.get(&head).is_none_or(|own| own.id != id) {
             return;
         }
         match counts.get(head).filter(|_| is_made) {

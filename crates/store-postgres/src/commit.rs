@@ -7,6 +7,7 @@ use futures_util::future::try_join4;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
+use crate::failure::Failure;
 use crate::rows::{Note, Rows};
 use crate::schema;
 use crate::server::Client;
@@ -30,12 +31,40 @@ impl Caution {
     }
 }
 
+/// Identity of a commit. It begins with the id of its store, which leaves out its own commits when it asks for
+/// those of other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommitId([u8; 16]);
+
+impl CommitId {
+    /// The id of commits without changes.
+    pub(crate) const NOTHING: Self = Self([0; 16]);
+
+    /// Returns a new id of a transaction of the host, which is of no store.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| Failure::refused("identify a commit", error))?;
+        Ok(Self(id))
+    }
+
+    /// Returns a new id of a store.
+    pub(crate) fn of(store: [u8; 8]) -> Result<Self, Failure> {
+        let Self(mut id) = Self::new()?;
+        id[..8].copy_from_slice(&store);
+        Ok(Self(id))
+    }
+
+    /// The bytes of the id, as in the relation of commits.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// What a commit writes.
 pub(crate) struct Commit {
     pub(crate) rows: Rows,
     pub(crate) note: Note,
-    /// What identifies the changes.
-    pub(crate) batch: [u8; 16],
+    pub(crate) id: CommitId,
     /// When the server was started that has the state before it.
     pub(crate) start: SystemTime,
     /// Number of commits of a head that other processes can look back.
@@ -60,15 +89,15 @@ impl Commit {
         client: &Client,
         begin: Option<&'static str>,
     ) -> Result<bool, Error> {
-        let Self { rows, note, batch, start, kept } = self;
+        let Self { rows, note, id, start, kept } = self;
         let writing = client.prepare_cached(schema::WRITE).await?;
         let pruning = client.prepare_cached(schema::PRUNE).await?;
-        let batch = &batch[..];
+        let id = id.bytes();
         let is_pruned = self.is_pruned();
         // A statement is a transaction, too.
         let is_alone = begin.is_some() && !is_pruned;
         let note_of: [&(dyn ToSql + Sync); 5] =
-            [&note.heads, &note.numbers, &note.keys, &batch, start];
+            [&note.heads, &note.numbers, &note.keys, &id, start];
         let Rows { puts, added, deletes } = rows;
         let write = [&note_of[..], &puts.of_put(), &added.of_put(), &deletes.of_keys()].concat();
         let prune: [&(dyn ToSql + Sync); 3] = [&note.heads, &note.numbers, kept];

@@ -98,7 +98,7 @@ impl Gathered {
         let numbers: Vec<i64> = notes().flat_map(|note| &note.numbers).copied().collect();
         let keys: Vec<Option<&[u8]>> =
             notes().flat_map(|note| &note.keys).map(Option::as_deref).collect();
-        let batches: Vec<&[u8]> = self.commits.iter().map(|commit| &commit.batch[..]).collect();
+        let ids: Vec<&[u8]> = self.commits.iter().map(|commit| commit.id.bytes()).collect();
         let starts: Vec<SystemTime> = self.commits.iter().map(|commit| commit.start).collect();
         let columns = |of: fn(&Rows) -> &Columns| {
             Columns::all(
@@ -108,7 +108,7 @@ impl Gathered {
         let (puts, of_puts) = columns(|rows| &rows.puts);
         let (added, of_added) = columns(|rows| &rows.added);
         let (deletes, of_deletes) = columns(|rows| &rows.deletes);
-        let note: [&(dyn ToSql + Sync); 5] = [&heads, &numbers, &keys, &batches, &starts];
+        let note: [&(dyn ToSql + Sync); 5] = [&heads, &numbers, &keys, &ids, &starts];
         let owners: [&(dyn ToSql + Sync); 3] = [&of_puts, &of_added, &of_deletes];
         let write =
             [&note[..], &puts.of_put(), &added.of_put(), &deletes.of_keys(), &owners].concat();

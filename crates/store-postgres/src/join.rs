@@ -15,6 +15,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::cache::Value;
+use crate::commit::CommitId;
 use crate::failure::Failure;
 use crate::heads::{Counts, Lock};
 use crate::prefetched::{Prefetched, unknown, values_of};
@@ -215,15 +216,13 @@ impl<'h> View<'h> {
         // A key that is taken for new, and is not, would fail the transaction of the host.
         let rows = Rows::of(&self.shared.tables, changes, |_, _| false);
         let note = Note::of(&self.shared.tables, &self.counts, changes)?;
-        let mut batch = vec![0; 16];
-        getrandom::fill(&mut batch)
-            .map_err(|error| Failure::refused("identify a commit", error))?;
+        let id = CommitId::new()?;
         let heads = note.heads.len();
         let mut write: Params = vec![
             Box::new(note.heads),
             Box::new(note.numbers),
             Box::new(note.keys),
-            Box::new(batch),
+            Box::new(id.bytes().to_vec()),
             Box::new(self.counts.era.start),
         ];
         write.extend(rows.puts.into_put());

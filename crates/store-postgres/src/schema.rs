@@ -105,7 +105,8 @@ pub(crate) const NEWS_OF_OTHERS: &str =
 /// The news of some heads.
 pub(crate) const NEWS_OF: &str = news!("", "256", "1048576", " AND head.id = ANY ($3)");
 
-pub(crate) const BATCH: &str = "SELECT batch FROM tidings_commits WHERE head = $1 AND number = $2";
+pub(crate) const COMMIT_ID: &str =
+    "SELECT batch FROM tidings_commits WHERE head = $1 AND number = $2";
 
 pub(crate) const GET: &str =
     "SELECT value FROM tidings_entries WHERE tbl = $1 AND head = $2 AND hash = $3";

@@ -30,8 +30,8 @@ impl Told {
         for row in rows {
             // A head without news has forgotten its commits.
             if let Some(number) = row.try_get(3)? {
-                let (keys, batch) = (row.try_get(4)?, row.try_get(5)?);
-                told.news.extend(News::read(tables, (row.try_get(0)?, number, keys), batch));
+                let (keys, id) = (row.try_get(4)?, row.try_get(5)?);
+                told.news.extend(News::read(tables, (row.try_get(0)?, number, keys), id));
             }
         }
         Ok(told)
@@ -67,8 +67,8 @@ pub(crate) struct News {
     pub(crate) number: u64,
     /// `None` if they are too many, or not known.
     pub(crate) keys: Option<Vec<(Table, Vec<u8>)>>,
-    /// What identifies the changes.
-    pub(crate) batch: Vec<u8>,
+    /// The id of the commit.
+    pub(crate) id: Vec<u8>,
 }
 
 impl News {
@@ -76,10 +76,10 @@ impl News {
     pub(crate) fn read(
         tables: &Tables,
         (head, number, keys): (i16, i64, Option<Vec<u8>>),
-        batch: Vec<u8>,
+        id: Vec<u8>,
     ) -> Option<Self> {
         let keys = keys.and_then(|keys| keys::decode(tables, &keys));
-        Some(Self { head: Head::read(head)?, number: number.cast_unsigned(), keys, batch })
+        Some(Self { head: Head::read(head)?, number: number.cast_unsigned(), keys, id })
     }
 }
 

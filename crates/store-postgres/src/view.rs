@@ -15,7 +15,7 @@ use tokio_postgres::Row;
 
 use crate::Shared;
 use crate::batch::{Ahead, Unwritten};
-use crate::commit::Commit;
+use crate::commit::{Commit, CommitId};
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, heads_of};
 use crate::prefetched::{Prefetched, values_of};
@@ -50,9 +50,6 @@ pub(crate) struct View {
     /// Keys of entries that a transaction which writes has seen.
     found: RefCell<HashMap<Table, HashSet<Vec<u8>>>>,
 }
-
-/// What identifies a commit without changes.
-const NO_BATCH: [u8; 16] = [0; 16];
 
 /// Number of questions of a view that are asked without a transaction. Each of them looks for changes of
 /// what was read before. Most operations ask once or twice, and are spared the begin and the end.
@@ -303,18 +300,18 @@ impl View {
         self.failed.borrow().clone()
     }
 
-    /// Makes `changes` durable, in one round trip. `batch` identifies them.
-    pub(crate) fn commit(&self, changes: &Arc<Changes>, batch: [u8; 16]) -> Result<(), Failure> {
+    /// Makes `changes` durable, in one round trip, under this id.
+    pub(crate) fn commit(&self, changes: &Arc<Changes>, id: CommitId) -> Result<(), Failure> {
         let is_cautious = self.shared.caution.take();
         let is_new = |table, key: &[u8]| !is_cautious && self.is_new(table, key);
         let rows = Rows::of(&self.shared.tables, changes, is_new);
         let note = Note::of(&self.shared.tables, &self.counts(), changes)?;
-        self.shared.cache.expect(&self.counts(), batch, changes);
-        let made = self.make((rows, note), batch);
+        self.shared.cache.expect(&self.counts(), id, changes);
+        let made = self.make((rows, note), id);
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
         let is_made = matches!(made, Ok(true));
         for head in heads_of(changes) {
-            self.shared.cache.commit(&self.counts(), head, (batch, is_made));
+            self.shared.cache.commit(&self.counts(), head, (id, is_made));
             if matches!(made, Ok(false)) {
                 self.shared.cache.doubt(head);
             }
@@ -333,16 +330,16 @@ impl View {
     /// Makes a commit of a head without changes.
     pub(crate) fn commit_nothing(&self, head: Head) -> Result<(), Failure> {
         let note = Note::of_nothing(head, self.next_commit(head)?);
-        let is_made = self.make((Rows::default(), note), NO_BATCH)?;
+        let is_made = self.make((Rows::default(), note), CommitId::NOTHING)?;
         // The next transaction asks for it.
         self.shared.cache.doubt(head);
         if is_made { Ok(()) } else { Err(Failure::stale()) }
     }
 
     /// Returns `false` if another process has changed the heads.
-    fn make(&self, (rows, note): (Rows, Note), batch: [u8; 16]) -> Result<bool, Failure> {
+    fn make(&self, (rows, note): (Rows, Note), id: CommitId) -> Result<bool, Failure> {
         let kept = self.shared.commits_kept.cast_signed();
-        let commit = Commit { rows, note, batch, start: self.counts().era.start, kept };
+        let commit = Commit { rows, note, id, start: self.counts().era.start, kept };
         let client = match &*self.stage.borrow() {
             Stage::Guess(_) => None,
             Stage::Begun(client) => Some(Arc::clone(client)),
@@ -371,13 +368,13 @@ impl View {
         begun.map(|(_, is_made)| is_made)
     }
 
-    /// What identifies the changes of a commit of a head. Returns `None` if there is no such commit.
-    pub(crate) fn batch_of(&self, head: Head, number: u64) -> Result<Option<Vec<u8>>, Failure> {
+    /// The id of a commit of a head. Returns `None` if there is no such commit.
+    pub(crate) fn id_of(&self, head: Head, number: u64) -> Result<Option<Vec<u8>>, Failure> {
         let (head, number) = (Box::new(head.number()), Box::new(number.cast_signed()));
-        let question = Question::of(schema::BATCH, vec![head, number]);
+        let question = Question::of(schema::COMMIT_ID, vec![head, number]);
         let rows = self.answer(Some(question), Seen::default())?;
-        let batch = rows.first().map(|row| row.try_get(0)).transpose();
-        batch.map_err(|error| Failure::of("look for a commit", error))
+        let id = rows.first().map(|row| row.try_get(0)).transpose();
+        id.map_err(|error| Failure::of("look for a commit", error))
     }
 
     /// Number of the commit of a head that would be the next one. An error if the head is not locked.

@@ -9,6 +9,7 @@ use store::overlay::Changes;
 
 use super::Value;
 use super::changed::ChangedKeys;
+use crate::commit::CommitId;
 use crate::gaps::Gaps;
 use crate::heads::{Counts, Head, changed_in};
 use crate::told::News;
@@ -72,7 +73,7 @@ struct Recent {
 
 /// A commit that is not known to be made.
 pub(super) struct UnderWay {
-    pub(super) batch: [u8; 16],
+    pub(super) id: CommitId,
     pub(super) changes: Arc<Changes>,
 }
 
@@ -119,8 +120,7 @@ impl State {
         let own = self.under_way.get(&head);
         let is_it = |news: &News| (news.head, news.number) == (head, count);
         let news = news.iter().find(|news| is_it(news));
-        before + 1 == count
-            && own.zip(news).is_some_and(|(own, news)| own.batch[..] == news.batch[..])
+        before + 1 == count && own.zip(news).is_some_and(|(own, news)| own.id.bytes() == news.id)
     }
 
     /// Follows the commit that is under way. Of the values of a large one those are kept whose keys are

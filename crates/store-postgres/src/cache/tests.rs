@@ -1,3 +1,4 @@
+use crate::commit::CommitId;
 use std::time::Duration;
 
 use store::WriteScope;
@@ -42,15 +43,20 @@ fn follow(cache: &Cache, number: u64, changed: &[u8]) {
 }
 
 fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> News {
-    News { head: head(), number, keys, batch: Vec::new() }
+    News { head: head(), number, keys, id: Vec::new() }
+}
+
+fn id(number: u8) -> CommitId {
+    CommitId::of([number; 8]).unwrap()
 }
 
 /// A commit of this process.
 fn commit(cache: &Cache, number: u64, changed: &[u8]) {
     let mut own = Changes::default();
     own.set(TABLE, &key(changed), Some(b"value".to_vec()));
-    cache.expect(&counts(number - 1), [7; 16], &Arc::new(own));
-    cache.commit(&counts(number - 1), head(), ([7; 16], true));
+    let id = id(7);
+    cache.expect(&counts(number - 1), id, &Arc::new(own));
+    cache.commit(&counts(number - 1), head(), (id, true));
 }
 
 #[test]
@@ -165,8 +171,9 @@ fn values_of_a_large_commit_are_kept_if_their_keys_were_read() {
             own.set(TABLE, key, Some(b"value".to_vec()));
         }
         cache.keep(&counts(1), TABLE, &keys[3], &None);
-        cache.expect(&counts(1), [7; 16], &Arc::new(own));
-        cache.commit(&counts(1), head(), ([7; 16], true));
+        let id = id(7);
+        cache.expect(&counts(1), id, &Arc::new(own));
+        cache.commit(&counts(1), head(), (id, true));
         let value = |key: &[u8]| cache.get(&counts(2), TABLE, key);
         assert_eq!(value(&keys[3]).flatten().as_deref(), Some(&b"value"[..]));
         assert_eq!(value(&keys[4]).is_some(), is_kept);
@@ -176,17 +183,18 @@ fn values_of_a_large_commit_are_kept_if_their_keys_were_read() {
 /// A reader asks for news before the writer knows that its commit is made.
 #[test]
 fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
-    for (batch, is_own) in [([7; 16], true), ([8; 16], false)] {
+    let own = id(7);
+    for (id, is_own) in [(own, true), (id(8), false)] {
         let cache = cache();
         cache.keep(&counts(1), TABLE, &key(b"a"), &None);
         let mut changes = Changes::default();
         changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
-        cache.expect(&counts(1), [7; 16], &Arc::new(changes));
-        let news = News { batch: batch.to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
+        cache.expect(&counts(1), own, &Arc::new(changes));
+        let news = News { id: id.bytes().to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
         go_on(&cache, 2, vec![news]);
         let value = || cache.get(&counts(2), TABLE, &key(b"a")).flatten();
         assert_eq!(value().is_some(), is_own);
-        cache.commit(&counts(1), head(), ([7; 16], is_own));
+        cache.commit(&counts(1), head(), (own, is_own));
         assert_eq!(value().is_some(), is_own);
     }
 }
@@ -195,16 +203,17 @@ fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
 #[test]
 fn a_commit_whose_place_another_one_has_taken_is_not_that_one() {
     let cache = cache();
-    let expect = |batch, changed: &[u8]| {
+    let expect = |id, changed: &[u8]| {
         let mut own = Changes::default();
         own.set(TABLE, &key(changed), Some(b"value".to_vec()));
-        cache.expect(&counts(1), batch, &Arc::new(own));
+        cache.expect(&counts(1), id, &Arc::new(own));
     };
-    expect([7; 16], b"a");
-    expect([8; 16], b"b");
-    cache.commit(&counts(1), head(), ([7; 16], true));
+    let (first, second) = (id(7), id(8));
+    expect(first, b"a");
+    expect(second, b"b");
+    cache.commit(&counts(1), head(), (first, true));
     assert_eq!(cache.counts(), counts(1));
-    cache.commit(&counts(1), head(), ([8; 16], true));
+    cache.commit(&counts(1), head(), (second, true));
     let value = |changed: &[u8]| cache.get(&counts(2), TABLE, &key(changed)).flatten();
     assert_eq!(value(b"b").as_deref(), Some(&b"value"[..]));
     assert!(value(b"a").is_none());
