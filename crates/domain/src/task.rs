@@ -221,6 +221,13 @@ impl Task {
         self
     }
 
+    /// Returns the task without what was stored before a call that was not made: it has the earlier attempts
+    /// and the message of `before`.
+    #[must_use]
+    pub fn uncalled(self, before: &Self) -> Self {
+        self.with_tries(before.tries()).with_message(before.kept().cloned().map(Box::new))
+    }
+
     /// Returns the id of the send of the task. Returns `None` if the task sends the only message of
     /// its job, or none.
     pub fn send_id(&self) -> Option<JobId> {

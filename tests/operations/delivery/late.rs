@@ -11,11 +11,16 @@ use tidings::subscriber::ChannelSettings;
 use tidings::{Delivery, Engine, ProviderReceipt, SendError};
 
 use super::refusing::push;
-use super::{Told, retryable};
+use super::{Told, log, retryable};
 use crate::world::{World, on_both, parsed, wire};
 
 /// Device, idempotency key and text of a call.
 type Call = (String, JobId, String);
+
+fn call_of(delivery: &Delivery) -> Call {
+    let text = wire(&delivery.message)["content"].as_str().unwrap().to_owned();
+    (super::fan_out::token(delivery), delivery.idempotency_key(), text)
+}
 
 /// A subscriber with devices, and an engine whose provider answers with errors before it accepts
 /// everything.
@@ -38,9 +43,7 @@ impl<'w> Pushing<'w> {
         let calls = Arc::new(Mutex::new(Vec::new()));
         let (errors, told) = (Mutex::new(errors.into_iter()), Arc::clone(&calls));
         let provider = Told(move |delivery: &Delivery| {
-            let text = wire(&delivery.message)["content"].as_str().unwrap().to_owned();
-            let call = (super::fan_out::token(delivery), delivery.idempotency_key(), text);
-            told.lock().unwrap().push(call);
+            told.lock().unwrap().push(call_of(delivery));
             errors.lock().unwrap().next().map_or(Ok(ProviderReceipt::default()), Err)
         });
         let engine = world.engine_with(|builder| builder.default_provider(provider));
@@ -99,26 +102,37 @@ fn a_device_that_comes_between_two_attempts_changes_no_key() {
     }
 }
 
+/// The call of an integration that restricts what follows a lost answer is stored before it is made, with the
+/// content.
 #[test]
-fn a_crash_and_another_device_change_no_key() {
-    on_both(|world| {
-        let pushing = Pushing::new(&world, OnUnknown::ResendWithKey, Vec::new());
-        pushing.register("phone");
-        world.notify("push", "ada");
-        let key = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&key);
-        let mortal = world.mortal_engine(
-            |builder| builder,
-            move |delivery| *told.lock().unwrap() = Some(delivery.idempotency_key()),
-        );
-        mortal.delivery().run_due(1).unwrap_err();
-        pushing.register("tablet");
+fn a_crash_and_another_device_change_neither_key_nor_content() {
+    for (on_unknown, redriven) in [(OnUnknown::ResendWithKey, false), (OnUnknown::GiveUp, true)] {
+        on_both(|world| {
+            let pushing = Pushing::new(&world, on_unknown, Vec::new());
+            pushing.register("phone");
+            world.notify("push", "ada");
+            let before = Arc::new(Mutex::new(Vec::new()));
+            let told = Arc::clone(&before);
+            let mortal = world.mortal_engine(
+                |builder| builder,
+                move |delivery| told.lock().unwrap().push(call_of(delivery)),
+            );
+            mortal.delivery().run_due(1).unwrap_err();
+            pushing.register("tablet");
+            pushing.rename();
 
-        let calls = pushing.run();
+            let mut calls = pushing.run();
+            if redriven {
+                assert_eq!(calls, []);
+                world.env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+                calls = pushing.run();
+            }
 
-        let [(device, key_of_second, _)] = &calls[..] else { panic!("{calls:?}") };
-        assert_eq!((device.as_str(), Some(*key_of_second)), ("phone", *key.lock().unwrap()));
-    });
+            assert_eq!(calls, *before.lock().unwrap(), "{on_unknown:?}");
+            assert_eq!(calls.len(), 1);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
 }
 
 #[test]
@@ -141,25 +155,30 @@ fn a_dead_letter_is_redriven_to_its_device_only() {
 /// The service may have the message for the device that is gone.
 #[test]
 fn other_devices_do_not_get_what_a_device_that_is_gone_may_have() {
-    for (on_unknown, error, devices) in [
-        (OnUnknown::ResendWithKey, SendError::unknown("timeout"), &[][..]),
-        (OnUnknown::Resend, SendError::unknown("timeout"), &["tablet", "watch"]),
-        (OnUnknown::ResendWithKey, retryable("busy"), &["tablet", "watch"]),
+    for (on_unknown, error, is_sent) in [
+        (OnUnknown::ResendWithKey, SendError::unknown("timeout"), false),
+        (OnUnknown::Resend, SendError::unknown("timeout"), true),
+        (OnUnknown::ResendWithKey, retryable("busy"), true),
     ] {
-        on_both(|world| {
-            let pushing = Pushing::new(&world, on_unknown, vec![error.clone()]);
-            pushing.register("phone");
-            world.notify("push", "ada");
-            pushing.run();
-            pushing.register("tablet");
-            pushing.register("watch");
-            pushing.unregister("phone");
+        for others in [&[][..], &["tablet"], &["tablet", "watch"]] {
+            on_both(|world| {
+                let pushing = Pushing::new(&world, on_unknown, vec![error.clone()]);
+                pushing.register("phone");
+                let id = world.notify("push", "ada");
+                pushing.run();
+                others.iter().for_each(|device| pushing.register(device));
+                pushing.unregister("phone");
 
-            let mut called: Vec<_> = pushing.run().into_iter().map(|(device, ..)| device).collect();
+                let mut called: Vec<_> =
+                    pushing.run().into_iter().map(|(device, ..)| device).collect();
 
-            called.sort();
-            assert_eq!(called, devices, "{on_unknown:?}, {error}");
-        });
+                called.sort();
+                let devices = if is_sent { others } else { &[] };
+                assert_eq!(called, devices, "{on_unknown:?}, {error}");
+                let end = log(&world.notification(id), 0).pop().unwrap();
+                assert_eq!(end == "answer_lost", !is_sent, "{on_unknown:?}, {others:?}: {end}");
+            });
+        }
     }
 }
 

@@ -51,8 +51,14 @@ impl<'a> RunStep<'a> {
         if let Some(wanted) = &self.run.target {
             return self.answered(at(wanted).ok_or_else(|| self.unreached(channel, named))?);
         }
-        if let Some(found) = self.run.tries.called().and_then(at) {
-            return self.answered(found);
+        if let Some(called) = self.run.tries.called() {
+            if let Some(found) = at(called) {
+                return self.answered(found);
+            }
+            // Its recipient may have the message.
+            if self.run.tries.is_unanswered() {
+                return Err(fail(Detail::AnswerLost));
+            }
         }
         let found = self.found_targets(channel, named);
         let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();

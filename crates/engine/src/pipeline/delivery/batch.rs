@@ -202,7 +202,7 @@ impl DeliveryQueue<'_> {
             Admission::Now(permit) => permit,
             Admission::Later { since, until } => return postponed(since, until),
         };
-        if !send::note_call(self.engine, leased, &delivery)? {
+        if !send::store_call(self.engine, leased, &delivery)? {
             return Ok(Done::Lost);
         }
         let begun_at = self.engine.now();

@@ -246,8 +246,8 @@ pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result
             Claim::Repeat(_) | Claim::GiveUp(_) => now.after(lease),
         };
         let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
-        // A call that was noted and not made has no unknown outcome.
-        tx.replace(task, &task.with(state).with_tries(leased.task.tries()))?;
+        // A call that was stored and not made has no unknown outcome.
+        tx.replace(task, &task.with(state).uncalled(&leased.task))?;
         return Ok(true);
     }
     let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();

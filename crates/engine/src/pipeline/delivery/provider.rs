@@ -272,8 +272,12 @@ impl SendError {
 }
 
 impl Delivery {
-    /// Returns the key of the message, the same for every attempt. The content is the same too. The
-    /// integration and the address of a later attempt may differ. A message to several devices or
+    /// Returns the key of the message, the same for every attempt. The content is the same too, but for
+    /// one case: the process has ended during the first call, and the integration
+    /// [sends again](crate::integration::OnUnknown::Resend) after a lost answer. Then the message is made
+    /// anew, for the devices that the subscriber has then.
+    ///
+    /// The integration and the address of a later attempt may differ. A message to several devices or
     /// endpoints has a key for each of them.
     pub fn idempotency_key(&self) -> JobId {
         self.send.unwrap_or(self.job)

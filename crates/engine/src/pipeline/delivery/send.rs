@@ -189,9 +189,9 @@ fn link(
     }
 }
 
-/// Stores that a message is about to be handed to its provider, if the integration wants that known
-/// after a crash. Returns `false` if another worker has the task.
-pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
+/// Stores that a message is about to be handed to its provider, with its content, if the integration wants
+/// that known after a crash. Returns `false` if another worker has the task.
+pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
     let integration = &delivery.integration;
     let calling = delivery.tries.calling(integration.id, integration.on_unknown);
     if integration.on_unknown == OnUnknown::Resend || calling == leased.task.tries() {
@@ -203,7 +203,9 @@ pub(super) fn note_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -
         let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt())) else {
             return Ok(false);
         };
-        tx.draft.writer.replace(&task, &task.clone().with_tries(calling.clone()))?;
+        let message = Some(Box::new(delivery.message.clone()));
+        let calling = task.clone().with_tries(calling.clone()).with_message(message);
+        tx.draft.writer.replace(&task, &calling)?;
         Ok(true)
     })
 }

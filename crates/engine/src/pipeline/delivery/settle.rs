@@ -194,9 +194,9 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         Done::GaveUp => given_up::settle(tx, &task),
         Done::Dropped => drop_task(tx, &task),
         Done::Unreadable(unreadable) => set_aside(tx, &task, unreadable),
-        // A call that was noted and not made has no unknown outcome. The attempt counts.
+        // A call that was stored and not made has no unknown outcome. The attempt counts.
         Done::Lost => {
-            let uncalled = Task::clone(&task).with_tries(leased.task.tries());
+            let uncalled = Task::clone(&task).uncalled(&leased.task);
             tx.replace(&*task, &uncalled)?;
             Ok(Settled::Superseded)
         }

@@ -39,9 +39,10 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such integration or subscriber; [`Error::Invalid`], if the
-    /// integration is not one of chat or push, if a text is too long, if there are more than 100
-    /// destinations, or if an integration has more than 100 device tokens.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration or subscriber;
+    /// [`Error::Invalid`](crate::Error::Invalid), if the integration is not one of chat or push, if a text is
+    /// too long, if there are more than 100 destinations, or if an integration has more than 100 device
+    /// tokens.
     pub fn set_channel(
         &self,
         id: impl IntoChecked<SubscriberId>,
@@ -65,7 +66,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn remove_channel(
         &self,
         id: impl IntoChecked<SubscriberId>,
@@ -107,7 +108,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such subscriber.
+    /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn remove_device(
         &self,
         id: impl IntoChecked<SubscriberId>,

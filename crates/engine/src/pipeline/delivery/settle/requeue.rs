@@ -20,7 +20,7 @@ pub(super) fn unused(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bo
     undone(tx, leased, task, due_at)
 }
 
-/// Undoes the claim of a task, which is due at `due_at`. A call that was noted and not made has no unknown
+/// Undoes the claim of a task, which is due at `due_at`. A call that was stored and not made has no unknown
 /// outcome.
 pub(super) fn undone(
     tx: &mut Tx<'_>,
@@ -29,7 +29,7 @@ pub(super) fn undone(
     due_at: Timestamp,
 ) -> Result<bool> {
     let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
-    tx.replace(task, &task.with(state).with_tries(leased.task.tries()))?;
+    tx.replace(task, &task.with(state).uncalled(&leased.task))?;
     Ok(true)
 }
 
