@@ -48,6 +48,10 @@ pub struct Task {
     pub workflow_id: Option<WorkflowId>,
     /// Order among the tasks that are due.
     pub class: TaskClass,
+    /// Time at which the task was queued again after it had failed, with its attempts counted anew. `None` if it
+    /// never failed.
+    #[serde(rename = "restartedAt", default, skip_serializing_if = "Option::is_none")]
+    pub restarted_at: Option<Timestamp>,
     /// State.
     #[serde(flatten)]
     pub state: TaskState,
@@ -117,6 +121,7 @@ impl Task {
             organization_id: notification.organization_id.clone(),
             workflow_id: notification.workflow_id,
             class: TaskClass::of(notification),
+            restarted_at: None,
             state: TaskState::Waiting { due_at, attempts: 0 },
             work,
         }
@@ -143,6 +148,7 @@ impl Task {
             organization_id: home.organization_id.clone(),
             workflow_id,
             class: TaskClass::Background,
+            restarted_at: None,
             state: TaskState::Waiting { due_at, attempts: 0 },
             work,
         }
@@ -175,6 +181,7 @@ impl Task {
             // A workflow that is paused or deleted does not keep its messages asleep.
             workflow_id: None,
             class,
+            restarted_at: None,
             state: TaskState::Waiting { due_at, attempts: 0 },
             work: Work::Wake { message_id: message.id },
         }
@@ -261,6 +268,14 @@ impl Task {
             Work::Send { tries, .. } => tries.clone(),
             _ => Tries::default(),
         }
+    }
+
+    /// Returns a task that has failed, due again at `now`. Its attempts are counted anew, and those before have no
+    /// effect on it.
+    #[must_use]
+    pub fn restarted(self, now: Timestamp) -> Self {
+        let state = TaskState::Waiting { due_at: now, attempts: 0 };
+        Self { restarted_at: Some(now), state, ..self }
     }
 
     /// Returns the task in another state.

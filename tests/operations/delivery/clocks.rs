@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Point};
 use tidings::circuit::CircuitPolicy;
 use tidings::ids::IntegrationId;
 use tidings::time::Timestamp;
-use tidings::{Clock, ManualClock};
+use tidings::{Clock, Delivery, Engine, ManualClock, ProviderReceipt};
 
-use super::retryable;
+use super::{Told, retryable};
 use crate::world::{World, email, in_app, on_both, parsed, time};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -265,8 +265,8 @@ fn a_turn_of_a_clock_that_was_ahead_goes_on() {
     }
 }
 
-/// The clock that is ahead claims a message and the end of a window together. The result of the message
-/// puts the window back.
+/// Under a clock that is ahead, another process claims the end of a window during the call of a message, and dies.
+/// The result of the message puts the window back.
 #[test]
 fn a_window_that_was_put_back_by_a_clock_that_was_ahead_keeps_its_end() {
     for kind in ["delay", "digest"] {
@@ -279,7 +279,17 @@ fn a_window_that_was_put_back_by_a_clock_that_was_ahead_keeps_its_end() {
             world.notify("late", "ada");
             let right = world.now();
             world.clock.set(time("2099-01-01T00:00:00.000Z"));
-            assert_eq!(world.engine.delivery().run_due(2).unwrap().sent, 1);
+            let store = Interposed::new(world.store.clone());
+            let builder = Engine::builder().clock(world.clock.clone());
+            let dying = builder.build(store.clone());
+            let engine = world.engine_with(|builder| {
+                builder.default_provider(Told(move |_: &Delivery| {
+                    store.stop(Point::Write, 1);
+                    dying.delivery().run_due(1).unwrap_err();
+                    Ok(ProviderReceipt::default())
+                }))
+            });
+            assert_eq!(engine.delivery().run_due(1).unwrap().sent, 1);
             assert_eq!(world.inbox("ada").len(), 0, "{kind}");
             world.clock.set(right);
             world.restart_with(|builder| builder);

@@ -201,6 +201,7 @@ fn task(world: &World, number: u64, workflow_id: WorkflowId) -> Task {
         organization_id: parsed(json!("acme")),
         workflow_id: Some(workflow_id),
         class: TaskClass::Normal,
+        restarted_at: None,
         state: TaskState::Waiting { due_at: world.now(), attempts: 0 },
         work: Work::Turn { notification_id: nobody() },
     }

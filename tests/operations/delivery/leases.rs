@@ -612,6 +612,35 @@ fn a_refusal_is_ignored_while_somebody_else_is_sending() {
     });
 }
 
+/// Another worker has given the message up, and it was redriven: the attempts are counted anew.
+#[test]
+fn a_refusal_of_a_call_before_a_redrive_is_ignored() {
+    on_both(|mut world| {
+        let once = |builder: Builder| builder.retry(RetryPolicy::new(1, Duration::from_secs(1)));
+        world.restart_with(once);
+        let (clock, env) = (world.clock.clone(), world.env.clone());
+        let giving_up = world.engine_with(once);
+        let other = world.mortal_engine(once, |_| {});
+        let engine = world.engine_with(|builder| {
+            once(builder).default_provider(Told(move |_: &Delivery| {
+                clock.advance(LEASE);
+                assert_eq!(run_due(&giving_up).failed, 1);
+                env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+                die(&other);
+                Err(SendError::permanent("late"))
+            }))
+        });
+        let id = queued_email(&world);
+
+        assert_eq!(run_due(&engine), SUPERSEDED);
+
+        let lease_until = world.now().after(LEASE);
+        let running = JobStatus::Running { lease_until, attempts: 1 };
+        assert_eq!(only(world.notification(id).jobs).status, running);
+        assert_eq!(world.messages("ada"), []);
+    });
+}
+
 #[test]
 fn an_outcome_that_comes_after_the_lease_counts_if_nobody_has_taken_over() {
     on_both(|world| {

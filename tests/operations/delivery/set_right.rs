@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::interposed::Point;
 use tidings::time::Timestamp;
 use tidings::{Clock, Delivery, Engine, ManualClock, Provider, ProviderReceipt, SendError};
 
@@ -45,19 +46,18 @@ fn a_delay_whose_turn_is_given_back_ends_when_it_should() {
         on_both(|mut world| {
             people(&world);
             world.workflow_of("late", &[waits(kind, 1, "hours"), in_app()]);
-            world.notify("mail", "ada");
             world.notify("late", "ada");
             let right = world.now();
             world.clock.set(ahead());
-            let engine = is_asked.then(|| world.engine.clone());
-            during_a_call(&mut world, move |clock| {
+            let engine = is_asked.then(|| world.another_engine());
+            behind_the_claim(&world, move |clock| {
                 clock.set(right);
                 if let Some(engine) = &engine {
                     engine.delivery().run_due(10).unwrap();
                 }
             });
 
-            assert_eq!(world.run_due().sent, 1);
+            world.run_due();
 
             comes_after(&world, 3_600, kind);
         });
@@ -101,16 +101,15 @@ fn a_delay_whose_turn_was_held_ends_when_it_should() {
         on_both(|mut world| {
             people(&world);
             world.workflow_of("late", &[waits(kind, 1, "hours"), in_app()]);
-            world.notify("mail", "ada");
             world.notify("late", "ada");
             world.clock.advance(HOUR);
             let (end, env) = (world.now(), world.env.clone());
-            during_a_call(&mut world, move |clock| {
+            behind_the_claim(&world, move |clock| {
                 clock.set(end.before(SECOND * 5));
                 env.workflows().pause("late").unwrap();
             });
 
-            assert_eq!(world.run_due().sent, 1);
+            world.run_due();
             world.clock.advance(SECOND);
             world.env.workflows().resume("late").unwrap();
 
@@ -209,15 +208,14 @@ fn a_snoozed_message_is_asleep_until_its_time() {
             let message = world.inbox("ada").remove(0);
             let right = world.now();
             world.env.inbox("ada").unwrap().snooze([message.id], right.after(HOUR)).unwrap();
-            world.notify("mail", "ada");
             world.clock.set(ahead());
             if dies {
-                let killed = world.mortal_engine(|builder| builder, |_| {});
-                assert!(killed.delivery().run_due(10).is_err());
+                // The claim is stored, and nothing behind it.
+                assert!(world.interrupted(1, || world.engine.delivery().run_due(10)).is_err());
                 world.clock.set(right);
                 world.restart_with(|builder| builder);
             } else {
-                during_a_call(&mut world, move |clock| clock.set(right));
+                behind_the_claim(&world, move |clock| clock.set(right));
             }
             world.run_due();
 
@@ -394,6 +392,12 @@ fn comes_after(world: &World, seconds: u32, what: &str) {
     assert_eq!(inbox(), 1, "{what}");
     assert_eq!(world.engine.delivery().next_due().unwrap(), None, "{what}");
     assert_eq!(world.engine.check().unwrap().findings, [], "{what}");
+}
+
+// Lets `act` happen between the next claim and the work on what it has claimed.
+fn behind_the_claim(world: &World, act: impl FnOnce(&ManualClock) + Send + 'static) {
+    let clock = world.clock.clone();
+    world.store.pause(Point::Committed, 0, move || act(&clock));
 }
 
 // Restarts with a provider during whose first call `act` happens.

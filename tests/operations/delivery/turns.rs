@@ -237,3 +237,69 @@ fn a_slow_provider_keeps_no_batch() {
         assert_eq!((leased[0], leased[1..].iter().max()), (10, Some(&2)));
     });
 }
+
+/// A call may take as long as its provider likes. What was done before it in the same batch does not wait.
+#[test]
+fn a_message_of_the_inbox_waits_for_no_call_behind_it() {
+    let delay = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    let delay = json!({ "type": "delay", "metadata": delay });
+    for severity in ["high", "none"] {
+        on_both(|world| {
+            ada(&world);
+            world.active_integration("email", "sendgrid");
+            let late = workflow_of("late", &[delay.clone(), in_app()]);
+            world.workflow(with(late, json!({ "severity": severity })));
+            world.workflow_of("mail", &[email()]);
+            world.notify("late", "ada");
+            world.notify("mail", "ada");
+            world.pass(Duration::from_secs(60));
+            let (env, unread) = (world.env.clone(), Arc::new(Mutex::new(Vec::new())));
+            let seen = Arc::clone(&unread);
+            let engine = world.engine_with(|builder| {
+                builder.default_provider(Told(move |_: &Delivery| {
+                    let counts = env.inbox("ada").unwrap().counts().unwrap();
+                    seen.lock().unwrap().push(counts.unread);
+                    Ok(ProviderReceipt::default())
+                }))
+            });
+
+            // One claim has both.
+            engine.delivery().run_due(2).unwrap();
+
+            assert_eq!(*unread.lock().unwrap(), [1], "{severity}");
+        });
+    }
+}
+
+/// A batch ends after a second. What is left of it is still older than the others.
+#[test]
+fn messages_that_are_given_back_keep_their_place() {
+    on_both(|world| {
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        let ids: Vec<_> = (0..40)
+            .map(|_| {
+                world.pass(Duration::from_secs(1));
+                world.notify("mail", "ada")
+            })
+            .collect();
+        world.tick();
+        let (clock, sent) = (world.clock.clone(), Arc::new(Mutex::new(Vec::new())));
+        let seen = Arc::clone(&sent);
+        let engine = world.engine_with(|builder| {
+            builder.default_provider(Told(move |delivery: &Delivery| {
+                let mut seen = seen.lock().unwrap();
+                seen.push(delivery.notification.id);
+                if seen.len() == 2 {
+                    clock.advance(Duration::from_secs(2));
+                }
+                Ok(ProviderReceipt::default())
+            }))
+        });
+
+        engine.delivery().run_due(usize::MAX).unwrap();
+
+        assert_eq!(*sent.lock().unwrap(), ids);
+    });
+}

@@ -1,10 +1,10 @@
 //! Canceled events, and events that expire.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Point};
 use tidings::ids::NotificationId;
 use tidings::notification::NotificationQuery;
 use tidings::{Call, Delivery, Provider, ProviderReceipt, Scope, SendError};
@@ -240,36 +240,35 @@ fn an_event_that_has_expired_reaches_nobody() {
     });
 }
 
-/// The turn is planned, and then another task of its batch cancels the event. The clock stands still,
-/// so that the turn is due again as it was.
+/// The event is canceled at each point between the claim of a turn and its settlement. The clock stands still, so
+/// that the turn is due again as it was.
 #[test]
 fn an_event_that_is_canceled_between_plan_and_settlement_ends() {
-    for backend in Backend::both() {
-        let scope = Arc::<OnceLock<Scope>>::default();
-        let inside = Arc::clone(&scope);
-        let handler = move |call: &Call| {
-            if call.notification.transaction_id.as_str() == "t2" {
-                inside.get().unwrap().events().cancel("t1").unwrap();
-            }
-            Ok(None)
-        };
-        let world = World::with(Interposed::over(backend.open()), |builder| {
-            builder.handler("cancel", handler)
-        });
-        scope.set(world.env.clone()).unwrap();
-        let custom = json!({ "type": "custom", "metadata": { "handler": "cancel" } });
-        world.workflow_of("custom", &[custom, in_app()]);
-        let [first, second] = ["t1", "t2"].map(|id| {
-            let event = json!({ "name": "custom", "to": "ada", "transactionId": id });
-            let made = only(world.trigger(event).notifications).notification_id;
-            world.engine.delivery().run_due(usize::from(id == "t1")).unwrap();
-            made
+    let delay = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    let delay = json!({ "type": "delay", "metadata": delay });
+    let mut canceled = 0;
+    for calls in 0.. {
+        let world = World::in_memory();
+        world.bare_subscriber("ada");
+        world.workflow_of("late", &[delay.clone(), in_app()]);
+        let event = json!({ "name": "late", "to": "ada", "transactionId": "t1" });
+        let id = only(world.trigger(event).notifications).notification_id;
+        world.clock.advance(Duration::from_secs(60));
+        let (env, (tell, told)) = (world.env.clone(), mpsc::channel());
+        world.store.pause(Point::Begin, calls, move || {
+            tell.send(env.events().cancel("t1").unwrap().canceled).unwrap();
         });
 
         world.engine.delivery().run_due(100).unwrap();
 
-        assert_eq!(statuses(&world, first), ["completed", "canceled"]);
-        assert_eq!(statuses(&world, second), ["completed", "completed"]);
+        let Ok(ended) = told.try_recv() else { break };
+        let expected = if ended == 0 { ["completed"; 2] } else { ["canceled"; 2] };
+        assert_eq!(statuses(&world, id), expected, "canceled before call {calls}");
+        assert_eq!(world.inbox("ada").len(), usize::from(ended == 0));
+        assert_eq!(world.engine.delivery().next_due().unwrap(), None);
         assert_eq!(world.engine.check().unwrap().findings, []);
+        canceled += usize::from(ended > 0);
     }
+    // Behind the claim, there are the plan and the settlement.
+    assert!(canceled >= 3, "{canceled}");
 }

@@ -84,6 +84,25 @@ fn a_resent_message_that_fails_stops_no_step_behind_it() {
     });
 }
 
+/// The first message was sent, and the turn of the steps behind it is not done yet.
+#[test]
+fn a_resent_message_that_fails_stops_no_step_that_waits_for_its_turn() {
+    on_both(|world| {
+        prepared(&world);
+        let stopping = with(email(), json!({ "shouldStopOnFail": true }));
+        world.workflow_of("told", &[stopping, in_app()]);
+        let id = world.notify("told", "ada");
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 1);
+        world.recorder.refuse_next(SendError::permanent("no"));
+        resend(&world, id, 0).unwrap();
+        world.tick();
+        world.run_due();
+        let statuses = names(&world.notification(id).jobs, |job| job.status.as_str());
+        assert_eq!(statuses, ["failed", "completed"]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// One row per name of the step.
 #[test]
 fn a_step_is_sent_again_by_its_name_and_by_its_place() {

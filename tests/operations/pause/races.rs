@@ -3,12 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::json;
+use testkit::interposed::Point;
 use tidings::ids::IntegrationId;
 use tidings::vocabulary::Channel;
 use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
 
 use super::{ada, check_still, held};
-use crate::world::{World, email, on_both, only, sms};
+use crate::world::{World, email, names, on_both, only, parsed, sms};
 
 /// A provider that does something to the environment before it accepts the last one of so many
 /// messages.
@@ -113,6 +115,51 @@ fn what_was_resumed_before_the_settlement_goes_on() {
             assert_eq!(world.run_due().sent, 9);
             assert_eq!((mail.keys().len(), texts.keys().len()), (10, 10));
             check_still(&world);
+        });
+    }
+}
+
+/// A message is found waiting, for one that resumes its integration or for the hours of its subscriber, and its
+/// event is canceled before that is stored.
+#[test]
+fn a_message_that_waits_knows_of_a_cancellation() {
+    let closed = json!({ "schedule": { "isEnabled": true, "weeklySchedule": {
+        "saturday": { "isEnabled": true, "hours": [{ "start": "09:00 AM", "end": "05:00 PM" }] },
+    } } });
+    for waits_for in ["integration", "workflow", "schedule"] {
+        on_both(|mut world| {
+            let texts = Meddling::new(1, |env| drop(env.events().cancel("t1").unwrap()));
+            race(&mut world, 0, &Meddling::new(0, |_| {}), &texts);
+            let trigger = json!({ "name": "mail", "to": "ada", "transactionId": "t1" });
+            let receipt = world.env.events().trigger(&parsed(trigger)).unwrap();
+            let id = receipt.notifications[0].notification_id;
+            world.subscriber(json!({ "subscriberId": "bob", "phone": "+4912346" }));
+            world.notify("texts", "bob");
+            let integrations = world.env.integrations().list().unwrap();
+            let mail = integrations.iter().find(|one| one.channel == Channel::Email).unwrap().id;
+            match waits_for {
+                "integration" => drop(world.env.integrations().pause(mail).unwrap()),
+                "workflow" => {
+                    let env = world.env.clone();
+                    // After the claim.
+                    let pause = move || drop(env.workflows().pause("mail").unwrap());
+                    world.store.pause(Point::Committed, 0, pause);
+                }
+                _ => {
+                    let preferences = world.env.preferences("ada").unwrap();
+                    preferences.update_global(&parsed(closed.clone())).unwrap();
+                }
+            }
+            world.tick();
+
+            world.run_due();
+
+            assert_eq!(texts.keys().len(), 1);
+            let statuses = names(&world.notification(id).jobs, |job| job.status.as_str());
+            assert_eq!(statuses, ["canceled"], "{waits_for}");
+            let total = world.engine.delivery().stats().unwrap().total();
+            assert_eq!((total.held, total.waiting, total.leased), (0, 0, 0), "{waits_for}");
+            assert_eq!(world.engine.check().unwrap().findings, []);
         });
     }
 }

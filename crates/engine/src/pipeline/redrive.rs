@@ -3,8 +3,8 @@
 use domain::dead_letter::{MarkPlace, RedriveRefusal};
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::Message;
-use domain::task::{Tries, Work};
-use store::{ReadRecords, layout};
+use domain::task::{Task, Tries, Work};
+use store::{ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
 use super::apply::Course;
@@ -41,6 +41,8 @@ impl Course<'_, '_> {
         self.move_job(place.job, JobStatus::Queued { due_at: now, attempts: 0 });
         let tries = Tries::default().with_called(mark.called);
         let work = Work::Send { notification_id, job_id, message, tries, target };
-        self.queue(Uuid::from(id).into(), now, work).map(Ok)
+        let task = Task::of(&self.notification, Uuid::from(id).into(), now, work);
+        self.tx.insert(&task.restarted(now))?;
+        Ok(Ok(()))
     }
 }

@@ -4,7 +4,7 @@ use domain::convert::IntoChecked;
 use domain::ids::QuarantineId;
 use domain::job::Detail;
 use domain::quarantine::{QuarantinePage, Quarantined, RequeueRefusal};
-use domain::task::{Task, TaskState};
+use domain::task::Task;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use crate::error::{Reason, Rejection};
@@ -157,7 +157,7 @@ fn refused(reason: RequeueRefusal) -> Error {
 // Puts a task back that is due at once. Its job waits again if it has failed.
 fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<()> {
     let due_at = tx.now();
-    let task = task.with(TaskState::Waiting { due_at, attempts: 0 });
+    let task = task.clone().restarted(due_at);
     if tx.contains(&task.key())? {
         return Err(refused(RequeueRefusal::Queued));
     }

@@ -41,6 +41,7 @@ fn task(number: u8, due_at: Option<i64>) -> Task {
         organization_id: "acme".parse().unwrap(),
         workflow_id: Some(Uuid::from_u128((2 + number % 2).into()).into()),
         class: TaskClass::Normal,
+        restarted_at: None,
         state,
         work: Work::Release { integration_id },
     }

@@ -44,7 +44,15 @@ impl DeliveryQueue<'_> {
     /// Does a batch of tasks, and settles it in few transactions. What is left after a second, or does not
     /// fit into the lease, is given back. Returns the number of these tasks. If the store fails, what was not
     /// handed over is given back when it goes on. If a task fails for good, those behind it are given back.
-    pub(super) fn work(&self, batch: Vec<Leased>, report: &mut DeliveryReport) -> Result<usize> {
+    pub(super) fn work(
+        &self,
+        mut batch: Vec<Leased>,
+        report: &mut DeliveryReport,
+    ) -> Result<usize> {
+        // What needs no call of the host does not wait for those of its class.
+        for class in batch.chunk_by_mut(|one, next| one.task.class == next.task.class) {
+            class.sort_by_key(|leased| leased.task.work.calls_the_host());
+        }
         let mut waiting = batch.into_iter();
         self.work_through(&mut waiting, report).inspect_err(|error| self.hand_back(error, waiting))
     }
@@ -52,7 +60,7 @@ impl DeliveryQueue<'_> {
     /// Gives tasks back that were not begun because of `error`: at once if the store goes on, which fails for
     /// another task only, and when it goes on otherwise.
     pub(super) fn hand_back(&self, error: &Error, waiting: impl IntoIterator<Item = Leased>) {
-        let unused = waiting.into_iter().map(|leased| (leased, Done::Unused));
+        let unused = waiting.into_iter().map(Leased::unused);
         if error.is_retryable() {
             self.engine.parts.unsettled.keep(error, unused);
             return;
@@ -71,11 +79,17 @@ impl DeliveryQueue<'_> {
         let begun_at = self.engine.now();
         let (mut since, mut slowest) = (begun_at, Duration::ZERO);
         while let Some(next) = waiting.as_slice().first() {
+            let calls_the_host = |leased: &Leased| leased.task.work.calls_the_host();
+            // A call may take long. What was done without one is stored before it.
+            if calls_the_host(next) && unsettled.iter().any(|(done, _)| !calls_the_host(done)) {
+                self.settle(std::mem::take(&mut unsettled), report)?;
+                (since, size) = (self.engine.now(), 0);
+            }
             let start = self.engine.now();
             let is_over = self.is_stopping() || start.since(begun_at) > LONGEST;
             if is_over || !next.fits(start, slowest) {
                 let unused = waiting.len();
-                unsettled.extend(waiting.map(|leased| (leased, Done::Unused)));
+                unsettled.extend(waiting.map(Leased::left));
                 self.settle(unsettled, report)?;
                 return Ok(unused);
             }
@@ -84,7 +98,7 @@ impl DeliveryQueue<'_> {
                 Ok(worked) => worked,
                 Err(error) => {
                     // Nothing was handed over.
-                    self.engine.parts.unsettled.keep(&error, [(leased, Done::Unused)]);
+                    self.engine.parts.unsettled.keep(&error, [leased.unused()]);
                     self.settle(unsettled, report)?;
                     return Err(error);
                 }
@@ -233,6 +247,19 @@ impl Worked {
 }
 
 impl Leased {
+    /// Returns the task with the result of an attempt that has not begun. The task is due behind those that were
+    /// due at its claim: it may be the one that cannot be done.
+    pub(super) fn unused(self) -> (Self, Done) {
+        let since = self.since;
+        (self, Done::Unused(since))
+    }
+
+    // Returns the task of a batch that has ended before it. The task keeps its place among those that are due.
+    fn left(self) -> (Self, Done) {
+        let due_at = self.due_at;
+        (self, Done::Unused(due_at))
+    }
+
     /// Returns `true` if the clock was ahead at the claim.
     pub(super) fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
         self.since.is_ahead_of(now)
@@ -256,7 +283,7 @@ impl Leased {
     // ends a task whose store is always too slow. It does not count if the clock was ahead.
     fn lost(&self, now: Timestamp) -> Option<Done> {
         if self.has_seen_clock_ahead(now) {
-            return Some(Done::Unused);
+            return Some(Done::Unused(self.since));
         }
         (!self.fits(now, Duration::ZERO)).then_some(Done::Lost)
     }

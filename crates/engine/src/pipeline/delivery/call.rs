@@ -121,7 +121,7 @@ pub(super) fn prepare(
         };
         let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
         if facts.is_workflow_paused() {
-            return Ok(Break(Done::WorkflowPaused));
+            return Ok(Break(Done::Job(JobResult::WorkflowPaused)));
         }
         let run = facts.run(&view, &notification)?;
         let Some(job) = run.jobs.get(number) else { return Ok(Break(Done::Dropped)) };

@@ -31,6 +31,11 @@ impl Leased {
         self.claim.number()
     }
 
+    /// Returns `true` if the attempt is the current one of the task.
+    pub(super) fn is_current(&self, task: &Task) -> bool {
+        task.state.is_attempt(self.attempt()) && task.restarted_at == self.task.restarted_at
+    }
+
     /// Time of the work on the task. The clock may have gone back since the claim. The task was due
     /// then, and what it has waited for would not be over.
     pub(super) fn now(&self, engine: &Engine) -> Timestamp {
@@ -185,11 +190,12 @@ fn lease_all(
             claimed.passed.push(task.lane());
             continue;
         }
-        long += usize::from(!task.work.is_short());
         // What is short does not wait behind more tasks that are not.
-        if long > size.long {
-            break;
+        let is_long = !task.work.is_short();
+        if is_long && long >= size.long {
+            continue;
         }
+        long += usize::from(is_long);
         claimed.leased.push(lease(draft, &task)?);
         if alone {
             break;

@@ -148,14 +148,15 @@ impl DeliveryQueue<'_> {
 mod tests {
     use domain::dead_letter::DeadLetterQuery;
     use domain::integration::IntegrationCreate;
-    use domain::step::Step;
+    use domain::step::{DelayMetadata, Step};
     use domain::subscriber::SubscriberCreate;
     use domain::trigger::Trigger;
-    use domain::vocabulary::Channel;
+    use domain::vocabulary::{Channel, TimeUnit};
     use domain::workflow::WorkflowCreate;
     use store::memory::MemoryStore;
 
-    use super::super::settle::{self, Done};
+    use super::super::claim::Leased;
+    use super::super::settle;
     use super::*;
     use crate::{ManualClock, RecordingProvider, SendError};
 
@@ -198,7 +199,7 @@ mod tests {
         for _ in 0..=REPEATS {
             claims.guard.note(&engine, &claimed).unwrap();
         }
-        let mut unused = claimed.leased.into_iter().map(|leased| (leased, Done::Unused)).collect();
+        let mut unused = claimed.leased.into_iter().map(Leased::unused).collect();
         settle::settle(&engine, &mut unused, &mut report).unwrap();
 
         queue.run_batch(&mut claims, size, &mut report).unwrap_err();
@@ -207,6 +208,29 @@ mod tests {
         assert_eq!((total.waiting, total.leased), (1, 0));
         assert_eq!(queue.run_due(1).unwrap().sent, 1);
         assert_eq!(recorder.sent()[0].attempt(), 1);
+    }
+
+    /// Behind a slow provider, a claim takes one message. The lane of the messages comes first.
+    #[test]
+    fn short_tasks_are_claimed_behind_more_long_ones_than_fit() {
+        let (engine, _) = mailing();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let notify = |workflow| {
+            env.events().trigger(&Trigger::new(workflow, "ada").unwrap()).unwrap();
+        };
+        (0..4).for_each(|_| notify("mail"));
+        let late = WorkflowCreate::new("late", "Late").unwrap();
+        let late = late
+            .step(Step::delay(DelayMetadata::lasting(1, TimeUnit::Minutes)))
+            .step(Step::in_app("Hello").unwrap());
+        env.workflows().create(&late).unwrap();
+        (0..2).for_each(|_| notify("late"));
+        engine.parts.clock.as_manual().unwrap().advance(Duration::from_secs(60));
+
+        let claimed = claim::claim(&engine, ClaimSize { tasks: BATCH, long: 1 }).unwrap();
+
+        let works = claimed.leased.iter().map(|leased| leased.task.work.is_short());
+        assert_eq!(works.collect::<Vec<_>>(), [false, true, true]);
     }
 
     // An engine with an e-mail that is due.

@@ -106,7 +106,9 @@ fn decide(
         Ok(plan::Attempt::Defer { due_at }) => {
             return Ok(Break(Done::Job(JobResult::Deferred(due_at))));
         }
-        Ok(plan::Attempt::WorkflowPaused) => return Ok(Break(Done::WorkflowPaused)),
+        Ok(plan::Attempt::WorkflowPaused) => {
+            return Ok(Break(Done::Job(JobResult::WorkflowPaused)));
+        }
         Ok(plan::Attempt::IntegrationPaused(id)) => {
             return Ok(Break(Done::Job(JobResult::IntegrationPaused(id))));
         }
@@ -200,7 +202,7 @@ pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) 
     let home = leased.task.home();
     engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
-        let Some(task) = found.filter(|task| task.state.is_attempt(leased.attempt())) else {
+        let Some(task) = found.filter(|task| leased.is_current(task)) else {
             return Ok(false);
         };
         let message = Some(Box::new(delivery.message.clone()));

@@ -166,7 +166,7 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Arc<Task>>> {
 }
 
 fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
-    done.is_accepted() || task.state.is_attempt(leased.attempt())
+    done.is_accepted() || leased.is_current(task)
 }
 
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
@@ -176,7 +176,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     }
     // What was decided under a time that was wrong is decided again.
     if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
-        return requeue::unused(tx, leased, &task).map(|_| Settled::Nothing);
+        return requeue::unused(tx, leased, &task, leased.since).map(|_| Settled::Nothing);
     }
     match done {
         Done::Job(result) => settle_job(tx, leased, &task, result),
@@ -200,7 +200,9 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
             tx.replace(&*task, &uncalled)?;
             Ok(Settled::Superseded)
         }
-        Done::Unused => requeue::unused(tx, leased, &task).map(|_| Settled::Nothing),
+        Done::Unused(due_at) => {
+            requeue::unused(tx, leased, &task, *due_at).map(|_| Settled::Nothing)
+        }
     }
 }
 
@@ -270,18 +272,21 @@ impl Course<'_, '_> {
             return drop_task(self.tx, task);
         };
         self.note_repeat(job, leased);
+        if result.waits()
+            && let Some(settled) = self.end_if_canceled(job, task)?
+        {
+            return Ok(settled);
+        }
         match result {
             JobResult::Asked(delivery, result) => self.answer(job, task, delivery, result),
             JobResult::Called(result) => self.returned(job, leased, task, result),
             JobResult::FannedOut(targets) => self.fan_out(job, task, targets),
             JobResult::Refused(refusal) => {
                 self.tx.remove(task)?;
-                match task.send_id() {
-                    Some(send) => self.send_refused(job, task, send, refusal),
-                    None => self.refused(job, task, refusal),
-                }
+                self.refused(job, task, refusal)
             }
             JobResult::Deferred(due_at) => self.defer(job, leased, task, *due_at),
+            JobResult::WorkflowPaused => paused::wait_for_workflow(self.tx, leased, task),
             JobResult::IntegrationPaused(integration_id) => {
                 self.wait_for_integration(job, leased, task, *integration_id)
             }
@@ -294,7 +299,18 @@ impl Course<'_, '_> {
         }
     }
 
+    // Ends a job, or its send, whose event was canceled since its task was claimed. Returns `None` if it was not.
+    fn end_if_canceled(&mut self, job: usize, task: &Task) -> Result<Option<Settled>> {
+        let Err(refusal) = plan::again(self.is_canceled(job)?) else { return Ok(None) };
+        self.tx.remove(task)?;
+        self.refused(job, task, &refusal).map(Some)
+    }
+
+    // Ends a job, or its send, whose message is not sent.
     fn refused(&mut self, job: usize, task: &Task, refusal: &Refusal) -> Result<Settled> {
+        if let Some(send) = task.send_id() {
+            return self.send_refused(job, task, send, refusal);
+        }
         match refusal.kind {
             RefusalKind::Skip | RefusalKind::Cancel => {
                 self.refuse(job, refusal.clone());
@@ -327,15 +343,22 @@ impl Course<'_, '_> {
     }
 
     // Lets the jobs go on behind a job that has ended. They end too if it has failed and its step
-    // demands that, unless they have begun: its message was sent before, and was sent again.
+    // demands that, unless they have begun, or its message was sent before, and was sent again.
     fn go_on_behind(&mut self, job: usize) -> Result<()> {
         let run = Run::of(&self.notification);
         let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
         let has_begun =
             |behind: &RunJob| !matches!(behind.status, JobStatus::Pending | JobStatus::Canceled);
         let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job))
-            && !run.jobs.iter().skip(job + 1).any(has_begun);
+            && !run.jobs.iter().skip(job + 1).any(has_begun)
+            && !self.was_sent(job);
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
+    }
+
+    // Returns `true` if the message of a job was sent before.
+    fn was_sent(&self, job: usize) -> bool {
+        let log = self.notification.jobs.get(job).map(|job| &job.execution_details);
+        log.is_some_and(|log| log.iter().any(|entry| entry.detail == Detail::MessageSent))
     }
 
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {

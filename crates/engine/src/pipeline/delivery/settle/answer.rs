@@ -2,7 +2,6 @@
 
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::MessageStatus;
-use domain::plan;
 use domain::task::{AfterFailure, Retry, Task, TaskState, Tries};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
@@ -97,12 +96,8 @@ impl Course<'_, '_> {
             self.log(job, Detail::IntegrationSwitched, Some(from));
         }
         self.move_job(job, JobStatus::Queued { due_at, attempts });
-        if let Err(refusal) = plan::again(self.is_canceled(job)?) {
-            self.tx.remove(task)?;
-            return match delivery.send {
-                Some(send) => self.send_refused(job, task, send, &refusal),
-                None => self.refused(job, task, &refusal),
-            };
+        if let Some(settled) = self.end_if_canceled(job, task)? {
+            return Ok(settled);
         }
         let kept = Some(Box::new(delivery.message.clone()));
         let after = task.with(TaskState::Waiting { due_at, attempts });

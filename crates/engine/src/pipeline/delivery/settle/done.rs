@@ -20,7 +20,7 @@ pub(in super::super) enum Done {
     Turned(Box<Turn>),
     /// The snooze of a message is over.
     Woken(MessageId),
-    /// The work waits until its workflow is resumed.
+    /// The work waits until its workflow is resumed. It is not that of a job.
     WorkflowPaused,
     /// The delay or the window that the jobs of a notification wait for ends at this time.
     Early(Timestamp),
@@ -35,8 +35,8 @@ pub(in super::super) enum Done {
     Unreadable(Unreadable),
     /// The lease was over before the host was called. Another worker may have the task.
     Lost,
-    /// The attempt has not begun, and does not count.
-    Unused,
+    /// The attempt has not begun, and does not count. The task is due since this time.
+    Unused(Timestamp),
 }
 
 /// Result of the work on a job.
@@ -52,6 +52,8 @@ pub(in super::super) enum JobResult {
     Refused(Refusal),
     /// The message is sent at a later time.
     Deferred(Timestamp),
+    /// The message or the call waits until its workflow is resumed.
+    WorkflowPaused,
     /// The message waits until its integration is resumed.
     IntegrationPaused(IntegrationId),
 }
@@ -65,6 +67,21 @@ pub(in super::super) struct ContentSize {
     pub(in super::super) all: usize,
 }
 
+impl JobResult {
+    /// Returns `true` if the job waits for something else than its attempt.
+    pub(super) const fn waits(&self) -> bool {
+        match self {
+            JobResult::Deferred(_)
+            | JobResult::WorkflowPaused
+            | JobResult::IntegrationPaused(_) => true,
+            JobResult::Asked(..)
+            | JobResult::Called(_)
+            | JobResult::FannedOut(_)
+            | JobResult::Refused(_) => false,
+        }
+    }
+}
+
 impl Done {
     /// Returns the word of the result.
     pub(in super::super) const fn word(&self) -> &'static str {
@@ -74,7 +91,8 @@ impl Done {
             Done::Job(JobResult::FannedOut(_)) => "fanned_out",
             Done::Job(JobResult::Refused(_)) => "refused",
             Done::Job(JobResult::Deferred(_)) => "deferred",
-            Done::Job(JobResult::IntegrationPaused(_)) | Done::WorkflowPaused => "paused",
+            Done::Job(JobResult::WorkflowPaused | JobResult::IntegrationPaused(_))
+            | Done::WorkflowPaused => "paused",
             Done::Turned(_) => "turned",
             Done::Woken(_) => "woken",
             Done::Early(_) => "early",
@@ -83,7 +101,7 @@ impl Done {
             Done::Dropped => "dropped",
             Done::Unreadable(_) => "unreadable",
             Done::Lost => "lost",
-            Done::Unused => "unused",
+            Done::Unused(_) => "unused",
         }
     }
 
@@ -110,6 +128,7 @@ impl Done {
                 | JobResult::FannedOut(_)
                 | JobResult::Refused(_)
                 | JobResult::Deferred(_)
+                | JobResult::WorkflowPaused
                 | JobResult::IntegrationPaused(_),
             )
             | Done::Woken(_)
@@ -120,7 +139,7 @@ impl Done {
             | Done::Dropped
             | Done::Unreadable(_)
             | Done::Lost
-            | Done::Unused => ContentSize::default(),
+            | Done::Unused(_) => ContentSize::default(),
         }
     }
 }

@@ -3,14 +3,14 @@
 
 use domain::ids::IntegrationId;
 use domain::job::Detail;
-use domain::task::{Claim, Task};
+use domain::task::Task;
 use store::{WriteRecords, lanes};
 
 use super::{AGAIN, Settled, requeue};
 use crate::Result;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
-use crate::resources::{integrations, notifications, workflows};
+use crate::resources::{integrations, workflows};
 use crate::tx::Tx;
 
 // Leaves a task in the lane of its workflow, which nobody looks at. The lane may have been lost to
@@ -26,22 +26,8 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
         lanes::hold(tx, &task.lane())?;
     }
     let due_at = if is_paused { now } else { now.after(AGAIN) };
-    if requeue::given_back(tx, leased, task, due_at)? {
-        note_repeat(tx, leased, task)?;
-    }
+    requeue::given_back(tx, leased, task, due_at)?;
     Ok(Settled::Nothing)
-}
-
-// Writes into the log of a job that its last attempt had no end. The next attempt does not tell.
-fn note_repeat(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<()> {
-    if !matches!(leased.claim, Claim::Repeat(_)) || !task.work.calls_the_host() {
-        return Ok(());
-    }
-    let Some(before) = notifications::of_work(tx, &task.work)? else { return Ok(()) };
-    let Some(job) = task.work.job_in(&before) else { return Ok(()) };
-    let mut course = Course::of(tx, before.clone(), None);
-    course.note_repeat(job, leased);
-    course.store_over(&before).map(drop)
 }
 
 impl Course<'_, '_> {

@@ -9,14 +9,19 @@ use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::clock_skew;
 use crate::tx::Tx;
 
-/// Gives a task back that was not attempted. Its attempt does not count. The task is due at the time of the
-/// claim, or at the present one if the clock has gone back since. A delay that was set under the right clock
-/// keeps its end if that of the claim was ahead.
-pub(super) fn unused(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+/// Gives a task back that was not attempted. Its attempt does not count. The task is due at `due_at`, or at the
+/// present time if the clock has gone back since. A delay that was set under the right clock keeps its end if
+/// that of the claim was ahead.
+pub(super) fn unused(
+    tx: &mut Tx<'_>,
+    leased: &Leased,
+    task: &Task,
+    due_at: Timestamp,
+) -> Result<bool> {
     if leased.is_of_clock_ahead(tx.now()) {
         return clock_skew::give_back(tx, leased, task);
     }
-    let due_at = leased.since.min(tx.now());
+    let due_at = due_at.min(tx.now());
     undone(tx, leased, task, due_at)
 }
 

@@ -2,7 +2,6 @@
 
 use domain::job::{Detail, JobStatus};
 use domain::json::Object;
-use domain::plan;
 use domain::task::{AfterFailure, Task, TaskState};
 use domain::time::Timestamp;
 use store::WriteRecords;
@@ -36,9 +35,8 @@ impl Course<'_, '_> {
             AfterFailure::RetryAt(due_at) => {
                 self.log(job, Detail::HandlerRetry, failure.text());
                 self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Err(refusal) = plan::again(self.is_canceled(job)?) {
-                    self.tx.remove(task)?;
-                    return self.refused(job, task, &refusal);
+                if let Some(settled) = self.end_if_canceled(job, task)? {
+                    return Ok(settled);
                 }
                 self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
                 Ok(self.failed(job, failure.reason(), Some(due_at)))
