@@ -336,6 +336,9 @@ fn a_list_without_values_selects_no_dead_letters() {
             world.refuses(&refusal, || dead_letters.count(&query));
             world.refuses(&refusal, || dead_letters.redrive_matching(&query));
             world.refuses(&refusal, || dead_letters.discard_matching(&query));
+            // In JSON, it would be a query of all.
+            let written = serde_json::to_string(&query).unwrap_err();
+            assert_eq!(format!("422 {written}"), refusal);
         }
         let lists = json!({ "templates": [], "integrations": [], "channels": [], "reasons": [] });
         assert_eq!(dead_letters.discard_matching(&parsed(lists)).unwrap(), 1);

@@ -567,6 +567,11 @@ fn a_list_without_values_selects_nothing() {
             world.refuses(&refusal, || inbox.list(&query));
             world.refuses(&refusal, || inbox.count(&query));
             refuses_all_that_match(&world, &query, &refusal);
+            // A query that is sent to another process is refused there, or cannot be written.
+            match serde_json::to_value(&query) {
+                Ok(written) => refuses_all_that_match(&world, &parsed(written), &refusal),
+                Err(error) => assert_eq!(format!("422 {error}"), refusal),
+            }
         }
         // The last call of a setter counts, and so does a field that is set itself.
         let mut query = all().tags(none()).tags(["a"]).workflows(none()).workflows(["hi"]);

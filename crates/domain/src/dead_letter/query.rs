@@ -50,7 +50,7 @@ pub struct DeadLetterQuery {
     /// Cursor of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<DeadLetterId>,
-    #[serde(skip)]
+    #[serde(skip_deserializing, skip_serializing_if = "Emptied::is_none")]
     emptied: Emptied,
 }
 

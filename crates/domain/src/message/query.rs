@@ -98,7 +98,7 @@ pub struct MessageQuery {
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    #[serde(skip)]
+    #[serde(skip_deserializing, skip_serializing_if = "Emptied::is_none")]
     pub(super) emptied: Emptied,
 }
 

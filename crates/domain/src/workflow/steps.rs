@@ -47,11 +47,11 @@ fn check_named_once(before: &[WorkflowStep], step: &StepDefinition) -> Result<()
     let is_taken = |is_same: &dyn Fn(&StepDefinition) -> bool| {
         before.iter().any(|one| is_same(&one.definition))
     };
-    if step.name.is_some() && is_taken(&|one| one.name == step.name) {
-        return Err(Invalid::new("name", Reason::Repeated));
-    }
-    if step.uuid.is_some() && is_taken(&|one| one.uuid == step.uuid) {
-        return Err(Invalid::new("uuid", Reason::Repeated));
+    for (field, word) in [("name", &step.name), ("uuid", &step.uuid)] {
+        let is_same = |one: &StepDefinition| one.name == *word || one.uuid == *word;
+        if word.is_some() && is_taken(&is_same) {
+            return Err(Invalid::new(field, Reason::Repeated));
+        }
     }
     Ok(())
 }

@@ -80,6 +80,8 @@ fn what_no_workflow_can_be_is_refused_with_its_place() {
             json!({ "steps": (["a", "b", "a"].map(known)) }),
             "`steps[2].uuid` must not be given twice",
         ),
+        (json!({ "steps": [known("a"), named("a")] }), "`steps[1].name` must not be given twice"),
+        (json!({ "steps": [named("a"), known("a")] }), "`steps[1].uuid` must not be given twice"),
         (with("filters", between("1")), &format!("`steps[1].filters[0].children[0].value` {two}")),
         (
             with("variants", json!(vec![in_app(""); 21])),

@@ -258,6 +258,9 @@ fn publish(partial: &Path, path: &Path) -> io::Result<()> {
     sync_folder(path)
 }
 
+// Number of links that are followed at most, as by operating systems.
+const MAX_LINKS: usize = 40;
+
 /// The end of the names of unfinished backups and compactions, which no other file has: they are removed.
 const PART: &str = "-partial";
 
@@ -281,6 +284,21 @@ pub(super) fn check_name(path: &Path) -> Result<()> {
         Some(file) => refused(format!("its name is that of the log of `{}`", file.display())),
         None => Ok(()),
     }
+}
+
+/// The same, also for the file to which a link leads, whether it is there or not.
+pub(super) fn check_names(path: &Path) -> Result<()> {
+    check_name(path)?;
+    if let Ok(linked) = path.canonicalize() {
+        return check_name(&linked);
+    }
+    let mut linked = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = linked.read_link() else { break };
+        linked = linked.parent().unwrap_or(Path::new("")).join(target);
+        check_name(&linked)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -321,6 +339,25 @@ mod tests {
         std::os::unix::fs::symlink(&part, &link).unwrap();
         let opened = RedbStore::open(&link);
         assert!(matches!(opened, Err(Error::Unopenable { .. })), "{opened:?}");
+    }
+
+    /// A store would be made at the file to which a link leads.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_part_or_log_that_is_not_there_opens_no_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let shop = RedbStore::open(folder.path().join("shop")).unwrap();
+        for (number, target) in ["copy-partial", "shop-log", "link-0"].into_iter().enumerate() {
+            let link = folder.path().join(format!("link-{number}"));
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            let opened = RedbStore::open(&link);
+            assert!(matches!(opened, Err(Error::Unopenable { .. })), "{target}: {opened:?}");
+        }
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("other", &link).unwrap();
+        drop(RedbStore::open(&link).unwrap());
+        drop(shop);
+        assert!(folder.path().join("other").is_file());
     }
 
     /// The log of a store is made and removed by its name.

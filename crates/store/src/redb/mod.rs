@@ -79,10 +79,7 @@ impl RedbStore {
     /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it. File and
     /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
-        backup::check_name(path.as_ref())?;
-        if let Ok(linked) = path.as_ref().canonicalize() {
-            backup::check_name(&linked)?;
-        }
+        backup::check_names(path.as_ref())?;
         Self::open_file(path.as_ref(), options, &mut File::options())
     }
 
