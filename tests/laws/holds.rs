@@ -367,6 +367,49 @@ fn a_cancellation_touches_as_many_rows_behind_more_canceled_events() {
     assert!(large <= small + 8, "{large} rows in one transaction, and {small} of fewer events");
 }
 
+/// Each of some messages goes to as many devices as a subscriber may have. Their tasks are made, and ended by a
+/// cancellation, in transactions that are no larger for it.
+#[test]
+fn messages_to_many_devices_touch_as_many_rows_as_stated() {
+    let (world, noted) = noted_world(|builder| builder);
+    let accounts: Vec<_> = (0..5)
+        .map(|number| world.active_integration("push", &format!("fcm-{number}")).id)
+        .collect();
+    let push = json!({ "type": "push", "template": { "title": "t", "body": "b" } });
+    world.workflow(workflow_of("push", &[push]));
+    for person in 0..24 {
+        let channels = accounts.iter().map(|id| {
+            let tokens: Vec<_> = (0..100).map(|device| format!("{id} {device}")).collect();
+            let credentials = json!({ "deviceTokens": tokens });
+            json!({ "providerId": "fcm", "_integrationId": id, "credentials": credentials })
+        });
+        let channels: Vec<_> = channels.collect();
+        world.subscriber(json!({ "subscriberId": format!("s{person}"), "channels": channels }));
+    }
+    let to: Vec<_> = (0..24).map(|person| format!("s{person}")).collect();
+    let receipt = world.trigger(json!({ "name": "push", "to": to, "transactionId": "t" }));
+    noted.take();
+
+    world.engine.delivery().run_due(24).unwrap();
+
+    let sends = |job: &tidings::job::Job| job.sends.len();
+    let of = |one: &tidings::trigger::CreatedNotification| world.notification(one.notification_id);
+    let all = receipt.notifications.iter().flat_map(|one| of(one).jobs).map(|job| sends(&job));
+    assert_eq!(all.sum::<usize>(), 24 * 500, "each has a send");
+    let fanned_out = most_of(&noted);
+    assert!(fanned_out <= MOST, "{fanned_out} rows");
+    noted.take();
+    world.env.events().cancel("t").unwrap();
+    let canceled = most_of(&noted);
+    assert!(canceled <= MOST, "{canceled} rows");
+    while world.run_due() != Counts::default() {}
+    assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+    assert!(most_of(&noted) <= MOST);
+    let ended = receipt.notifications.iter().all(|one| of(one).ended_at().is_some());
+    assert!(ended, "a message waits");
+    println!("{fanned_out} rows of a fan-out, {canceled} of a cancellation");
+}
+
 /// An event looks at as many places of a throttle as there are, if more events have passed before.
 #[test]
 fn a_throttle_reads_as_many_places_as_it_has() {

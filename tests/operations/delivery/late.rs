@@ -165,12 +165,15 @@ fn other_devices_do_not_get_what_a_device_that_is_gone_may_have() {
                 let pushing = Pushing::new(&world, on_unknown, vec![error.clone()]);
                 pushing.register("phone");
                 let id = world.notify("push", "ada");
-                pushing.run();
+                let first = pushing.run();
+                pushing.rename();
                 others.iter().for_each(|device| pushing.register(device));
                 pushing.unregister("phone");
 
-                let mut called: Vec<_> =
-                    pushing.run().into_iter().map(|(device, ..)| device).collect();
+                let calls = pushing.run();
+                let same = calls.iter().all(|(_, _, text)| *text == first[0].2);
+                assert!(same, "the message has its content: {calls:?}");
+                let mut called: Vec<_> = calls.into_iter().map(|(device, ..)| device).collect();
 
                 called.sort();
                 let devices = if is_sent { others } else { &[] };

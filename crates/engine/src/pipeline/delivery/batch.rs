@@ -108,7 +108,7 @@ impl DeliveryQueue<'_> {
             slowest = slowest.max(end.since(start));
             match worked {
                 Worked::Done(done) => {
-                    size += done.size().all;
+                    size += done.size().content;
                     unsettled.push((leased, done));
                 }
                 Worked::Created(count) => report.created += count,

@@ -34,11 +34,14 @@ use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
 
-pub(super) use done::{ContentSize, Done, JobResult};
+pub(super) use done::{Done, JobResult, ResultSize};
 
 /// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
 /// event has changed since it was read.
 pub(in crate::pipeline) const AGAIN: Duration = Duration::from_millis(100);
+
+// Number of new tasks with which a transaction ends: a message may go to hundreds of devices.
+const TASKS: usize = 1_000;
 
 // Effect of a result on the report.
 enum Settled {
@@ -85,10 +88,12 @@ pub(super) fn settle(
 /// The parts of results that a transaction stores each. Results that were kept may be many.
 pub(super) fn parts_of(mut rest: &[(Leased, Done)]) -> impl Iterator<Item = &[(Leased, Done)]> {
     iter::from_fn(move || {
-        let mut size = 0;
+        let (mut content, mut tasks) = (0, 0);
         let fitting = rest.iter().take(LARGE_BATCH).take_while(|(_, done)| {
-            let fits = size <= UNSETTLED_SIZE;
-            size += done.size().all;
+            let fits = content <= UNSETTLED_SIZE && tasks <= TASKS;
+            let size = done.size();
+            content += size.content;
+            tasks += size.tasks;
             fits
         });
         let (part, others) = rest.split_at(fitting.count());

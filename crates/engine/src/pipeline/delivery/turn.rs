@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
-use super::settle::{ContentSize, Done};
+use super::settle::{Done, ResultSize};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
@@ -34,7 +34,7 @@ pub(super) struct Turn {
     /// `true` if the event was canceled.
     pub(super) canceled: bool,
     pub(super) actions: Vec<Action>,
-    pub(super) size: ContentSize,
+    pub(super) size: ResultSize,
 }
 
 /// A window that has closed.
@@ -129,14 +129,10 @@ fn of(
     Ok(Turn { notification_id: id, read: None, statuses, canceled, closed, actions, size })
 }
 
-fn size_of(
-    notification: &Notification,
-    closed: Option<&Closed>,
-    actions: &[Action],
-) -> ContentSize {
+fn size_of(notification: &Notification, closed: Option<&Closed>, actions: &[Action]) -> ResultSize {
     let messages = plan::messages_size(notification.size(), actions);
     let events = closed.map_or(0, |closed| closed.digest.size());
-    ContentSize { messages, all: notification.size() + events + messages }
+    ResultSize { messages, content: notification.size() + events + messages, tasks: 0 }
 }
 
 // Returns the settings of a digest: those of the job that opened the window, or those of the step as

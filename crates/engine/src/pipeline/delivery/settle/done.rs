@@ -58,13 +58,16 @@ pub(in super::super) enum JobResult {
     IntegrationPaused(IntegrationId),
 }
 
-/// Size of the content of a result, in bytes.
+/// Size of a result.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct ContentSize {
-    /// Size of the messages that the result creates.
+pub(in super::super) struct ResultSize {
+    /// Size of the messages that the result creates, in bytes.
     pub(in super::super) messages: usize,
-    /// Size of all that the result holds, such as the notification and the events of a digest.
-    pub(in super::super) all: usize,
+    /// Size of all content that the result holds, such as that of the notification and of the events of a digest,
+    /// in bytes.
+    pub(in super::super) content: usize,
+    /// Number of tasks that the result leaves.
+    pub(in super::super) tasks: usize,
 }
 
 impl JobResult {
@@ -115,17 +118,20 @@ impl Done {
         matches!(self, Done::Job(JobResult::Asked(..) | JobResult::Called(_)) | Done::Unreadable(_))
     }
 
-    /// Returns the size of the content that the result holds.
-    pub(in super::super) fn size(&self) -> ContentSize {
+    /// Returns the size of the result.
+    pub(in super::super) fn size(&self) -> ResultSize {
         match self {
             Done::Job(JobResult::Asked(delivery, _)) => {
                 let messages = delivery.message.size();
-                ContentSize { messages, all: delivery.notification.size() + messages }
+                let content = delivery.notification.size() + messages;
+                ResultSize { messages, content, tasks: 0 }
+            }
+            Done::Job(JobResult::FannedOut(targets)) => {
+                ResultSize { tasks: targets.len(), ..ResultSize::default() }
             }
             Done::Turned(turn) => turn.size,
             Done::Job(
                 JobResult::Called(_)
-                | JobResult::FannedOut(_)
                 | JobResult::Refused(_)
                 | JobResult::Deferred(_)
                 | JobResult::WorkflowPaused
@@ -139,7 +145,7 @@ impl Done {
             | Done::Dropped
             | Done::Unreadable(_)
             | Done::Lost
-            | Done::Unused(_) => ContentSize::default(),
+            | Done::Unused(_) => ResultSize::default(),
         }
     }
 }
