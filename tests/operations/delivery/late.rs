@@ -167,7 +167,9 @@ fn other_devices_do_not_get_what_a_device_that_is_gone_may_have() {
                 let id = world.notify("push", "ada");
                 let first = pushing.run();
                 pushing.rename();
-                others.iter().for_each(|device| pushing.register(device));
+                for device in others {
+                    pushing.register(device);
+                }
                 pushing.unregister("phone");
 
                 let calls = pushing.run();

@@ -43,7 +43,7 @@ fn a_batch_does_not_go_on_with_leases_of_a_clock_that_was_ahead() {
 fn a_delay_whose_turn_is_given_back_ends_when_it_should() {
     let kinds = ["delay", "digest"].into_iter();
     for (kind, is_asked) in kinds.flat_map(|kind| [(kind, false), (kind, true)]) {
-        on_both(|mut world| {
+        on_both(|world| {
             people(&world);
             world.workflow_of("late", &[waits(kind, 1, "hours"), in_app()]);
             world.notify("late", "ada");
@@ -98,7 +98,7 @@ fn a_delay_that_was_over_under_a_clock_that_was_ahead_is_over() {
 #[test]
 fn a_delay_whose_turn_was_held_ends_when_it_should() {
     for kind in ["delay", "digest"] {
-        on_both(|mut world| {
+        on_both(|world| {
             people(&world);
             world.workflow_of("late", &[waits(kind, 1, "hours"), in_app()]);
             world.notify("late", "ada");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::interposed::{Interposed, Point};
 use tidings::ids::NotificationId;
 use tidings::notification::NotificationQuery;
-use tidings::{Call, Delivery, Provider, ProviderReceipt, Scope, SendError};
+use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
 
 use crate::delivery::{log, statuses};
 use crate::subscriptions::subscribe_all;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use domain::ids::JobId;
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::notification::Notification;
-use domain::plan::{self, Refusal, RefusalKind, Run, RunJob};
+use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Claim, Task};
 use store::{ReadKept, WriteRecords, layout};
@@ -348,16 +348,12 @@ impl Course<'_, '_> {
     }
 
     // Lets the jobs go on behind a job that has ended. They end too if it has failed and its step
-    // demands that, unless they have begun, or its message was sent before, and was sent again.
+    // demands that, unless its message was sent before, and was sent again.
     fn go_on_behind(&mut self, job: usize) -> Result<()> {
         let run = Run::of(&self.notification);
         let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
-        let has_begun =
-            |behind: &RunJob| !matches!(behind.status, JobStatus::Pending | JobStatus::Canceled);
-        let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job))
-            && !run.jobs.iter().skip(job + 1).any(has_begun)
-            && !self.was_sent(job);
-        if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
+        let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
+        if stops && !self.was_sent(job) { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 
     // Returns `true` if the message of a job was sent before.
