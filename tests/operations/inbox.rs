@@ -568,6 +568,9 @@ fn a_list_without_values_selects_nothing() {
             world.refuses(&refusal, || inbox.count(&query));
             refuses_all_that_match(&world, &query, &refusal);
             // A query that is sent to another process is refused there, or cannot be written.
+            let keyed = world.env.idempotent("key").unwrap();
+            let keyed = keyed.inbox("ada").unwrap();
+            world.refuses(&refusal, || keyed.delete_matching(&query));
             match serde_json::to_value(&query) {
                 Ok(written) => refuses_all_that_match(&world, &parsed(written), &refusal),
                 Err(error) => assert_eq!(format!("422 {error}"), refusal),
@@ -580,6 +583,8 @@ fn a_list_without_values_selects_nothing() {
         query = all().workflows(none());
         query.workflows = vec!["other".into()];
         assert_eq!(inbox.delete_matching(&query).unwrap(), 0);
+        let keyed = world.env.idempotent("key").unwrap();
+        assert_eq!(keyed.inbox("ada").unwrap().delete_matching(&query).unwrap(), 0);
         let request = json!({ "tags": [], "data": {}, "severity": [], "templates": [] });
         assert_eq!(inbox.delete_matching(&parsed(request)).unwrap(), 1);
     });

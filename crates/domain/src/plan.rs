@@ -43,7 +43,7 @@ use crate::unsubscribe::Link;
 use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
-pub use attempt::{Address, Attempt, Content, Dispatch, again, attempt, call, layout};
+pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call, layout};
 pub use targets::Reach;
 pub use turn::{PASSED_OVER, STOPPED, close, decide_again, stop, stops_on_failure, turn};
 

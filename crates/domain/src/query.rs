@@ -16,7 +16,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-pub(crate) use emptied::Emptied;
+pub(crate) use emptied::{Emptied, write_unless_emptied};
 pub use read::{read, read_lenient};
 
 /// Reads a text by which a list is searched. `null` and an empty text count as absent.

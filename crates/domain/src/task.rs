@@ -48,8 +48,7 @@ pub struct Task {
     pub workflow_id: Option<WorkflowId>,
     /// Order among the tasks that are due.
     pub class: TaskClass,
-    /// Time at which the task was queued again after it had failed, with its attempts counted anew. `None` if it
-    /// never failed.
+    /// Time of the last redrive, or of the return from quarantine. Attempts are counted from then on.
     #[serde(rename = "restartedAt", default, skip_serializing_if = "Option::is_none")]
     pub restarted_at: Option<Timestamp>,
     /// State.

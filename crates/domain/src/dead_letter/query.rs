@@ -8,7 +8,7 @@ use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
 use crate::json::shape;
 use crate::notification::Ordinal;
 use crate::page::{self, is_zero};
-use crate::query::{self, Emptied};
+use crate::query::{self, Emptied, write_unless_emptied};
 use crate::setters::setters;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
@@ -19,7 +19,7 @@ use crate::vocabulary::Channel;
 /// A page looks at 10,000 dead letters at most. It may therefore have fewer dead letters than its
 /// limit, or none, and yet a cursor behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, remote = "Self")]
 #[non_exhaustive]
 pub struct DeadLetterQuery {
     /// Workflows, by identifier, id or slug. At most 100.
@@ -50,7 +50,7 @@ pub struct DeadLetterQuery {
     /// Cursor of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<DeadLetterId>,
-    #[serde(skip_deserializing, skip_serializing_if = "Emptied::is_none")]
+    #[serde(skip)]
     emptied: Emptied,
 }
 
@@ -131,6 +131,8 @@ impl DeadLetterPage {
     }
 }
 
+write_unless_emptied!(DeadLetterQuery);
+
 impl DeadLetterQuery {
     /// Default size of a page.
     pub const DEFAULT_LIMIT: u32 = 10;
@@ -141,6 +143,14 @@ impl DeadLetterQuery {
     /// Maximum number of dead letters that a page looks at.
     pub const MAX_SCANNED: usize = 10_000;
 
+    // Refuses lists that a setter has left without values.
+    fn check_emptied(&self) -> Result<(), Invalid> {
+        self.emptied.check("templates", &self.workflows)?;
+        self.emptied.check("integrations", &self.integrations)?;
+        self.emptied.check("channels", &self.channels)?;
+        self.emptied.check("reasons", &self.reasons)
+    }
+
     /// Checks the query, and returns the size of a page.
     #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
@@ -149,10 +159,7 @@ impl DeadLetterQuery {
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
-        self.emptied.check("templates", &self.workflows)?;
-        self.emptied.check("integrations", &self.integrations)?;
-        self.emptied.check("channels", &self.channels)?;
-        self.emptied.check("reasons", &self.reasons)?;
+        self.check_emptied()?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("integrations", &self.integrations, Self::MAX_VALUES)?;
         at_most_items("channels", &self.channels, Self::MAX_VALUES)?;

@@ -9,7 +9,7 @@ use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::TransactionId;
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
-use crate::query::{self, Emptied};
+use crate::query::{self, Emptied, write_unless_emptied};
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, Severity};
 use crate::workflow::Workflow;
@@ -45,7 +45,7 @@ use crate::workflow::Workflow;
 /// # Ok::<(), tidings::error::Invalid>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, remote = "Self")]
 #[non_exhaustive]
 pub struct MessageQuery {
     /// Channel of the message.
@@ -98,7 +98,7 @@ pub struct MessageQuery {
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
-    #[serde(skip_deserializing, skip_serializing_if = "Emptied::is_none")]
+    #[serde(skip)]
     pub(super) emptied: Emptied,
 }
 
@@ -109,6 +109,8 @@ shape! { MessageQuery {
     "templates": workflows as many, "createdGte": created_gte, "createdLte": created_lte;
     page by MessageQuery::ORDERS
 } }
+
+write_unless_emptied!(MessageQuery);
 
 impl MessageQuery {
     /// Fields that the list can be sorted by.
@@ -121,13 +123,18 @@ impl MessageQuery {
     /// Maximum number of entries of the list that a page looks at, to find the messages that it reads.
     pub const MAX_ENTRIES: usize = 20_000;
 
+    // Refuses lists that a setter has left without values.
+    fn check_emptied(&self) -> Result<(), Invalid> {
+        self.emptied.check("severity", &self.severities)?;
+        self.emptied.check("templates", &self.workflows)
+    }
+
     /// Checks the lists of the query.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.tags.check()?;
         self.data.check()?;
-        self.emptied.check("severity", &self.severities)?;
-        self.emptied.check("templates", &self.workflows)?;
+        self.check_emptied()?;
         at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         if let (Some(first), Some(last)) = (self.created_gte, self.created_lte)

@@ -142,11 +142,6 @@ pub fn call<'a>(run: &'a Run<'a>, job: RunJob, facts: Facts<'a>) -> Result<&'a s
     }
 }
 
-/// Decides whether a message is sent again that its provider does not accept at the moment.
-pub const fn again(canceled: bool) -> Result<(), Refusal> {
-    if canceled { Err(super::canceled()) } else { Ok(()) }
-}
-
 impl<'a> RunStep<'a> {
     fn dispatch(&self, channel: Channel, content: Content) -> Result<Attempt, Refusal> {
         let named = self.overrides(channel, None);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use super::{EXPIRED, Facts, Refusal, Run, RunJob, again, cancel, fail, skip};
+use super::{EXPIRED, Facts, Refusal, Run, RunJob, cancel, canceled, fail, skip};
 use crate::contact::TimeZone;
 use crate::explain::{EvidenceKind, LayerSetting};
 use crate::filter::{self, FilterFacts};
@@ -40,7 +40,9 @@ impl<'a> RunStep<'a> {
         facts: Facts<'a>,
         results: &'a StepResults,
     ) -> Result<Self, Refusal> {
-        again(facts.canceled)?;
+        if facts.canceled {
+            return Err(canceled());
+        }
         if run.expires_at.is_some_and(|expires_at| expires_at <= facts.now) {
             return Err(EXPIRED);
         }

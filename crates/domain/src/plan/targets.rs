@@ -67,7 +67,8 @@ impl<'a> RunStep<'a> {
             let chosen: Vec<_> = all.iter().map(|found| found.integration.id).collect();
             self.candidates(channel, named, (&chosen, &[]))
         });
-        if all.len() > 1 {
+        // The key of the message is that of the destination which was called and is gone.
+        if all.len() > 1 || (self.run.tries.called().is_some() && !all.is_empty()) {
             // Each of them would get the message under another key.
             if self.run.tries.is_unanswered() {
                 return Err(fail(Detail::AnswerLost));

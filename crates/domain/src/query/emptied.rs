@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::ser::{Error, Serialize, Serializer};
-
 use crate::error::{Invalid, Reason};
 
 /// Names of the lists that a setter has left empty. In a request, an empty list is no filter. A list that a host
@@ -21,11 +19,6 @@ impl Emptied {
         }
     }
 
-    /// Returns `true` if no list was set without values.
-    pub(crate) fn is_none(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Refuses a list that was set without values, and is still empty.
     pub(crate) fn check<T>(&self, field: &str, list: &[T]) -> Result<(), Invalid> {
         if list.is_empty() && self.0.contains(field) {
@@ -35,13 +28,23 @@ impl Emptied {
     }
 }
 
-// In JSON, a list without values is absent, and the query would select more. So it cannot be written, also if the
-// field itself was set since.
-impl Serialize for Emptied {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0.first() {
-            Some(field) => Err(S::Error::custom(Invalid::new(*field, Reason::Empty))),
-            None => to.serialize_unit(),
+/// Implements the JSON of queries that serde has derived for themselves. In JSON, a list without values is absent,
+/// and the query would select more. So it is refused as by the operations.
+macro_rules! write_unless_emptied {
+    ($($query:ident),+) => {$(
+        impl serde::Serialize for $query {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.check_emptied().map_err(serde::ser::Error::custom)?;
+                $query::serialize(self, to)
+            }
         }
-    }
+
+        impl<'de> serde::Deserialize<'de> for $query {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $query::deserialize(from)
+            }
+        }
+    )+};
 }
+
+pub(crate) use write_unless_emptied;

@@ -21,16 +21,17 @@ use crate::{Engine, Entity, Error, Events, Result};
 // Number of notifications whose jobs one transaction ends.
 const AT_A_TIME: usize = 100;
 
-// Number of sends that count as a notification.
-const SENDS: usize = 10;
+// Each send is a task, so that so many of them are as much work as a notification.
+const SENDS_AS_ONE: usize = 10;
 
 impl Events<'_> {
     /// Cancels an event: what has not been sent is not sent any more. Its waiting jobs get the
-    /// status `canceled`, those of the first 100 notifications at once, or of fewer with many devices, and
-    /// those of the others by tasks. A call of a provider that is under way is not recalled. A message that some of several
-    /// devices have is sent, and the others do not get it. The message of a digest whose
-    /// window has closed is canceled with the last of its events, when it is due at the latest. An
-    /// event that is canceled again stays as it is, and the answer is the first one.
+    /// status `canceled`: those of the first 100 notifications at once, or of fewer if their messages go
+    /// to many devices, and those of the others by tasks. A call of a provider that is under way is not
+    /// recalled. A message that some of several devices have is sent, and the others do not get it. The
+    /// message of a digest whose window has closed is canceled with the last of its events, when it is
+    /// due at the latest. An event that is canceled again stays as it is, and the answer is the first
+    /// one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -146,7 +147,7 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
             let next = notification.id.ordinal().get() + 1;
             // A message may go to hundreds of devices, by a task for each.
             let sends: usize = notification.jobs.iter().map(|job| job.sends.len()).sum();
-            left = left.saturating_sub(1 + sends / SENDS);
+            left = left.saturating_sub(1 + sends / SENDS_AS_ONE);
             end_jobs_of(tx, notification, &look, &mut ended)?;
             if left == 0 && next < ordinals.end {
                 ended.rest = Some(Place { run: ordinals.start, next });

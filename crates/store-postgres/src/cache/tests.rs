@@ -1,10 +1,10 @@
-use crate::commit::CommitId;
 use std::time::Duration;
 
 use store::WriteScope;
 
 use super::state::{RECENT, SMALL_COMMIT, TIMES_WANTED, WANTED_OF_A_TABLE};
 use super::*;
+use crate::commit::CommitId;
 use crate::told::News;
 
 const TABLE: Table = Table::Subscribers;

@@ -286,9 +286,10 @@ pub(super) fn check_name(path: &Path) -> Result<()> {
     }
 }
 
-/// The same, also for the file to which a link leads, whether it is there or not.
-pub(super) fn check_names(path: &Path) -> Result<()> {
+/// Refuses the same names also for the file to which a link leads, whether it is there or not.
+pub(super) fn check_name_and_links(path: &Path) -> Result<()> {
     check_name(path)?;
+    // It follows links among the folders, too.
     if let Ok(linked) = path.canonicalize() {
         return check_name(&linked);
     }

@@ -79,7 +79,7 @@ impl RedbStore {
     /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it. File and
     /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
-        backup::check_names(path.as_ref())?;
+        backup::check_name_and_links(path.as_ref())?;
         Self::open_file(path.as_ref(), options, &mut File::options())
     }
 

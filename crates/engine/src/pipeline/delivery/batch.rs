@@ -60,7 +60,7 @@ impl DeliveryQueue<'_> {
     /// Gives tasks back that were not begun because of `error`: at once if the store goes on, which fails for
     /// another task only, and when it goes on otherwise.
     pub(super) fn hand_back(&self, error: &Error, waiting: impl IntoIterator<Item = Leased>) {
-        let unused = waiting.into_iter().map(Leased::unused);
+        let unused = waiting.into_iter().map(Leased::put_back_last);
         if error.is_retryable() {
             self.engine.parts.unsettled.keep(error, unused);
             return;
@@ -89,7 +89,7 @@ impl DeliveryQueue<'_> {
             let is_over = self.is_stopping() || start.since(begun_at) > LONGEST;
             if is_over || !next.fits(start, slowest) {
                 let unused = waiting.len();
-                unsettled.extend(waiting.map(Leased::left));
+                unsettled.extend(waiting.map(Leased::put_back_in_place));
                 self.settle(unsettled, report)?;
                 return Ok(unused);
             }
@@ -98,7 +98,7 @@ impl DeliveryQueue<'_> {
                 Ok(worked) => worked,
                 Err(error) => {
                     // Nothing was handed over.
-                    self.engine.parts.unsettled.keep(&error, [leased.unused()]);
+                    self.engine.parts.unsettled.keep(&error, [leased.put_back_last()]);
                     self.settle(unsettled, report)?;
                     return Err(error);
                 }
@@ -249,13 +249,13 @@ impl Worked {
 impl Leased {
     /// Returns the task with the result of an attempt that has not begun. The task is due behind those that were
     /// due at its claim: it may be the one that cannot be done.
-    pub(super) fn unused(self) -> (Self, Done) {
+    pub(super) fn put_back_last(self) -> (Self, Done) {
         let since = self.since;
         (self, Done::Unused(since))
     }
 
     // Returns the task of a batch that has ended before it. The task keeps its place among those that are due.
-    fn left(self) -> (Self, Done) {
+    fn put_back_in_place(self) -> (Self, Done) {
         let due_at = self.due_at;
         (self, Done::Unused(due_at))
     }

@@ -31,7 +31,8 @@ impl Leased {
         self.claim.number()
     }
 
-    /// Returns `true` if the attempt is the current one of the task.
+    /// Returns `true` if the attempt is the current one of the task. The first attempt before a redrive is not the
+    /// first one behind it.
     pub(super) fn is_current(&self, task: &Task) -> bool {
         task.state.is_attempt(self.attempt()) && task.restarted_at == self.task.restarted_at
     }

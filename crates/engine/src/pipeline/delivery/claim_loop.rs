@@ -74,7 +74,7 @@ pub(crate) struct BatchDone {
     pub(crate) done: usize,
     /// Number of tasks that were given back.
     pub(crate) given_back: usize,
-    /// Number of tasks that are not short. Those that were given back are the last ones.
+    /// Number of tasks that are not short.
     pub(crate) long: usize,
 }
 
@@ -199,7 +199,7 @@ mod tests {
         for _ in 0..=REPEATS {
             claims.guard.note(&engine, &claimed).unwrap();
         }
-        let mut unused = claimed.leased.into_iter().map(Leased::unused).collect();
+        let mut unused = claimed.leased.into_iter().map(Leased::put_back_last).collect();
         settle::settle(&engine, &mut unused, &mut report).unwrap();
 
         queue.run_batch(&mut claims, size, &mut report).unwrap_err();

@@ -237,27 +237,24 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
 
 /// Gives back a task that was leased under a clock that was ahead, due as it is under the present one.
 /// The host was not called. If its call of an earlier attempt may be under way, that gets a new lease.
-/// Returns `false` if another attempt has the task.
-pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<bool> {
+pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<()> {
     let (now, lease) = (tx.now(), tx.engine().parts.settings.lease);
     if task.work.calls_the_host() {
         let due_at = match leased.claim {
             Claim::Attempt(_) => now,
             Claim::Repeat(_) | Claim::GiveUp(_) => now.after(lease),
         };
-        let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
+        let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(()) };
         // A call that was stored and not made has no unknown outcome.
-        tx.replace(task, &task.with(state).uncalled(&leased.task))?;
-        return Ok(true);
+        return Ok(tx.replace(task, &task.with(state).uncalled(&leased.task))?);
     }
     let before = if_readable(notifications::of_work(tx, &task.work))?.flatten();
     // Another thread may have brought it back already.
     let brought_back = task.brought_back(now, lease, before.as_ref());
     let state = brought_back.map_or(task.state, |task| task.state);
     let due_at = state.due_at().unwrap_or(now);
-    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
-    replace(tx, task, &task.with(state), before)?;
-    Ok(true)
+    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(()) };
+    replace(tx, task, &task.with(state), before)
 }
 
 // Replaces a task, and brings back the delay that it ends.

@@ -278,7 +278,7 @@ impl Delivery {
     /// anew, for the devices that the subscriber has then.
     ///
     /// The integration and the address of a later attempt may differ. A message to several devices or
-    /// endpoints has a key for each of them.
+    /// endpoints has a key for each of them, and so has one whose first device is gone.
     pub fn idempotency_key(&self) -> JobId {
         self.send.unwrap_or(self.job)
     }

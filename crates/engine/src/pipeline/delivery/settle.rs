@@ -41,7 +41,7 @@ pub(super) use done::{Done, JobResult, ResultSize};
 pub(in crate::pipeline) const AGAIN: Duration = Duration::from_millis(100);
 
 // Number of new tasks with which a transaction ends: a message may go to hundreds of devices.
-const TASKS: usize = 1_000;
+const NEW_TASKS: usize = 1_000;
 
 // Effect of a result on the report.
 enum Settled {
@@ -90,7 +90,7 @@ pub(super) fn parts_of(mut rest: &[(Leased, Done)]) -> impl Iterator<Item = &[(L
     iter::from_fn(move || {
         let (mut content, mut tasks) = (0, 0);
         let fitting = rest.iter().take(LARGE_BATCH).take_while(|(_, done)| {
-            let fits = content <= UNSETTLED_SIZE && tasks <= TASKS;
+            let fits = content <= UNSETTLED_SIZE && tasks <= NEW_TASKS;
             let size = done.size();
             content += size.content;
             tasks += size.tasks;
@@ -181,7 +181,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     }
     // What was decided under a time that was wrong is decided again.
     if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
-        return requeue::unused(tx, leased, &task, leased.since).map(|_| Settled::Nothing);
+        return requeue::unused(tx, leased, &task, leased.since).map(|()| Settled::Nothing);
     }
     match done {
         Done::Job(result) => settle_job(tx, leased, &task, result),
@@ -189,12 +189,12 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         Done::Woken(message_id) => woken::wake(tx, leased, &task, *message_id),
         Done::WorkflowPaused => paused::wait_for_workflow(tx, leased, &task),
         Done::Early(until) => {
-            requeue::given_back(tx, leased, &task, *until).map(|_| Settled::Nothing)
+            requeue::given_back(tx, leased, &task, *until).map(|()| Settled::Nothing)
         }
         Done::Postponed { since, until } => {
             // The clock may have gone back since then.
             let due_at = tx.now().min(*since).after(until.since(*since));
-            requeue::undone(tx, leased, &task, due_at).map(|_| Settled::Postponed)
+            requeue::undone(tx, leased, &task, due_at).map(|()| Settled::Postponed)
         }
         Done::GaveUp => given_up::settle(tx, &task),
         Done::Dropped => drop_task(tx, &task),
@@ -206,7 +206,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
             Ok(Settled::Superseded)
         }
         Done::Unused(due_at) => {
-            requeue::unused(tx, leased, &task, *due_at).map(|_| Settled::Nothing)
+            requeue::unused(tx, leased, &task, *due_at).map(|()| Settled::Nothing)
         }
     }
 }
@@ -232,7 +232,7 @@ fn settle_turn(tx: &mut Tx<'_>, leased: &Leased, task: &Task, turn: &Turn) -> Re
     let Some(before) = found else {
         // It was deleted since the turn was planned. Other events of the window may be left.
         let now = tx.now();
-        return requeue::given_back(tx, leased, task, now).map(|_| Settled::Nothing);
+        return requeue::given_back(tx, leased, task, now).map(|()| Settled::Nothing);
     };
     in_course(tx, &before, |course| course.turn(leased, task, turn))
 }
@@ -306,9 +306,11 @@ impl Course<'_, '_> {
 
     // Ends a job, or its send, whose event was canceled since its task was claimed. Returns `None` if it was not.
     fn end_if_canceled(&mut self, job: usize, task: &Task) -> Result<Option<Settled>> {
-        let Err(refusal) = plan::again(self.is_canceled(job)?) else { return Ok(None) };
+        if !self.is_canceled(job)? {
+            return Ok(None);
+        }
         self.tx.remove(task)?;
-        self.refused(job, task, &refusal).map(Some)
+        self.refused(job, task, &plan::canceled()).map(Some)
     }
 
     // Ends a job, or its send, whose message is not sent.

@@ -23,7 +23,8 @@ impl DeliveryQueue<'_> {
     /// sum of what was done. Triggers come from the caller, between two calls.
     ///
     /// Tasks that are due at the same time are done in the order of their class, critical ones
-    /// first, and then of their ids. With [`SeededEntropy`](crate::SeededEntropy) and providers
+    /// first, of each class those first that call no provider and no handler, and then in the order of
+    /// their ids. With [`SeededEntropy`](crate::SeededEntropy) and providers
     /// that give the same answers, each run writes the same records, byte by byte. The clock does
     /// not go back: if it is past `end`, tasks that were due by `end` are done at its time. The
     /// latest end is a year before [`Timestamp::MAX`]. Sweeps come again and again, so that of

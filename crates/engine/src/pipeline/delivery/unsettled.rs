@@ -89,7 +89,7 @@ mod tests {
             env.events().trigger(&Trigger::new("mail", ada.clone()).unwrap()).unwrap();
         }
         let claimed = claim::claim_at_once(&engine, 600).unwrap();
-        let results: Vec<_> = claimed.leased.into_iter().map(Leased::unused).collect();
+        let results: Vec<_> = claimed.leased.into_iter().map(Leased::put_back_last).collect();
 
         let parts: Vec<_> = settle::parts_of(&results).map(<[_]>::len).collect();
         assert_eq!(parts, [256, 256, 88]);

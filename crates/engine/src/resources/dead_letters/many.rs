@@ -58,11 +58,9 @@ impl DeadLetters<'_> {
         query: &DeadLetterQuery,
         change: Change,
     ) -> Result<usize> {
+        query.check_unpaged()?;
         let run = Run { behind: query.cursor, ..Run::default() };
-        self.scope.write_in_steps(operation, query, run, |tx, run| {
-            query.check_unpaged()?;
-            run.next(tx, query, change)
-        })
+        self.scope.write_in_steps(operation, query, run, |tx, run| run.next(tx, query, change))
     }
 }
 

@@ -173,6 +173,7 @@ impl Inbox<'_> {
         query: &MessageQuery,
         change: Change,
     ) -> Result<usize> {
+        query.check_unpaged()?;
         let arguments = (&self.subscriber, query, change);
         let run = Run::new(query, change);
         let mut search = |run: Run| {
@@ -183,7 +184,6 @@ impl Inbox<'_> {
             next.map(Step::More)
         };
         self.scope.write_in_steps_with(operation, arguments, (run, &mut search), |tx, run| {
-            query.check_unpaged()?;
             if let Change::Edit(Edit::Snooze(until)) = change {
                 Message::check_snooze(until, tx.now())?;
             }

@@ -17,7 +17,7 @@ pub(super) fn unused(
     leased: &Leased,
     task: &Task,
     due_at: Timestamp,
-) -> Result<bool> {
+) -> Result<()> {
     if leased.is_of_clock_ahead(tx.now()) {
         return clock_skew::give_back(tx, leased, task);
     }
@@ -32,10 +32,9 @@ pub(super) fn undone(
     leased: &Leased,
     task: &Task,
     due_at: Timestamp,
-) -> Result<bool> {
-    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(false) };
-    tx.replace(task, &task.with(state).uncalled(&leased.task))?;
-    Ok(true)
+) -> Result<()> {
+    let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(()) };
+    Ok(tx.replace(task, &task.with(state).uncalled(&leased.task))?)
 }
 
 /// Makes a task due at `due_at`. Its attempt does not count.
@@ -44,8 +43,7 @@ pub(super) fn given_back(
     leased: &Leased,
     task: &Task,
     due_at: Timestamp,
-) -> Result<bool> {
-    let Some(state) = task.state.given_back(leased.attempt(), due_at) else { return Ok(false) };
-    tx.replace(task, &task.with(state))?;
-    Ok(true)
+) -> Result<()> {
+    let Some(state) = task.state.given_back(leased.attempt(), due_at) else { return Ok(()) };
+    Ok(tx.replace(task, &task.with(state))?)
 }

@@ -45,13 +45,11 @@ impl Course<'_, '_> {
                 }
             }
         }
-        // An earlier attempt may have called a destination that is gone.
-        let kept = task.kept().cloned().map(Message::to_another).map(Box::new);
         let sends = stored.sends.clone();
         self.log(job, Detail::SendsQueued, Some(sends.len().to_string()));
         self.move_job(job, JobStatus::Queued { due_at: now, attempts: 0 });
         for JobSend { id, target, .. } in sends {
-            let (message, tries, target) = (kept.clone(), Tries::default(), Some(target));
+            let (message, tries, target) = (None, Tries::default(), Some(target));
             let work = Work::Send { notification_id, job_id, message, tries, target };
             self.queue(Uuid::from(id).into(), now, work)?;
         }

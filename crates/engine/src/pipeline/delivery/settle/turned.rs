@@ -26,7 +26,7 @@ impl Course<'_, '_> {
             !turn.canceled && is_as_planned && self.is_canceled(self.notification.next_job())?;
         if !is_as_planned || is_canceled {
             let now = self.tx.now();
-            return requeue::given_back(self.tx, leased, task, now).map(|_| Settled::Nothing);
+            return requeue::given_back(self.tx, leased, task, now).map(|()| Settled::Nothing);
         }
         let extension = match turn.actions[..] {
             [Action::Extend { job, until }] => Some((job, until)),

@@ -23,7 +23,7 @@ pub(super) fn wake(
     let snoozed = found.filter(|found| found.id == id);
     let until = snoozed.as_ref().and_then(|message| message.snoozed_until);
     if let Some(until) = until.filter(|until| leased.since < *until) {
-        return requeue::given_back(tx, leased, task, until).map(|_| Settled::Nothing);
+        return requeue::given_back(tx, leased, task, until).map(|()| Settled::Nothing);
     }
     tx.remove(task)?;
     let Some(before) = snoozed.filter(|_| until.is_some()) else { return Ok(Settled::Nothing) };
