@@ -1,5 +1,6 @@
 //! Batches: tasks that were claimed together, and are done one after the other within one lease.
 
+use std::mem;
 use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 use std::vec::IntoIter;
@@ -40,6 +41,15 @@ enum Worked {
     Settled,
 }
 
+// Results of a batch that are not stored.
+struct Unstored {
+    results: Vec<(Leased, Done)>,
+    // Size of their content, in bytes.
+    size: usize,
+    // Time since which results wait.
+    since: Timestamp,
+}
+
 impl DeliveryQueue<'_> {
     /// Does a batch of tasks, and settles it in few transactions. What is left after a second, or does not
     /// fit into the lease, is given back. Returns the number of these tasks. If the store fails, what was not
@@ -51,7 +61,7 @@ impl DeliveryQueue<'_> {
     ) -> Result<usize> {
         // What needs no call of the host does not wait for those of its class.
         for class in batch.chunk_by_mut(|one, next| one.task.class == next.task.class) {
-            class.sort_by_key(|leased| leased.task.work.calls_the_host());
+            class.sort_by_key(Leased::calls_the_host);
         }
         let mut waiting = batch.into_iter();
         self.work_through(&mut waiting, report).inspect_err(|error| self.hand_back(error, waiting))
@@ -75,22 +85,19 @@ impl DeliveryQueue<'_> {
         waiting: &mut IntoIter<Leased>,
         report: &mut DeliveryReport,
     ) -> Result<usize> {
-        let (mut unsettled, mut size) = (Vec::new(), 0);
         let begun_at = self.engine.now();
-        let (mut since, mut slowest) = (begun_at, Duration::ZERO);
+        let (mut unstored, mut slowest) = (Unstored::since(begun_at), Duration::ZERO);
         while let Some(next) = waiting.as_slice().first() {
-            let calls_the_host = |leased: &Leased| leased.task.work.calls_the_host();
             // A call may take long. What was done without one is stored before it.
-            if calls_the_host(next) && unsettled.iter().any(|(done, _)| !calls_the_host(done)) {
-                self.settle(std::mem::take(&mut unsettled), report)?;
-                (since, size) = (self.engine.now(), 0);
+            if next.calls_the_host() && unstored.has_other_than_calls() {
+                self.settle(unstored.take(self.engine.now()), report)?;
             }
             let start = self.engine.now();
             let is_over = self.is_stopping() || start.since(begun_at) > LONGEST;
             if is_over || !next.fits(start, slowest) {
                 let unused = waiting.len();
-                unsettled.extend(waiting.map(Leased::put_back_in_place));
-                self.settle(unsettled, report)?;
+                unstored.results.extend(waiting.map(Leased::put_back_in_place));
+                self.settle(unstored.results, report)?;
                 return Ok(unused);
             }
             let Some(leased) = waiting.next() else { break };
@@ -99,28 +106,18 @@ impl DeliveryQueue<'_> {
                 Err(error) => {
                     // Nothing was handed over.
                     self.engine.parts.unsettled.keep(&error, [leased.put_back_last()]);
-                    self.settle(unsettled, report)?;
+                    self.settle(unstored.results, report)?;
                     return Err(error);
                 }
             };
             let end = self.engine.now();
-            since = since.min(end);
             slowest = slowest.max(end.since(start));
-            match worked {
-                Worked::Done(done) => {
-                    size += done.size().content;
-                    unsettled.push((leased, done));
-                }
-                Worked::Created(count) => report.created += count,
-                Worked::Swept(count) => report.swept += count,
-                Worked::Settled => {}
-            }
-            if end.since(since) > UNSETTLED || size > UNSETTLED_SIZE {
-                self.settle(std::mem::take(&mut unsettled), report)?;
-                (since, size) = (end, 0);
+            unstored.add(leased, worked, report);
+            if unstored.is_full(end) {
+                self.settle(unstored.take(end), report)?;
             }
         }
-        self.settle(unsettled, report)?;
+        self.settle(unstored.results, report)?;
         Ok(0)
     }
 
@@ -235,6 +232,39 @@ impl DeliveryQueue<'_> {
     }
 }
 
+impl Unstored {
+    fn since(time: Timestamp) -> Self {
+        Self { results: Vec::new(), size: 0, since: time }
+    }
+
+    // Adds the result of a task, or its effect to the report if the task is settled.
+    fn add(&mut self, leased: Leased, worked: Worked, report: &mut DeliveryReport) {
+        match worked {
+            Worked::Done(done) => {
+                self.size += done.size().content;
+                self.results.push((leased, done));
+            }
+            Worked::Created(count) => report.created += count,
+            Worked::Swept(count) => report.swept += count,
+            Worked::Settled => {}
+        }
+    }
+
+    fn has_other_than_calls(&self) -> bool {
+        self.results.iter().any(|(leased, _)| !leased.calls_the_host())
+    }
+
+    // Returns `true` if the results have to be stored at `now`. The clock may have gone back.
+    fn is_full(&mut self, now: Timestamp) -> bool {
+        self.since = self.since.min(now);
+        now.since(self.since) > UNSETTLED || self.size > UNSETTLED_SIZE
+    }
+
+    fn take(&mut self, now: Timestamp) -> Vec<(Leased, Done)> {
+        mem::replace(self, Self::since(now)).results
+    }
+}
+
 impl Worked {
     const fn word(&self) -> &'static str {
         match self {
@@ -247,6 +277,10 @@ impl Worked {
 }
 
 impl Leased {
+    fn calls_the_host(&self) -> bool {
+        self.task.work.calls_the_host()
+    }
+
     /// Returns the task with the result of an attempt that has not begun. The task is due behind those that were
     /// due at its claim: it may be the one that cannot be done.
     pub(super) fn put_back_last(self) -> (Self, Done) {

@@ -98,26 +98,19 @@ fn decide(
     };
     let link = link(view, (notification, job.kind), facts)?;
     let known = Facts { framed: framed.as_framed(), link: link.as_ref(), ..known };
+    let over = |result| Ok(Break(Done::Job(result)));
     let dispatch = match plan::attempt(&run, job, known, content) {
         Ok(plan::Attempt::Send(dispatch)) => dispatch,
-        Ok(plan::Attempt::FanOut(targets)) => {
-            return Ok(Break(Done::Job(JobResult::FannedOut(targets))));
-        }
-        Ok(plan::Attempt::Defer { due_at }) => {
-            return Ok(Break(Done::Job(JobResult::Deferred(due_at))));
-        }
-        Ok(plan::Attempt::WorkflowPaused) => {
-            return Ok(Break(Done::Job(JobResult::WorkflowPaused)));
-        }
-        Ok(plan::Attempt::IntegrationPaused(id)) => {
-            return Ok(Break(Done::Job(JobResult::IntegrationPaused(id))));
-        }
+        Ok(plan::Attempt::FanOut(targets)) => return over(JobResult::FannedOut(targets)),
+        Ok(plan::Attempt::Defer { due_at }) => return over(JobResult::Deferred(due_at)),
+        Ok(plan::Attempt::WorkflowPaused) => return over(JobResult::WorkflowPaused),
+        Ok(plan::Attempt::IntegrationPaused(id)) => return over(JobResult::IntegrationPaused(id)),
         Err(refusal) => {
             // The message may be one for an integration that cannot be read. It waits for a repair.
             if refusal.detail == Detail::NoActiveIntegration {
                 integrations::check_readable(view)?;
             }
-            return Ok(Break(Done::Job(JobResult::Refused(refusal))));
+            return over(JobResult::Refused(refusal));
         }
     };
     let (link, made) = (link.map(|link| link.to_url()), (kept, now, random));
