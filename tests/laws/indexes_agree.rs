@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::task::{Task, Work};
+use domain::task::{SendWork, Task, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -162,14 +162,16 @@ fn check_tasks(world: &World) {
     let mut wakes = BTreeSet::new();
     for task in records::<Task>(&world.store) {
         match task.work {
-            Work::Send { notification_id, job_id, target, .. } if is_there(notification_id) => {
+            Work::Send(SendWork { notification_id, job_id, target, .. })
+                if is_there(notification_id) =>
+            {
                 let is_new = sends.insert(job_id);
                 assert!(is_new || target.is_some(), "{job_id} has two tasks");
             }
             Work::Wake { message_id } => {
                 wakes.insert((message_id, task.state.due_at().unwrap()));
             }
-            Work::Send { .. }
+            Work::Send(_)
             | Work::Turn { .. }
             | Work::Close { .. }
             | Work::Call { .. }

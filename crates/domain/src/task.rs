@@ -4,6 +4,7 @@ mod ahead;
 mod attempt;
 mod awaited;
 mod job;
+mod send;
 mod tries;
 mod work;
 
@@ -15,7 +16,6 @@ use crate::ids::{
     EnvironmentId, IntegrationId, JobId, MessageId, NotificationId, OrganizationId, TaskId,
     WorkflowId,
 };
-use crate::job::SendTarget;
 use crate::message::Message;
 use crate::notification::Notification;
 use crate::retention::SweepPart;
@@ -27,6 +27,7 @@ use crate::workflow::Workflow;
 pub use ahead::CLOCK_DIFFERENCE;
 pub use attempt::{AfterFailure, Claim, Retry};
 pub use awaited::Awaited;
+pub use send::SendWork;
 pub use tries::{Failure, Tries};
 pub use work::Work;
 
@@ -200,15 +201,6 @@ impl Task {
         Home { organization_id: self.organization_id.clone(), environment_id: self.environment_id }
     }
 
-    /// Returns the task with the message that later attempts send again.
-    #[must_use]
-    pub fn with_message(mut self, kept: Option<Box<Message>>) -> Self {
-        if let Work::Send { message, .. } = &mut self.work {
-            *message = kept;
-        }
-        self
-    }
-
     /// Returns the task that closes a window for the jobs of this notification.
     #[must_use]
     pub fn with_notification(mut self, carrier: NotificationId) -> Self {
@@ -218,55 +210,30 @@ impl Task {
         self
     }
 
-    /// Returns the task with these earlier attempts.
+    /// Returns the task with this message to send.
     #[must_use]
-    pub fn with_tries(mut self, known: Tries) -> Self {
-        if let Work::Send { tries, .. } = &mut self.work {
-            *tries = known;
-        }
-        self
+    pub fn with_send(self, work: SendWork) -> Self {
+        Self { work: Work::Send(work), ..self }
     }
 
-    /// Returns the task without what was stored before a call that was not made: it has the earlier attempts
-    /// and the message of `before`.
+    /// Returns the task without what was stored before a call that was not made: it has the work of `before`.
     #[must_use]
     pub fn uncalled(self, before: &Self) -> Self {
-        self.with_tries(before.tries()).with_message(before.kept().cloned().map(Box::new))
+        Self { work: before.work.clone(), ..self }
+    }
+
+    /// Returns the message that the task sends to a provider. Returns `None` if it does other work.
+    pub const fn send(&self) -> Option<&SendWork> {
+        match &self.work {
+            Work::Send(send) => Some(send),
+            _ => None,
+        }
     }
 
     /// Returns the id of the send of the task. Returns `None` if the task sends the only message of
     /// its job, or none.
     pub fn send_id(&self) -> Option<JobId> {
-        self.target().map(|_| Uuid::from(self.id).into())
-    }
-
-    /// Returns the destination of the task, if the message has several.
-    pub const fn target(&self) -> Option<&SendTarget> {
-        match &self.work {
-            Work::Send { target, .. } => target.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Returns `true` if the task sends a message to a provider.
-    pub const fn is_send(&self) -> bool {
-        matches!(self.work, Work::Send { .. })
-    }
-
-    /// Returns the message that later attempts send again.
-    pub fn kept(&self) -> Option<&Message> {
-        match &self.work {
-            Work::Send { message, .. } => message.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// Returns the earlier attempts to send the message of the task.
-    pub fn tries(&self) -> Tries {
-        match &self.work {
-            Work::Send { tries, .. } => tries.clone(),
-            _ => Tries::default(),
-        }
+        self.send()?.target.as_ref().map(|_| Uuid::from(self.id).into())
     }
 
     /// Returns a task that has failed, due again at `now`. Its attempts are counted anew, and those before have no

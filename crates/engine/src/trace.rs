@@ -94,7 +94,7 @@ mod spans {
     const fn kind(work: &Work) -> &'static str {
         match work {
             Work::Turn { .. } => "turn",
-            Work::Send { .. } => "send",
+            Work::Send(_) => "send",
             Work::Close { .. } => "close",
             Work::Call { .. } => "call",
             Work::Sweep { .. } => "sweep",

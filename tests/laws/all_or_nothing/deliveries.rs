@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::message::DeletedMessage;
-use domain::task::{Task, Work};
+use domain::task::{SendWork, Task, Work};
 use testkit::interposed::{Interposed, Point};
 use testkit::tables::{dump, records};
 use testkit::world::World;
@@ -28,7 +28,7 @@ fn assert_whole(world: &World) {
     let waiting: BTreeSet<JobId> = jobs().filter(waits).map(|job| job.id).collect();
     let known: BTreeSet<JobId> = jobs().map(|job| job.id).collect();
     let sends = records::<Task>(&world.store).into_iter().filter_map(|task| match task.work {
-        Work::Send { job_id, .. } | Work::Call { job_id, .. } => Some(job_id),
+        Work::Send(SendWork { job_id, .. }) | Work::Call { job_id, .. } => Some(job_id),
         _ => None,
     });
     let sends: BTreeSet<JobId> = sends.filter(|job| known.contains(job)).collect();

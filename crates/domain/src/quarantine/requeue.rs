@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{Detail, JobStatus, SendStatus};
 use crate::notification::Notification;
-use crate::task::{Task, Work};
+use crate::task::{SendWork, Task, Work};
 use crate::time::Timestamp;
 
 /// Reason for which a task is not put back into the queue.
@@ -40,7 +40,7 @@ impl Notification {
             })
         };
         let (job, status) = match work {
-            Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
+            Work::Send(SendWork { job_id, .. }) | Work::Call { job_id, .. } => {
                 let job = self.jobs.iter().position(|job| job.id == *job_id);
                 (job, JobStatus::Queued { due_at: now, attempts: 0 })
             }

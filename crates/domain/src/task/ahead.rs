@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Task, TaskState, Work};
+use super::{SendWork, Task, TaskState, Work};
 use crate::job::{Job, JobStatus};
 use crate::notification::Notification;
 use crate::time::Timestamp;
@@ -67,7 +67,7 @@ impl Task {
         match &self.work {
             Work::Turn { notification_id }
             | Work::Close { notification_id, .. }
-            | Work::Send { notification_id, .. }
+            | Work::Send(SendWork { notification_id, .. })
             | Work::Call { notification_id, .. }
                 if is_of_job || !is_known =>
             {
@@ -76,7 +76,7 @@ impl Task {
             // It was queued, or put back, at the time at which it is due.
             Work::Turn { .. }
             | Work::Close { .. }
-            | Work::Send { .. }
+            | Work::Send(_)
             | Work::Call { .. }
             | Work::FanOut { .. }
             | Work::Cancel { .. }

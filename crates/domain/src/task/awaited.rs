@@ -26,7 +26,7 @@ impl Awaited {
         let by_work = match &task.work {
             Work::Turn { notification_id } => Some(Self::Turn(*notification_id)),
             Work::FanOut { transaction_id } => Some(Self::FanOut(transaction_id.clone())),
-            Work::Send { .. }
+            Work::Send(_)
             | Work::Close { .. }
             | Work::Call { .. }
             | Work::Sweep { .. }

@@ -1,6 +1,6 @@
 //! The job that waits for a task.
 
-use super::Work;
+use super::{SendWork, Work};
 use crate::job::{Job, JobStatus};
 use crate::notification::Notification;
 
@@ -12,7 +12,7 @@ impl Work {
         let mut jobs = notification.jobs.iter();
         let waits = |job: &Job| !job.status.has_ended();
         match self {
-            Work::Send { job_id, .. } | Work::Call { job_id, .. } => {
+            Work::Send(SendWork { job_id, .. }) | Work::Call { job_id, .. } => {
                 jobs.position(|job| job.id == *job_id && waits(job))
             }
             Work::Close { step_id, .. } => {

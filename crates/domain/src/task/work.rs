@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Tries;
+use super::SendWork;
 use crate::ids::{
     DigestWindowId, IntegrationId, JobId, MessageId, NotificationId, StepId, TransactionId,
 };
-use crate::job::SendTarget;
-use crate::message::Message;
 use crate::retention::SweepPart;
 use crate::step::EventKey;
 
@@ -22,24 +20,7 @@ pub enum Work {
         notification_id: NotificationId,
     },
     /// The message of a job is sent.
-    Send {
-        /// Notification.
-        #[serde(rename = "_notificationId")]
-        notification_id: NotificationId,
-        /// Job.
-        #[serde(rename = "_jobId")]
-        job_id: JobId,
-        /// Message of the first attempt, which later attempts send again. `None` before the first
-        /// attempt.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Box<Message>>,
-        /// Earlier attempts.
-        #[serde(default, skip_serializing_if = "Tries::is_empty")]
-        tries: Tries,
-        /// Destination, if the message has several. The task has the id of the send.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        target: Option<SendTarget>,
-    },
+    Send(SendWork),
     /// The window of a digest closes.
     Close {
         /// Notification of the first event.
@@ -105,7 +86,7 @@ impl Work {
     pub fn is_short(&self) -> bool {
         match self {
             Self::Turn { .. } | Self::Wake { .. } => true,
-            Self::Send { .. }
+            Self::Send(_)
             | Self::Call { .. }
             | Self::Close { .. }
             | Self::Sweep { .. }
@@ -118,7 +99,7 @@ impl Work {
     /// Returns whether a function or a provider of the host application is called.
     pub fn calls_the_host(&self) -> bool {
         match self {
-            Self::Send { .. } | Self::Call { .. } => true,
+            Self::Send(_) | Self::Call { .. } => true,
             Self::Turn { .. }
             | Self::Close { .. }
             | Self::Sweep { .. }
@@ -133,7 +114,7 @@ impl Work {
     pub const fn notification_id(&self) -> Option<NotificationId> {
         match self {
             Work::Turn { notification_id }
-            | Work::Send { notification_id, .. }
+            | Work::Send(SendWork { notification_id, .. })
             | Work::Close { notification_id, .. }
             | Work::Call { notification_id, .. } => Some(*notification_id),
             Work::Sweep { .. }

@@ -9,7 +9,7 @@ use domain::notification::Notification;
 use domain::plan::{self, Action, Refusal, RefusalKind, Run};
 use domain::step::{ContentWarning, Rendered};
 use domain::subscriber::Subscriber;
-use domain::task::{Task, Tries, Work};
+use domain::task::{SendWork, Task, Work};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
@@ -113,13 +113,7 @@ impl Course<'_, '_> {
         }
         self.move_job(job, JobStatus::Queued { due_at, attempts: 0 });
         let notification_id = self.notification.id;
-        self.queue_job(job, due_at, |job_id| Work::Send {
-            notification_id,
-            job_id,
-            message: None,
-            tries: Tries::default(),
-            target: None,
-        })
+        self.queue_job(job, due_at, |job_id| Work::Send(SendWork::new(notification_id, job_id)))
     }
 
     /// Queues the call of a function of the host application.

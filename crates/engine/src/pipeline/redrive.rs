@@ -3,7 +3,7 @@
 use domain::dead_letter::{MarkPlace, RedriveRefusal};
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::Message;
-use domain::task::{Task, Tries, Work};
+use domain::task::{SendWork, Task, Tries, Work};
 use store::{ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
@@ -40,8 +40,8 @@ impl Course<'_, '_> {
         self.log(place.job, Detail::StepRedriven, None);
         self.move_job(place.job, JobStatus::Queued { due_at: now, attempts: 0 });
         let tries = Tries::default().with_called(mark.called);
-        let work = Work::Send { notification_id, job_id, message, tries, target };
-        let task = Task::of(&self.notification, Uuid::from(id).into(), now, work);
+        let work = SendWork { notification_id, job_id, message, tries, target };
+        let task = Task::of(&self.notification, Uuid::from(id).into(), now, Work::Send(work));
         self.tx.insert(&task.restarted(now))?;
         Ok(Ok(()))
     }

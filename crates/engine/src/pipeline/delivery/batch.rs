@@ -167,12 +167,10 @@ impl DeliveryQueue<'_> {
             Work::Turn { notification_id } => turn::plan(engine, leased, *notification_id)?,
             Work::Close { .. } => turn::close(engine, leased)?,
             Work::Wake { message_id } => Done::Woken(*message_id),
-            Work::Send { notification_id, message, .. } => {
-                match send::prepare(engine, leased, *notification_id, message.as_deref())? {
-                    Break(done) => done,
-                    Continue(delivery) => self.ask(leased, delivery)?,
-                }
-            }
+            Work::Send(work) => match send::prepare(engine, leased, work)? {
+                Break(done) => done,
+                Continue(delivery) => self.ask(leased, delivery)?,
+            },
             Work::Call { notification_id, job_id } => {
                 match call::prepare(engine, leased, (*notification_id, *job_id))? {
                     Break(done) => done,

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use domain::ids::{IntegrationId, MessageId, NotificationId};
+use domain::ids::{IntegrationId, MessageId};
 use domain::integration::OnUnknown;
-use domain::job::Detail;
+use domain::job::{Detail, Job};
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::{self, Content, Dispatch, Facts};
-use domain::task::Task;
+use domain::plan::{self, Content, Dispatch, Facts, Run, RunJob};
+use domain::task::{SendWork, Task};
 use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
 use domain::vocabulary::JobType;
@@ -29,159 +29,174 @@ use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
 use crate::tx::{Reading, View};
 
+// An attempt to send the message of a job, with the records that it depends on, as of one snapshot.
+struct Attempt<'a> {
+    leased: &'a Leased,
+    work: &'a SendWork,
+    notification: Notification,
+    job: usize,
+    facts: RunFacts,
+    // Message that was made before. The attempt sends it again.
+    made: Option<Message>,
+    now: Timestamp,
+    random: u64,
+}
+
 /// Decides an attempt on a snapshot. Breaks with the result if the message is not handed to a provider.
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
-    notification_id: NotificationId,
-    kept: Option<&Message>,
+    work: &SendWork,
 ) -> Result<ControlFlow<Done, Box<Delivery>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     let random = engine.parts.settings.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let Some(notification) = notifications::find(&view, notification_id)? else {
-            return Ok(Break(Done::Dropped));
-        };
-        let Some(number) = leased.task.work.job_in(&notification) else {
-            return Ok(Break(Done::Dropped));
-        };
-        let kind = notification.jobs.get(number).map_or(JobType::Trigger, |job| job.kind);
-        let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
-        let facts = facts.with_endpoints(&view, &notification, kind)?;
-        let facts = facts.with_suppressions(&view, kind, now)?;
-        let shared = match kept {
-            Some(_) => None,
-            None => shared(&view, leased, (&notification, number))?,
-        };
-        let kept = kept.or(shared.as_ref());
-        decide(&view, leased, (&notification, number), &facts, (kept, now, random))
+        match Attempt::find(&view, (leased, work), (now, random))? {
+            Some(attempt) => attempt.decide(&view),
+            None => Ok(Break(Done::Dropped)),
+        }
     };
     unsubscribe::with_key(engine, (&home, now), || engine.read(decide_on))
 }
 
-// The message that another destination of the integration was called with, as this one is called with the same
-// content. Returns `None` if none was called.
-fn shared(
-    view: &dyn View,
-    leased: &Leased,
-    (notification, number): (&Notification, usize),
-) -> Result<Option<Message>> {
-    let Some((target, job)) = leased.task.target().zip(notification.jobs.get(number)) else {
-        return Ok(None);
-    };
-    let Some(id) = job.message_called_with(target.integration_id) else { return Ok(None) };
-    let found = view.find::<Message>(&layout::message(notification.environment_id, id.place()))?;
-    Ok(found.filter(|message| message.id == id).map(Message::to_another))
-}
+impl<'a> Attempt<'a> {
+    // Returns `None` if the notification is gone, or if its job has ended.
+    fn find(
+        view: &dyn View,
+        (leased, work): (&'a Leased, &'a SendWork),
+        (now, random): (Timestamp, u64),
+    ) -> Result<Option<Self>> {
+        let found = notifications::find(view, work.notification_id)?;
+        let Some(notification) = found else { return Ok(None) };
+        let number = leased.task.work.job_in(&notification);
+        let Some((number, job)) = number.and_then(|at| Some((at, notification.jobs.get(at)?)))
+        else {
+            return Ok(None);
+        };
+        let facts = RunFacts::of(view, &notification, number, &LiveEvents::unbounded(now))?;
+        let facts = facts.with_endpoints(view, &notification, job.kind)?;
+        let facts = facts.with_suppressions(view, job.kind, now)?;
+        let made = match &work.message {
+            Some(message) => Some(Message::clone(message)),
+            None => made_for_another(view, work, job)?,
+        };
+        Ok(Some(Self { leased, work, job: number, facts, made, notification, now, random }))
+    }
 
-fn decide(
-    view: &dyn View,
-    leased: &Leased,
-    (notification, number): (&Notification, usize),
-    facts: &RunFacts,
-    (kept, now, random): (Option<&Message>, Timestamp, u64),
-) -> Result<ControlFlow<Done, Box<Delivery>>> {
-    let mut run = facts.run(view, notification)?;
-    run.tries = leased.task.tries();
-    run.open = view.engine().parts.settings.circuits.open(now);
-    run.target = leased.task.target().cloned();
-    let content = if kept.is_some() { Content::Kept } else { Content::New };
-    let Some(job) = run.jobs.get(number).copied() else { return Ok(Break(Done::Dropped)) };
-    let known = facts.facts(now);
-    let framed = match (content, &facts.workflow) {
-        (Content::New, Some(workflow)) => {
-            let choice = plan::layout(&run, job, known);
-            texts::framed(view, choice, workflow, facts.subscriber.as_ref())?
-        }
-        (Content::New, None) | (Content::Kept, _) => Wanted::Bare,
-    };
-    let link = link(view, (notification, job.kind), facts)?;
-    let known = Facts { framed: framed.as_framed(), link: link.as_ref(), ..known };
-    let over = |result| Ok(Break(Done::Job(result)));
-    let dispatch = match plan::attempt(&run, job, known, content) {
-        Ok(plan::Attempt::Send(dispatch)) => dispatch,
-        Ok(plan::Attempt::FanOut(targets)) => return over(JobResult::FannedOut(targets)),
-        Ok(plan::Attempt::Defer { due_at }) => return over(JobResult::Deferred(due_at)),
-        Ok(plan::Attempt::WorkflowPaused) => return over(JobResult::WorkflowPaused),
-        Ok(plan::Attempt::IntegrationPaused(id)) => return over(JobResult::IntegrationPaused(id)),
-        Err(refusal) => {
-            // The message may be one for an integration that cannot be read. It waits for a repair.
-            if refusal.detail == Detail::NoActiveIntegration {
-                integrations::check_readable(view)?;
+    fn decide(self, view: &dyn View) -> Result<ControlFlow<Done, Box<Delivery>>> {
+        let mut run = self.facts.run(view, &self.notification)?;
+        let open = view.engine().parts.settings.circuits.open(self.now);
+        run.tries = self.work.tries.clone();
+        run.open = open.clone();
+        run.target = self.work.target.clone();
+        let Some(job) = run.jobs.get(self.job).copied() else { return Ok(Break(Done::Dropped)) };
+        let (framed, link) = (self.framed(view, &run, job)?, self.link(view, job.kind)?);
+        let facts = self.facts.facts(self.now);
+        let facts = Facts { framed: framed.as_framed(), link: link.as_ref(), ..facts };
+        let content = if self.made.is_some() { Content::Kept } else { Content::New };
+        let result = match plan::attempt(&run, job, facts, content) {
+            Ok(plan::Attempt::Send(dispatch)) => {
+                let url = link.map(|link| link.to_url());
+                let delivery = self.delivery(*dispatch, url, open);
+                return Ok(delivery.map_or(Break(Done::Dropped), |one| Continue(Box::new(one))));
             }
-            return over(JobResult::Refused(refusal));
-        }
-    };
-    let (link, made) = (link.map(|link| link.to_url()), (kept, now, random));
-    let decided = (*dispatch, link, run.open);
-    let delivery = Delivery::of(leased, (notification, number), facts, decided, made);
-    Ok(delivery.map_or(Break(Done::Dropped), |delivery| Continue(Box::new(delivery))))
-}
+            Ok(plan::Attempt::FanOut(targets)) => JobResult::FannedOut(targets),
+            Ok(plan::Attempt::Defer { due_at }) => JobResult::Deferred(due_at),
+            Ok(plan::Attempt::WorkflowPaused) => JobResult::WorkflowPaused,
+            Ok(plan::Attempt::IntegrationPaused(id)) => JobResult::IntegrationPaused(id),
+            Err(refusal) => {
+                // The message may be one for an integration that cannot be read. It waits for a repair.
+                if refusal.detail == Detail::NoActiveIntegration {
+                    integrations::check_readable(view)?;
+                }
+                JobResult::Refused(refusal)
+            }
+        };
+        Ok(Break(Done::Job(result)))
+    }
 
-impl Delivery {
-    // The attempt of a job that was decided. Returns `None` if the workflow or the subscriber is gone,
-    // or if there is no message.
-    fn of(
-        leased: &Leased,
-        (notification, number): (&Notification, usize),
-        facts: &RunFacts,
-        (dispatch, unsubscribe_url, open): (Dispatch, Option<String>, Vec<IntegrationId>),
-        (kept, now, random): (Option<&Message>, Timestamp, u64),
-    ) -> Option<Self> {
+    // The layout of a message that is rendered.
+    fn framed(&self, view: &dyn View, run: &Run<'_>, job: RunJob) -> Result<Wanted> {
+        match &self.facts.workflow {
+            Some(workflow) if self.made.is_none() => {
+                let choice = plan::layout(run, job, self.facts.facts(self.now));
+                texts::framed(view, choice, workflow, self.facts.subscriber.as_ref())
+            }
+            Some(_) | None => Ok(Wanted::Bare),
+        }
+    }
+
+    // The unsubscribe link of the message. It is the same in every attempt.
+    fn link(&self, view: &dyn View, kind: JobType) -> Result<Option<Link>> {
+        match (self.facts.workflow.as_deref(), kind.channel()) {
+            (Some(workflow), Some(channel)) if !workflow.critical => {
+                let (subscriber, since) =
+                    (self.notification.subscriber_id, self.notification.created_at);
+                let contexts = &self.notification.context_keys;
+                let to = LinkTo { subscriber, contexts, channel, since };
+                unsubscribe::link(view, workflow, to)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    // Returns `None` if the workflow or the subscriber is gone, or if there is no message.
+    fn delivery(
+        self,
+        dispatch: Dispatch,
+        unsubscribe_url: Option<String>,
+        open: Vec<IntegrationId>,
+    ) -> Option<Delivery> {
         let Dispatch { integration, others, address, rendered, target, overrides } = dispatch;
-        let job = notification.jobs.get(number)?;
-        let (workflow, subscriber) = facts.workflow.as_deref().zip(facts.subscriber.as_ref())?;
+        let job = self.notification.jobs.get(self.job)?;
+        let (workflow, subscriber) = (self.facts.workflow?, self.facts.subscriber?);
         let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
         let warnings = rendered.iter().flat_map(|rendered| &rendered.warnings).cloned().collect();
-        let made = rendered.and_then(|rendered| {
-            let content = (workflow, integration.channel);
-            Message::of_job(notification, number, content, rendered, (now, random))
-        });
-        let mut message = made.or_else(|| kept.cloned())?;
-        let (send, mut tries) = (leased.task.send_id(), leased.task.tries());
+        let mut message = match rendered {
+            Some(rendered) => {
+                let content = (&*workflow, integration.channel);
+                let made_at = (self.now, self.random);
+                Message::of_job(&self.notification, self.job, content, rendered, made_at)?
+            }
+            None => self.made?,
+        };
+        let (send, mut tries) = (self.leased.task.send_id(), self.work.tries.clone());
         if send.is_none() {
             tries = tries.with_called(target.clone());
         } else {
-            let place = number + job.message_offset(integration.id);
-            message.id = MessageId::new(now, notification.place_of_message(place), random);
+            let place = self.job + job.message_offset(integration.id);
+            let place = self.notification.place_of_message(place);
+            message.id = MessageId::new(self.now, place, self.random);
         }
-        Some(Self {
+        Some(Delivery {
             message: message.addressed(&integration.provider_id, &address),
+            job: job.id,
+            notification: self.notification,
             integration,
             address,
-            subscriber: subscriber.clone(),
+            subscriber,
             overrides,
-            notification: notification.clone(),
             variant,
             warnings,
             unsubscribe_url,
-            job: job.id,
             others,
             open,
             tries,
             target,
             send,
-            attempts: leased.attempt(),
+            attempts: self.leased.attempt(),
         })
     }
 }
 
-// The unsubscribe link of a message. It is the same in every attempt.
-fn link(
-    view: &dyn View,
-    (notification, kind): (&Notification, JobType),
-    facts: &RunFacts,
-) -> Result<Option<Link>> {
-    match (facts.workflow.as_deref(), kind.channel()) {
-        (Some(workflow), Some(channel)) if !workflow.critical => {
-            let (subscriber, since) = (notification.subscriber_id, notification.created_at);
-            let contexts = &notification.context_keys;
-            let to = LinkTo { subscriber, contexts, channel, since };
-            unsubscribe::link(view, workflow, to)
-        }
-        _ => Ok(None),
-    }
+// The message that another destination of the integration was called with, as this one is called with the same
+// content. Returns `None` if none was called.
+fn made_for_another(view: &dyn View, work: &SendWork, job: &Job) -> Result<Option<Message>> {
+    let Some(target) = &work.target else { return Ok(None) };
+    let Some(id) = job.message_called_with(target.integration_id) else { return Ok(None) };
+    let found = view.find::<Message>(&layout::message(view.environment_id(), id.place()))?;
+    Ok(found.filter(|message| message.id == id).map(Message::to_another))
 }
 
 /// Stores that a message is about to be handed to its provider, with its content, if the integration wants
@@ -189,18 +204,19 @@ fn link(
 pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
     let integration = &delivery.integration;
     let calling = delivery.tries.calling(integration.id, integration.on_unknown);
-    if integration.on_unknown == OnUnknown::Resend || calling == leased.task.tries() {
+    let is_known = leased.task.send().is_some_and(|work| work.tries == calling);
+    if integration.on_unknown == OnUnknown::Resend || is_known {
         return Ok(true);
     }
     let home = leased.task.home();
     engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
-        let Some(task) = found.filter(|task| leased.is_current(task)) else {
+        let task = found.filter(|task| leased.is_current(task));
+        let Some((task, work)) = task.as_ref().and_then(|task| Some((task, task.send()?))) else {
             return Ok(false);
         };
-        let message = Some(Box::new(delivery.message.clone()));
-        let calling = task.clone().with_tries(calling.clone()).with_message(message);
-        tx.draft.writer.replace(&task, &calling)?;
+        let work = work.after(delivery.message.clone(), calling.clone());
+        tx.draft.writer.replace(task, &task.clone().with_send(work))?;
         Ok(true)
     })
 }

@@ -11,7 +11,7 @@ use domain::notification::{Notification, Ordinal};
 use domain::person::{Erasure, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::suppression::Suppression;
-use domain::task::{Task, Work};
+use domain::task::{SendWork, Task, Work};
 use domain::trigger::{FanOut, TriggerRecipients};
 use domain::vocabulary::Channel;
 use store::{
@@ -118,7 +118,7 @@ impl Eraser<'_, '_> {
         let (rows, after) = self.rows::<Task>(all, after)?;
         for task in &rows {
             let (Work::Turn { notification_id }
-            | Work::Send { notification_id, .. }
+            | Work::Send(SendWork { notification_id, .. })
             | Work::Call { notification_id, .. }) = &task.work
             else {
                 continue;

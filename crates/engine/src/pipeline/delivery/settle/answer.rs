@@ -99,9 +99,11 @@ impl Course<'_, '_> {
         if let Some(settled) = self.end_if_canceled(job, task)? {
             return Ok(settled);
         }
-        let kept = Some(Box::new(delivery.message.clone()));
-        let after = task.with(TaskState::Waiting { due_at, attempts });
-        self.tx.replace(task, &after.with_message(kept).with_tries(tries))?;
+        let mut after = task.with(TaskState::Waiting { due_at, attempts });
+        if let Some(work) = task.send() {
+            after = after.with_send(work.after(delivery.message.clone(), tries));
+        }
+        self.tx.replace(task, &after)?;
         Ok(self.failed_attempt(failed, Some(due_at)))
     }
 

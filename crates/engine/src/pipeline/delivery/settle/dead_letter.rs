@@ -64,21 +64,21 @@ impl Course<'_, '_> {
         detail: Detail,
         text: Option<String>,
     ) -> Result<()> {
-        let Some(reason) = DeadLetterReason::of(detail).filter(|_| task.is_send()) else {
+        let Some((work, reason)) = task.send().zip(DeadLetterReason::of(detail)) else {
             return Ok(());
         };
         let send = task.send_id();
-        let message_id = match task.kept() {
+        let message_id = match &work.message {
             Some(kept) => {
                 let (error_id, error_text) = (detail.to_string(), text.clone().unwrap_or_default());
-                let mut message = kept.clone();
+                let mut message = Message::clone(kept);
                 message.status = MessageStatus::Error { error_id, error_text };
                 self.store_of(job, send, message)?
             }
             None => None,
         };
-        let integration_id = task.target().map(|target| target.integration_id);
-        let called = task.tries().called().cloned();
+        let integration_id = work.target.as_ref().map(|target| target.integration_id);
+        let called = work.tries.called().cloned();
         self.mark_dead(
             job,
             send,

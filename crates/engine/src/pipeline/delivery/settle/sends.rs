@@ -6,7 +6,7 @@ use domain::job::{Destination, Detail, JobSend, JobStatus, SendStatus, SendTarge
 use domain::message::Message;
 use domain::plan::{Refusal, RefusalKind};
 use domain::subscriber::Subscriber;
-use domain::task::{Task, Tries, Work};
+use domain::task::{SendWork, Task, Work};
 use store::{ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
@@ -49,9 +49,8 @@ impl Course<'_, '_> {
         self.log(job, Detail::SendsQueued, Some(sends.len().to_string()));
         self.move_job(job, JobStatus::Queued { due_at: now, attempts: 0 });
         for JobSend { id, target, .. } in sends {
-            let (message, tries, target) = (None, Tries::default(), Some(target));
-            let work = Work::Send { notification_id, job_id, message, tries, target };
-            self.queue(Uuid::from(id).into(), now, work)?;
+            let work = SendWork { target: Some(target), ..SendWork::new(notification_id, job_id) };
+            self.queue(Uuid::from(id).into(), now, Work::Send(work))?;
         }
         Ok(Settled::Nothing)
     }

@@ -114,7 +114,7 @@ impl Course<'_, '_> {
         match &task.work {
             Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
             Work::Turn { .. }
-            | Work::Send { .. }
+            | Work::Send(_)
             | Work::Call { .. }
             | Work::Sweep { .. }
             | Work::FanOut { .. }
