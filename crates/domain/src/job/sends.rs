@@ -119,11 +119,13 @@ impl JobSend {
         let job = Uuid::from(job).as_u128();
         let mut hash = Sha256::new().chain_update(job.to_be_bytes());
         hash.update(Uuid::from(target.integration_id).as_bytes());
-        match &target.to {
-            Destination::Webhook => {}
-            Destination::Device { token } => hash.update(token),
-            Destination::Endpoint { identifier } => hash.update(identifier.as_str()),
-        }
+        let (kind, place) = match &target.to {
+            Destination::Webhook => (0, ""),
+            Destination::Device { token } => (1, token.as_str()),
+            Destination::Endpoint { identifier } => (2, identifier.as_str()),
+        };
+        hash.update([kind]);
+        hash.update(place);
         let tail = hash.finalize().iter().fold(0, |tail: u128, byte| tail << 8 | u128::from(*byte));
         let millis = u64::try_from(job >> 80).unwrap_or_default();
         let id = v7(millis, tail & ((1 << 74) - 1)).into();
@@ -177,14 +179,21 @@ mod tests {
 
     #[test]
     fn the_id_of_a_send_follows_from_its_job_and_its_target() {
-        let target = |number, token: &str| {
-            SendTarget::new(sample::id(number), Destination::Device { token: token.into() })
+        let id = |job, (integration, to)| {
+            JobSend::new(sample::id(job), SendTarget::new(sample::id(integration), to)).id
         };
-        let id = |job, target| JobSend::new(sample::id(job), target).id;
-        let first = id(1, target(2, "a"));
-        assert_eq!(id(1, target(2, "a")), first);
-        for other in [id(3, target(2, "a")), id(1, target(3, "a")), id(1, target(2, "b"))] {
-            assert_ne!(other, first);
+        let device = |token: &str| Destination::Device { token: token.into() };
+        let endpoint = Destination::Endpoint { identifier: "a".parse().unwrap() };
+        let first = id(1, (2, device("a")));
+        assert_eq!(id(1, (2, device("a"))), first);
+        for (job, target) in [
+            (3, (2, device("a"))),
+            (1, (3, device("a"))),
+            (1, (2, device("b"))),
+            (1, (2, endpoint)),
+            (1, (2, Destination::Webhook)),
+        ] {
+            assert_ne!(id(job, target.clone()), first, "{job} {target:?}");
         }
     }
 

@@ -85,11 +85,13 @@ impl<'a> Attempt<'a> {
     }
 
     fn decide(self, view: &dyn View) -> Result<ControlFlow<Done, Box<Delivery>>> {
-        let mut run = self.facts.run(view, &self.notification)?;
         let open = view.engine().parts.settings.circuits.open(self.now);
-        run.tries = self.work.tries.clone();
-        run.open = open.clone();
-        run.target = self.work.target.clone();
+        let run = Run {
+            tries: self.work.tries.clone(),
+            open: open.clone(),
+            target: self.work.target.clone(),
+            ..self.facts.run(view, &self.notification)?
+        };
         let Some(job) = run.jobs.get(self.job).copied() else { return Ok(Break(Done::Dropped)) };
         let (framed, link) = (self.framed(view, &run, job)?, self.link(view, job.kind)?);
         let facts = self.facts.facts(self.now);
