@@ -85,13 +85,10 @@ impl<'a> Attempt<'a> {
     }
 
     fn decide(self, view: &dyn View) -> Result<ControlFlow<Done, Box<Delivery>>> {
-        let open = view.engine().parts.settings.circuits.open(self.now);
-        let run = Run {
-            tries: self.work.tries.clone(),
-            open: open.clone(),
-            target: self.work.target.clone(),
-            ..self.facts.run(view, &self.notification)?
-        };
+        let mut run = self.facts.run(view, &self.notification)?;
+        run.tries = self.work.tries.clone();
+        run.open = view.engine().parts.settings.circuits.open(self.now);
+        run.target.clone_from(&self.work.target);
         let Some(job) = run.jobs.get(self.job).copied() else { return Ok(Break(Done::Dropped)) };
         let (framed, link) = (self.framed(view, &run, job)?, self.link(view, job.kind)?);
         let facts = self.facts.facts(self.now);
@@ -99,7 +96,7 @@ impl<'a> Attempt<'a> {
         let content = if self.made.is_some() { Content::Kept } else { Content::New };
         let result = match plan::attempt(&run, job, facts, content) {
             Ok(plan::Attempt::Send(dispatch)) => {
-                let url = link.map(|link| link.to_url());
+                let (url, open) = (link.map(|link| link.to_url()), run.open);
                 let delivery = self.delivery(*dispatch, url, open);
                 return Ok(delivery.map_or(Break(Done::Dropped), |one| Continue(Box::new(one))));
             }
