@@ -11,6 +11,8 @@
 /// * `name: some_of(T, "wireName")` does the same for a query, which is refused with this field if the list is
 ///   empty,
 /// * `name: each_checked(T, "wireName")` takes a list of values and checks each as a `T`,
+/// * `name: some_checked(T, "wireName")` does the same for a query, which is refused with this field if the list
+///   is empty,
 /// * `name: push(T)` adds a value that converts into a `T` to a list,
 /// * `name: all_of(Filter)` takes a filter that must hold besides the earlier ones,
 /// * `name: any_of(Filter)` takes a list of filters, of which one must hold besides the earlier ones,
@@ -109,6 +111,18 @@ macro_rules! setter {
         ) -> Result<Self, $crate::error::Invalid> {
             let values: Vec<$type> = $crate::convert::each_checked($wire, $name)?;
             self.$($path).+ = values.into();
+            Ok(self)
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] some_checked($type:ty, $wire:literal)) => {
+        $(#[$doc])*
+        pub fn $name(
+            mut self,
+            $name: impl IntoIterator<Item: $crate::convert::IntoChecked<$type>>,
+        ) -> Result<Self, $crate::error::Invalid> {
+            let values: Vec<$type> = $crate::convert::each_checked($wire, $name)?;
+            self.emptied.note($wire, values.is_empty());
+            self.$($path).+ = values;
             Ok(self)
         }
     };

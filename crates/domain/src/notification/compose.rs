@@ -8,21 +8,21 @@ use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
 
 setters! { NotificationQuery:
-    /// Lists the notifications of workflows with one of these step types.
-    channels: each(JobType);
-    /// Lists the notifications of these workflows, by id or identifier.
-    workflows: each(String);
+    /// Lists the notifications of workflows with one of these step types. An empty list is refused.
+    channels: some_of(JobType, "channels");
+    /// Lists the notifications of these workflows, by id or identifier. An empty list is refused.
+    workflows: some_of(String, "templates");
     /// Lists the notifications for subscribers whose e-mail address is one of these. Addresses are
-    /// compared as a whole, and case counts.
-    emails: each(String);
+    /// compared as a whole, and case counts. An empty list is refused.
+    emails: some_of(String, "emails");
     /// Lists the notifications for the subscriber with this id, or with this text in the e-mail address.
     /// Deprecated by the specification: [`subscriber_ids`](Self::subscriber_ids) finds ids, and
     /// [`emails`](Self::emails) whole addresses. Nothing else finds parts of an address.
     search: into(String);
-    /// Lists the notifications for these subscribers.
-    subscriber_ids: each_checked(SubscriberId, "subscriberIds");
-    /// Lists the notifications of these severities.
-    severities: each(Severity);
+    /// Lists the notifications for these subscribers. An empty list is refused.
+    subscriber_ids: some_checked(SubscriberId, "subscriberIds");
+    /// Lists the notifications of these severities. An empty list is refused.
+    severities: some_of(Severity, "severity");
     /// Sets the number of the page, counting from 0.
     page: exact(u32);
     /// Sets the maximum number of notifications on the page: 1 to 50.
@@ -35,8 +35,8 @@ setters! { NotificationQuery:
     subscription_id: checked(SubscriptionIdentifier, "subscriptionId");
     /// Lists the notifications with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
-    /// Lists the notifications with a job of one of these outcomes.
-    outcomes: each(NotificationOutcome);
+    /// Lists the notifications with a job of one of these outcomes. An empty list is refused.
+    outcomes: some_of(NotificationOutcome, "outcomes");
     /// Lists the notifications triggered at this time or later.
     earliest: exact(Timestamp);
     /// Lists the notifications triggered at this time or earlier.

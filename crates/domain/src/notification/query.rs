@@ -8,14 +8,14 @@ use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
 use crate::json::shape;
 use crate::page::{self, is_zero};
-use crate::query;
+use crate::query::{self, Emptied, write_unless_emptied};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
 
 /// Query of notifications, newest first. A notification must meet every condition that is set, by
 /// one of its values. The conditions on the subscriber together count as one condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, remote = "Self")]
 #[non_exhaustive]
 pub struct NotificationQuery {
     /// Step types of the workflow.
@@ -72,6 +72,8 @@ pub struct NotificationQuery {
     /// Latest time of the trigger.
     #[serde(rename = "before", skip_serializing_if = "Option::is_none")]
     pub latest: Option<Timestamp>,
+    #[serde(skip)]
+    pub(super) emptied: Emptied,
 }
 
 shape! { NotificationQuery {
@@ -116,6 +118,8 @@ impl NotificationPage {
     }
 }
 
+write_unless_emptied!(NotificationQuery);
+
 impl NotificationQuery {
     /// Default size of a page.
     pub const DEFAULT_LIMIT: u32 = 10;
@@ -124,9 +128,20 @@ impl NotificationQuery {
     /// Maximum number of values in each list of a query.
     pub const MAX_VALUES: usize = 1_000;
 
+    // Refuses lists that a setter has left without values.
+    fn check_emptied(&self) -> Result<(), Invalid> {
+        self.emptied.check("channels", &self.channels)?;
+        self.emptied.check("templates", &self.workflows)?;
+        self.emptied.check("emails", &self.emails)?;
+        self.emptied.check("subscriberIds", &self.subscriber_ids)?;
+        self.emptied.check("severity", &self.severities)?;
+        self.emptied.check("outcomes", &self.outcomes)
+    }
+
     /// Checks the query, and returns the size of a page.
     #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
+        self.check_emptied()?;
         if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
             && earliest > latest
         {

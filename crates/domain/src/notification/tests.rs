@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::error::{Invalid, Reason};
 use crate::job::JobStatus;
 use crate::sample;
 use crate::topic::Topic;
@@ -230,6 +231,28 @@ fn what_is_read_along_is_what_the_others_say() {
         json!({ "_id": workflow.id, "name": "Order shipped", "triggers": workflow.triggers })
     );
     assert_eq!(Home::from(&notification()), sample::home());
+}
+
+/// One row per setter of a list: a list that a host has computed, and that came out empty, selects nothing else.
+#[test]
+fn a_list_that_a_setter_leaves_empty_is_refused() {
+    let none = Vec::<String>::new;
+    let query = NotificationQuery::default;
+    for (field, query) in [
+        ("channels", query().channels([JobType::Email]).channels(Vec::<JobType>::new())),
+        ("templates", query().workflows(none())),
+        ("emails", query().emails(none())),
+        ("subscriberIds", query().subscriber_ids(none()).unwrap()),
+        ("severity", query().severities(Vec::<Severity>::new())),
+        ("outcomes", query().outcomes(Vec::<NotificationOutcome>::new())),
+    ] {
+        assert_eq!(query.check(), Err(Invalid::new(field, Reason::Empty)));
+        let written = serde_json::to_value(&query).unwrap_err().to_string();
+        assert!(written.contains(field), "{field}: {written}");
+        assert_eq!(self::query(json!({ field: [] })).check(), Ok(10), "{field}");
+    }
+    let set_again = query().workflows(none()).workflows(["order-shipped"]);
+    assert_eq!(set_again, query().workflows(["order-shipped"]));
 }
 
 proptest! {
