@@ -238,6 +238,33 @@ fn a_slow_provider_keeps_no_batch() {
     });
 }
 
+/// A process that ends during a call sends the messages again whose results are not stored.
+#[test]
+fn the_results_of_quick_calls_wait_for_few_calls_behind_them() {
+    on_both(|world| {
+        let (clock, other) = (world.clock.clone(), world.another_engine());
+        let leased = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&leased);
+        let quick = Told(move |_: &Delivery| {
+            seen.lock().unwrap().push(other.delivery().stats().unwrap().total().leased);
+            clock.advance(Duration::from_millis(3));
+            Ok(ProviderReceipt::default())
+        });
+        let engine = world.engine_with(|builder| builder.default_provider(quick));
+        ada(&world);
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        for _ in 0..10 {
+            world.notify("mail", "ada");
+        }
+
+        assert_eq!(engine.delivery().run_due(usize::MAX).unwrap().sent, 10);
+
+        // Two calls take six milliseconds.
+        assert_eq!(*leased.lock().unwrap(), [10, 10, 8, 8, 6, 6, 4, 4, 2, 2]);
+    });
+}
+
 /// A call may take as long as its provider likes. What was done before it in the same batch does not wait.
 #[test]
 fn a_message_of_the_inbox_waits_for_no_call_behind_it() {

@@ -119,13 +119,15 @@ impl JobSend {
         let job = Uuid::from(job).as_u128();
         let mut hash = Sha256::new().chain_update(job.to_be_bytes());
         hash.update(Uuid::from(target.integration_id).as_bytes());
-        let (kind, place) = match &target.to {
-            Destination::Webhook => (0, ""),
-            Destination::Device { token } => (1, token.as_str()),
-            Destination::Endpoint { identifier } => (2, identifier.as_str()),
-        };
-        hash.update([kind]);
-        hash.update(place);
+        match &target.to {
+            Destination::Webhook => {}
+            Destination::Device { token } => hash.update(token),
+            Destination::Endpoint { identifier } => {
+                // No text has this byte, so that no token of a device is the same.
+                hash.update([0xFF]);
+                hash.update(identifier.as_str());
+            }
+        }
         let tail = hash.finalize().iter().fold(0, |tail: u128, byte| tail << 8 | u128::from(*byte));
         let millis = u64::try_from(job >> 80).unwrap_or_default();
         let id = v7(millis, tail & ((1 << 74) - 1)).into();

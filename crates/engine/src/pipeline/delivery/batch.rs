@@ -18,9 +18,14 @@ use crate::heal::healed;
 use crate::pipeline::{cancel, chunk, sweep};
 use crate::{Error, Result, trace};
 
-// Time of the engine's clock after which results are settled, checked after each task. If the
+// Bounds of the time of the engine's clock after which results are settled, checked after each task. If the
 // process crashes before the settlement, the messages are sent again.
-const UNSETTLED: Duration = Duration::from_millis(100);
+const SHORTEST_WAIT: Duration = Duration::from_millis(5);
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+// Time that results wait for each unit of time that a settlement takes, so that settlements take a tenth of the
+// time of a worker at most, unless they take long.
+const WAIT_FACTOR: u32 = 10;
 
 // Time of the engine's clock after which what is left of a batch is given back, checked before each task. A
 // provider may be much slower than at the claim before.
@@ -48,6 +53,8 @@ struct Unstored {
     size: usize,
     // Time since which results wait.
     since: Timestamp,
+    // Time after which they are stored.
+    wait: Duration,
 }
 
 impl DeliveryQueue<'_> {
@@ -90,7 +97,7 @@ impl DeliveryQueue<'_> {
         while let Some(next) = waiting.as_slice().first() {
             // A call may take long. What was done without one is stored before it.
             if next.calls_the_host() && unstored.has_other_than_calls() {
-                self.settle(unstored.take(self.engine.now()), report)?;
+                self.store(&mut unstored, report)?;
             }
             let start = self.engine.now();
             let is_over = self.is_stopping() || start.since(begun_at) > LONGEST;
@@ -114,7 +121,7 @@ impl DeliveryQueue<'_> {
             slowest = slowest.max(end.since(start));
             unstored.add(leased, worked, report);
             if unstored.is_full(end) {
-                self.settle(unstored.take(end), report)?;
+                self.store(&mut unstored, report)?;
             }
         }
         self.settle(unstored.results, report)?;
@@ -128,6 +135,14 @@ impl DeliveryQueue<'_> {
             parts.settings.limits.check_content(evidence.count(done.size().messages))?;
         }
         Ok(worked)
+    }
+
+    // Stores the results so far.
+    fn store(&self, unstored: &mut Unstored, report: &mut DeliveryReport) -> Result<()> {
+        let begun_at = self.engine.now();
+        self.settle(unstored.take(), report)?;
+        unstored.begin(begun_at, self.engine.now());
+        Ok(())
     }
 
     // Stores results, or keeps them until the store goes on.
@@ -232,7 +247,7 @@ impl DeliveryQueue<'_> {
 
 impl Unstored {
     fn since(time: Timestamp) -> Self {
-        Self { results: Vec::new(), size: 0, since: time }
+        Self { results: Vec::new(), size: 0, since: time, wait: SHORTEST_WAIT }
     }
 
     // Adds the result of a task, or its effect to the report if the task is settled.
@@ -255,11 +270,19 @@ impl Unstored {
     // Returns `true` if the results have to be stored at `now`. The clock may have gone back.
     fn is_full(&mut self, now: Timestamp) -> bool {
         self.since = self.since.min(now);
-        now.since(self.since) > UNSETTLED || self.size > UNSETTLED_SIZE
+        now.since(self.since) > self.wait || self.size > UNSETTLED_SIZE
     }
 
-    fn take(&mut self, now: Timestamp) -> Vec<(Leased, Done)> {
-        mem::replace(self, Self::since(now)).results
+    fn take(&mut self) -> Vec<(Leased, Done)> {
+        self.size = 0;
+        mem::take(&mut self.results)
+    }
+
+    // Begins anew at `now`, behind a settlement that has begun at `settled_from`.
+    fn begin(&mut self, settled_from: Timestamp, now: Timestamp) {
+        let took = now.since(settled_from);
+        self.since = now;
+        self.wait = took.saturating_mul(WAIT_FACTOR).clamp(SHORTEST_WAIT, LONGEST_WAIT);
     }
 }
 
