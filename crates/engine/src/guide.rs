@@ -17,3 +17,6 @@ pub mod storage {}
 
 #[doc = include_str!("../guide/privacy.md")]
 pub mod privacy {}
+
+#[doc = include_str!("../guide/operating.md")]
+pub mod operating {}
