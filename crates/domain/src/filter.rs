@@ -234,7 +234,7 @@ pub struct FilterCheck {
     pub operator: FilterOperator,
     /// Source of the fact.
     pub on: FilterSource,
-    /// Value of the filter.
+    /// Value of the filter. A long one is cut to its first 256 characters.
     pub expected: String,
     /// Fact, if it exists. A long one is cut to the first 256 characters of its JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -300,7 +300,7 @@ impl Evaluation<'_> {
             field: part.field.clone(),
             operator: part.operator,
             on: part.on,
-            expected: part.value.clone(),
+            expected: cut(&part.value).unwrap_or_else(|| part.value.clone()),
             actual: actual.map(excerpt),
             held,
         });
@@ -344,11 +344,13 @@ impl<'a> FilterFacts<'a> {
 
 // Bounds the report: every comparison may be about the whole payload.
 pub(crate) fn excerpt(value: &Value) -> Value {
+    cut(value).map_or_else(|| value.clone(), Value::String)
+}
+
+// Returns the beginning of a long text. Returns `None` if it is short.
+fn cut(text: &impl fmt::Display) -> Option<String> {
     let mut excerpt = Excerpt { text: String::new(), room: Excerpt::MAX };
-    match write!(excerpt, "{value}") {
-        Ok(()) => value.clone(),
-        Err(_) => Value::String(excerpt.text + "..."),
-    }
+    write!(excerpt, "{text}").is_err().then(|| excerpt.text + "...")
 }
 
 struct Excerpt {

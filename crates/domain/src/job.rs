@@ -23,6 +23,9 @@ pub use digest::{DigestType, JobDigest, JobTimed};
 pub use retry::RetryPolicy;
 pub use sends::{Destination, JobSend, SendStatus, SendTarget, SendsOutcome};
 
+// Each attempt writes the log anew, and a message may be sent again without end.
+const MAX_LOG: usize = 1_000;
+
 /// Execution of one step of a workflow, for one notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -37,7 +40,7 @@ pub struct Job {
     /// Events of a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<JobDigest>,
-    /// Log, oldest entry first.
+    /// Log, oldest entry first. Of more than 1,000 entries, the first and the last 500 are kept.
     pub execution_details: Vec<ExecutionDetail>,
     /// Step, as of the trigger.
     pub step: JobStep,
@@ -186,11 +189,15 @@ impl Job {
         }
     }
 
-    /// Adds `entry` to the log, and sets the provider and the retry flag of the entry.
+    /// Adds `entry` to the log, and sets the provider and the retry flag of the entry. A long log has its first
+    /// entries and its last ones.
     #[doc(hidden)]
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
+        if self.execution_details.len() >= MAX_LOG {
+            self.execution_details.remove(MAX_LOG / 2);
+        }
         self.execution_details.push(entry);
     }
 

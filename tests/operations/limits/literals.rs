@@ -11,7 +11,7 @@ const FIXED: [&str; 2] = [
 
 /// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
 /// keeps, and of answers from servers.
-const OTHERS: [&str; 30] = [
+const OTHERS: [&str; 32] = [
     "attempt.rs LONGEST_WAIT",
     "batch.rs LONGEST",
     "batch.rs LONGEST_WAIT",
@@ -23,6 +23,8 @@ const OTHERS: [&str; 30] = [
     "filter.rs MAX",
     "http.rs LONGEST_ANSWER",
     "http.rs LONGEST_REASON",
+    "job.rs MAX_LOG",
+    "message.rs MAX_DELIVERIES",
     "outcome.rs LONGEST_REASON",
     "path.rs MAX",
     "payload.rs MAX_PROBLEM",

@@ -144,6 +144,7 @@ fn a_report_says_what_was_expected_and_what_was_there() {
             part("none", FilterOperator::Equal, "null"),
             part("missing", FilterOperator::NotIn, "a,b"),
             part("note", FilterOperator::Like, "x%"),
+            part("total", FilterOperator::In, &"5,".repeat(1_000)),
         ],
     ));
 
@@ -163,6 +164,13 @@ fn a_report_says_what_was_expected_and_what_was_there() {
         check("none", FilterOperator::Equal, "null", Some(json!(null)), true),
         check("missing", FilterOperator::NotIn, "a,b", None, true),
         check("note", FilterOperator::Like, "x%", Some(json!(beginning)), true),
+        check(
+            "total",
+            FilterOperator::In,
+            &format!("{}...", "5,".repeat(128)),
+            Some(json!(5)),
+            true,
+        ),
     ];
     assert_eq!(report, FilterReport { holds: true, checks });
     let missing = concat!(

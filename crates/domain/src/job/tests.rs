@@ -219,3 +219,16 @@ proptest! {
         }
     }
 }
+
+/// A message may be sent again without end, and each attempt writes the log anew.
+#[test]
+fn a_long_log_has_its_first_entries_and_its_last_ones() {
+    let mut job = job("sms");
+    for number in 0..1_200 {
+        let text = Some(number.to_string());
+        job.log(ExecutionDetail::new(sample::id(1), Detail::ProviderRetry, text, sample::at(6)));
+    }
+    let kept = job.execution_details.iter().map(|entry| entry.raw.clone().unwrap());
+    let expected = (0..500).chain(700..1_200).map(|number| number.to_string());
+    assert!(kept.eq(expected));
+}

@@ -149,7 +149,7 @@ impl Message {
     pub fn woken(&self, now: Timestamp) -> Self {
         let mut after = self.clone();
         (after.snoozed_until, after.listed_at, after.stage) = (None, None, Stage::Unseen);
-        after.delivered_at.push(now);
+        after.note_delivery(now);
         after
     }
 

@@ -92,7 +92,7 @@ impl Course<'_, '_> {
         let message =
             Message::of_job(&self.notification, job, content, rendered.clone(), (now, random));
         let Some(mut message) = message else { return Ok(()) };
-        message.delivered_at.push(now);
+        message.note_delivery(now);
         if self.store(job, message)?.is_none() {
             self.refuse(job, Refusal::new(RefusalKind::Skip, Detail::SubscriberDeleted));
             return Ok(());

@@ -67,7 +67,7 @@ impl Course<'_, '_> {
             job.sent_as(delivery.integration.id, id);
         }
         let mut message = delivery.message.clone();
-        message.delivered_at.push(self.tx.now());
+        message.note_delivery(self.tx.now());
         self.tx.remove(task)?;
         if let Some(send) = delivery.send {
             self.store_send(job, send, message)?;
