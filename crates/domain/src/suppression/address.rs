@@ -52,7 +52,7 @@ impl SuppressedAddress {
             Channel::Email | Channel::Sms if is_hash(address) => address.to_ascii_lowercase(),
             Channel::Email => {
                 let email = Email::new(address).map_err(|invalid| invalid.named("address"))?;
-                email.as_str().to_lowercase()
+                lowercase(email.as_str())
             }
             Channel::Sms => number(address)?,
             Channel::InApp | Channel::Chat | Channel::Push => return Err(unsupported()),
@@ -94,6 +94,15 @@ impl SuppressedAddress {
         }
         Self { channel: self.channel, address }
     }
+}
+
+// A letter whose small form has more bytes stays as it is, so that the address is no longer than before.
+fn lowercase(text: &str) -> String {
+    let small = |letter: char| {
+        let small: String = letter.to_lowercase().collect();
+        if small.len() > letter.len_utf8() { letter.to_string() } else { small }
+    };
+    text.chars().map(small).collect()
 }
 
 fn is_hash(address: &str) -> bool {
