@@ -107,7 +107,8 @@ pub(super) fn most(unit: TimeUnit) -> u32 {
     let days = StepDefinition::MAX_DAYS;
     let units = match seconds(unit) {
         Some(seconds) => u64::from(days) * DAY / seconds,
-        None => u64::from(days / 30),
+        // The longest years there are.
+        None => u64::from(days / 366 * 12),
     };
     u32::try_from(units).unwrap_or(u32::MAX)
 }

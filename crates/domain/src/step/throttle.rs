@@ -64,7 +64,7 @@ pub struct Slot {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// The event passes and takes this slot.
+    /// The event passes and takes this slot. A window in the payload may be over: its slot is free at once.
     Admitted(Slot),
     /// The event does not pass.
     Refused {
@@ -151,9 +151,6 @@ impl ThrottleMetadata {
             Some(path) => dynamic_end(payload, path, now, zone)?,
             None => Span::of(self.amount, self.unit, "metadata")?.after(now, zone)?,
         };
-        if end <= now {
-            return Err(NoEnd::Past { at: end });
-        }
         within_reach(end, now)?;
         Ok(end)
     }

@@ -151,7 +151,9 @@ impl Course<'_, '_> {
         }
         match admission {
             Ok(Admission::Admitted(slot)) => {
-                self.tx.insert(&ThrottleSlot::new(id, slot, &self.notification, now))?;
+                if slot.until > now {
+                    self.tx.insert(&ThrottleSlot::new(id, slot, &self.notification, now))?;
+                }
                 self.complete(job, Detail::ThrottlePassed, None);
                 Ok(ControlFlow::Continue(()))
             }

@@ -46,7 +46,7 @@ fn a_digest_has_a_window() {
                 "type": "backoff", "amount": 1, "unit": "days", "backoffAmount": 123,
                 "backoffUnit": "months",
             }),
-            "`metadata.backoffAmount` must be between 1 and 122",
+            "`metadata.backoffAmount` must be between 1 and 120",
         ),
     ] {
         check("digest", metadata, problem);

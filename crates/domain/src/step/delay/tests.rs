@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::step::span::most;
 
 const NOW: &str = "2026-11-20T10:00:00Z";
 
@@ -144,5 +145,20 @@ fn an_error_says_what_is_wrong() {
         (NoEnd::TOO_FAR, "the end is more than 3660 days away"),
     ] {
         assert_eq!(error.to_string(), text);
+    }
+}
+
+/// The longest delay of each unit is possible, whatever the calendar.
+#[test]
+fn the_longest_delay_of_each_unit_has_an_end() {
+    for unit in TimeUnit::ALL.iter().copied() {
+        let longest = DelayMetadata::lasting(most(unit), unit);
+        assert_eq!(longest.check(), Ok(()), "{unit}");
+        assert!(DelayMetadata::lasting(most(unit) + 1, unit).check().is_err(), "{unit}");
+        for start in ["2026-01-31T00:00:00Z", "2028-02-29T12:00:00Z", "2031-12-31T23:59:59Z"] {
+            let now: Timestamp = start.parse().unwrap();
+            let end = longest.end(now, &Object::default(), TimeZone::UTC);
+            assert!(matches!(end, Ok(DelayEnd::At(_))), "{unit} {start} {end:?}");
+        }
     }
 }
