@@ -238,6 +238,14 @@ fn a_mail_has_the_layout_that_is_named_next_to_it() {
             (json!("festive"), json!({ "layoutIdentifier": "basic" }), within("basic")),
             (
                 json!(null),
+                json!({
+                    "channels": { "email": { "layoutId": "festive" } },
+                    "steps": { "mail": { "layoutIdentifier": "basic" } },
+                }),
+                within("basic"),
+            ),
+            (
+                json!(null),
                 json!({ "channels": { "email": { "layoutId": late.id } } }),
                 within("late"),
             ),

@@ -49,20 +49,29 @@ pub(crate) fn settings(
         rest.iter().try_fold(whole, |value, name| value.get(*name))?.as_object()
     };
     let channel = channel.as_str();
+    let mut put = |names: &[&str]| put(&mut settings, at(names));
     if let Some(provider) = provider {
-        settings.extend(at(&["providers", provider]).cloned().unwrap_or_default());
+        put(&["providers", provider]);
     }
-    settings.extend(at(&[channel]).cloned().unwrap_or_default());
-    settings.extend(at(&["channels", channel]).cloned().unwrap_or_default());
+    put(&[channel]);
+    put(&["channels", channel]);
     for name in step.names() {
-        let of_step = at(&["steps", &name]).cloned().unwrap_or_default();
-        settings.extend(of_step.into_iter().filter(|(name, _)| name != "providers"));
+        put(&["steps", &name]);
         if let Some(provider) = provider {
-            settings
-                .extend(at(&["steps", &name, "providers", provider]).cloned().unwrap_or_default());
+            put(&["steps", &name, "providers", provider]);
         }
     }
     Object::try_from(settings).unwrap_or_default()
+}
+
+// Puts the settings of a level in place of those before. The two names of the layout are one setting.
+fn put(settings: &mut Map<String, Value>, level: Option<&Map<String, Value>>) {
+    for (name, value) in level.into_iter().flatten().filter(|(name, _)| *name != "providers") {
+        if LAYOUT.contains(&name.as_str()) {
+            LAYOUT.iter().for_each(|one| drop(settings.remove(*one)));
+        }
+        settings.insert(name.clone(), value.clone());
+    }
 }
 
 /// Returns the layout of a message of `step`: that of the trigger, or else that of the step. `null`
