@@ -32,9 +32,13 @@ impl PayloadSchema {
         Self { object, prepared: Prepared::default() }
     }
 
+    /// Refuses a schema that is too large.
+    pub(crate) fn check_size(&self) -> Result<(), Invalid> {
+        limits::object("payloadSchema", Some(&self.object), Workflow::MAX_PAYLOAD_SCHEMA)
+    }
+
     /// Refuses an object that is no JSON Schema, or that refers to another document.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        limits::object("payloadSchema", Some(&self.object), Workflow::MAX_PAYLOAD_SCHEMA)?;
         validation::compiled(&self.object).map(drop)
     }
 

@@ -367,6 +367,7 @@ impl Workflow {
     // Refuses a schema that is none, and templates that name fields that it does not have.
     fn check_schema(&self) -> Result<(), Invalid> {
         let Some(schema) = &self.payload_schema else { return Ok(()) };
+        schema.check_size()?;
         if self.validate_payload != Some(false) {
             schema.check()?;
         }

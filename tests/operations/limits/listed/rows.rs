@@ -248,6 +248,11 @@ fn of_workflows() -> Vec<Row> {
             let comment = text(n - r#"{"$comment":""}"#.len());
             workflow(json!({ "payloadSchema": { "$comment": comment } }))
         }),
+        row("Workflow::MAX_PAYLOAD_SCHEMA", Workflow::MAX_PAYLOAD_SCHEMA, "payloadSchema", |n| {
+            let comment = text(n - r#"{"$comment":""}"#.len());
+            let schema = json!({ "$comment": comment });
+            workflow(json!({ "payloadSchema": schema, "validatePayload": false }))
+        }),
         row("WorkflowSync::MAX", WorkflowSync::MAX, "workflows", |n| {
             let all: Vec<Value> = names(n)
                 .into_iter()
