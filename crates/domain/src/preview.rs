@@ -126,10 +126,14 @@ impl Preview {
     fn step_of<'w>(&self, workflow: &'w Workflow) -> Result<(usize, &'w WorkflowStep), Invalid> {
         let wanted = self.step.as_str();
         let mut steps = workflow.steps.iter().enumerate();
-        let named = steps.clone().find(|(_, one)| {
-            let names = [&one.definition.uuid, &one.definition.name];
-            one.id.to_string() == wanted || names.iter().any(|name| name.as_deref() == Some(wanted))
-        });
+        let with_id = steps.clone().find(|(_, one)| one.id.to_string() == wanted);
+        let named = || {
+            steps.clone().find(|(_, one)| {
+                let names = [&one.definition.uuid, &one.definition.name];
+                names.iter().any(|name| name.as_deref() == Some(wanted))
+            })
+        };
+        let named = with_id.or_else(named);
         let place = || wanted.parse().ok().and_then(|place| steps.nth(place));
         let all = workflow.steps.iter().map(|one| one.definition.name.as_deref());
         named.or_else(place).ok_or_else(|| step::unknown(all))
@@ -186,6 +190,24 @@ mod tests {
         assert!(preview("text", json!({ "a": 1 })).is_ok(), "also if it is not active");
         let error = preview("2", json!({})).unwrap_err().to_string();
         assert_eq!(error, "`step` must be one of inbox, 1");
+    }
+
+    /// Also if a step before it has the id as its name.
+    #[test]
+    fn a_step_is_found_by_its_id_first() {
+        let [first, second] = ["first", "second"]
+            .map(|body| json!({ "type": "in_app", "template": { "body": body } }));
+        let mut workflow = sample::workflow(json!([first, second]));
+        let id = workflow.steps[1].id;
+        workflow.steps[0].definition.name = Some(id.to_string());
+
+        let preview = Preview::new(id.to_string(), "ada").unwrap();
+        let (place, _) = preview.step_of(&workflow).unwrap();
+        assert_eq!(place, 1);
+        let notification =
+            sample::notification(&workflow, &sample::subscriber(json!({})), json!({}));
+        let (number, _) = notification.job_of_step(&id.to_string()).unwrap();
+        assert_eq!(notification.jobs[number].step.id, id);
     }
 
     #[test]

@@ -31,10 +31,9 @@ impl Notification {
     pub fn job_of_step(&self, step: &str) -> Option<(usize, &Job)> {
         let mut jobs = self.jobs.iter().enumerate();
         let id = step.parse::<StepId>().ok();
-        let named = jobs
-            .clone()
-            .find(|(_, job)| job.step.name.as_deref() == Some(step) || id == Some(job.step.id));
-        named.or_else(|| jobs.nth(step.parse().ok()?))
+        let with_id = jobs.clone().find(|(_, job)| id == Some(job.step.id));
+        let named = || jobs.clone().find(|(_, job)| job.step.name.as_deref() == Some(step));
+        with_id.or_else(named).or_else(|| jobs.nth(step.parse().ok()?))
     }
 
     /// Returns the refusal of a step that the notification does not have, with those that it has.
