@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domain::job::{Detail, DigestType, ExecutionDetail, Job, JobDigest, JobStatus};
-use domain::json::Object;
 use domain::notification::Notification;
+use domain::step::DigestEvent;
 use domain::time::Timestamp;
 use domain::vocabulary::{Channel, JobType, ProviderId, TimeUnit};
 
@@ -40,13 +40,18 @@ impl Course {
     /// Runs the jobs one after the other, until all have ended.
     pub(crate) fn run(&mut self, notification: &mut Notification) {
         let mut now = notification.created_at;
+        let event = DigestEvent {
+            id: notification.transaction_id.clone(),
+            time: now,
+            payload: notification.payload.clone().unwrap_or_default(),
+        };
         for job in &mut notification.jobs {
             let kind = job.kind;
             let mut turn = Turn { job, now };
             match kind.channel() {
                 Some(Channel::InApp) => self.keep(&mut turn),
                 Some(channel) => self.send(&mut turn, channel),
-                None => self.wait(&mut turn, notification.payload.as_ref()),
+                None => self.wait(&mut turn, &event),
             }
             now = turn.now;
         }
@@ -93,10 +98,9 @@ impl Course {
         turn.end(JobStatus::Completed);
     }
 
-    // A digest collects the payload of its own notification.
-    fn wait(&mut self, turn: &mut Turn<'_>, payload: Option<&Object>) {
-        let events = payload.cloned().into_iter().collect();
-        turn.job.digest = (turn.job.kind == JobType::Digest).then(|| digest(events));
+    // A digest collects the event of its own notification.
+    fn wait(&mut self, turn: &mut Turn<'_>, event: &DigestEvent) {
+        turn.job.digest = (turn.job.kind == JobType::Digest).then(|| digest(event.clone()));
         self.log(turn, Detail::StepQueued, None);
         turn.now = turn.now.after(Duration::from_secs(5 * 60));
         turn.end(JobStatus::Completed);
@@ -140,10 +144,10 @@ const fn missing(channel: Channel) -> Detail {
     }
 }
 
-fn digest(events: Vec<Object>) -> JobDigest {
+fn digest(event: DigestEvent) -> JobDigest {
     let mut digest = JobDigest::new(DigestType::Regular);
     digest.amount = Some(5);
     digest.unit = Some(TimeUnit::Minutes);
-    digest.events = events;
+    digest.events.push(event);
     digest
 }

@@ -13,7 +13,6 @@ mod turn;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::contact::TimeZone;
@@ -281,10 +280,7 @@ impl DigestedEvents {
     fn of(job: &Job) -> Option<Self> {
         let digest = job.digest.as_ref()?;
         let count = digest.event_count?;
-        let read = |event: &Object| DigestEvent::deserialize(Value::from(event.clone())).ok();
-        let events = digest.events.iter().filter_map(read).collect();
-        let last = digest.last_event.as_ref().and_then(read);
-        Some(Self { events, last, count })
+        Some(Self { events: digest.events.clone(), last: digest.last_event.clone(), count })
     }
 
     fn as_known(&self) -> Digested<'_> {

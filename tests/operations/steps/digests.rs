@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::ids::NotificationId;
+use tidings::json::Object;
 use tidings::{Call, DeliveryReport, ManualClock, Scope, SendError};
 
 use super::{digest, event_at, log, run_at, say, set, statuses, texts};
@@ -36,8 +37,7 @@ fn d1_events_of_a_window_are_one_message() {
         assert_eq!(log(&notification, 0), ["digest_opened", "digest_closed"]);
         let gathered = notification.jobs[0].digest.clone().unwrap();
         assert_eq!(gathered.event_count, Some(3));
-        let numbers =
-            gathered.events.iter().map(|event| event.get("payload").unwrap()["n"].clone());
+        let numbers = gathered.events.iter().map(|event| event.payload["n"].clone());
         assert_eq!(numbers.collect::<Vec<_>>(), [json!(1), json!(10), json!(20)]);
         for other in others {
             let merged = world.notification(other);
@@ -45,6 +45,27 @@ fn d1_events_of_a_window_are_one_message() {
             assert_eq!(log(&merged, 0), ["digest_merged"]);
             assert_eq!(merged.digested_notification_id, Some(first));
         }
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// The record of a notification has the payloads of the events, which may be as deep as an object can be.
+#[test]
+fn the_deepest_payload_is_digested_and_read_again() {
+    on_both(|world| {
+        let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
+        world.env.subscribers().create(&parsed(ada)).unwrap();
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("news", &[minute(), say("{{ total_count }}"), email()]);
+        let deepest = (1..Object::MAX_DEPTH).fold(json!({}), |inside, _| json!({ "in": inside }));
+        let id = event_at(&world, 0, "news", deepest.clone());
+        run_at(&world, 60);
+
+        assert_eq!(texts(&world), ["1"]);
+        let read = world.notification(id);
+        assert_eq!(statuses(&world, id), ["completed", "completed", "completed"]);
+        let [event] = &read.jobs[0].digest.clone().unwrap().events[..] else { panic!("one event") };
+        assert_eq!(Value::from(event.payload.clone()), deepest);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }

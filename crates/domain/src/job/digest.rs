@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::DigestWindowId;
-use crate::json::Object;
+use crate::json;
 use crate::plan::DigestedEvents;
-use crate::step::{DigestMetadata, MonthlyType, NthDay, OrdinalValue, TimedConfig, Window};
+use crate::step::{
+    DigestEvent, DigestMetadata, MonthlyType, NthDay, OrdinalValue, TimedConfig, Window,
+};
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
 /// Events that a digest has collected, and its settings.
@@ -23,10 +25,10 @@ pub struct JobDigest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<TimeUnit>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Object>,
+    pub events: Vec<DigestEvent>,
     /// Last event, if `events` does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_event: Option<Object>,
+    pub last_event: Option<DigestEvent>,
     /// Number of all events. `events` has the first hundred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_count: Option<u32>,
@@ -49,7 +51,7 @@ impl JobDigest {
     /// Returns the size of the events, in bytes.
     #[doc(hidden)]
     pub fn size(&self) -> usize {
-        self.events.iter().chain(&self.last_event).map(Object::size).sum()
+        self.events.iter().chain(&self.last_event).map(json::size).sum()
     }
 
     /// Returns the settings of a digest, without events.
@@ -100,8 +102,8 @@ impl JobDigest {
     /// Adds the events of the window that has closed.
     #[doc(hidden)]
     pub fn collect(&mut self, digested: &DigestedEvents) {
-        self.events = digested.events.iter().map(Object::of).collect();
-        self.last_event = digested.last.as_ref().map(Object::of);
+        self.events.clone_from(&digested.events);
+        self.last_event.clone_from(&digested.last);
         self.event_count = Some(digested.count);
     }
 
