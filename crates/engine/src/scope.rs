@@ -39,7 +39,9 @@ impl Organization {
         &self.engine
     }
 
-    pub(crate) fn id(&self) -> &OrganizationId {
+    /// The id that the host has given. An organization comes into being with its first environment, so a
+    /// misspelled id is that of another one. [`Engine::organizations`] lists those that are there.
+    pub fn id(&self) -> &OrganizationId {
         &self.id
     }
 
@@ -109,6 +111,11 @@ impl Scope {
     /// The environment.
     pub fn environment_id(&self) -> EnvironmentId {
         self.home.environment_id
+    }
+
+    /// The organization of the environment.
+    pub fn organization_id(&self) -> &OrganizationId {
+        &self.home.organization_id
     }
 
     /// The environments of the organization, with the keys of this one only.

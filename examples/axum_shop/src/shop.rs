@@ -42,7 +42,7 @@ impl Shop {
         task.await.unwrap_or_else(|stopped| resume_unwind(stopped.into_panic()))
     }
 
-    /// The environment, for futures of the engine. They do not wait for the disk.
+    /// The environment, for futures of the engine. Their polls read two records of the file.
     pub(crate) fn env(&self) -> &Scope {
         &self.env
     }

@@ -10,14 +10,18 @@ pub struct RetryPolicy {
     /// integration that has failed twice, or cannot send, hands over to a fallback at once, whatever number
     /// its attempt has.
     pub attempts: u32,
-    /// Interval between the first attempt and the second. It doubles with every attempt.
+    /// Interval between the first attempt and the second. It doubles with every attempt, up to the longest one.
     pub first_interval: Duration,
+    /// Longest interval between two attempts: an hour by default. A longer first interval stays as it is.
+    pub longest_interval: Duration,
 }
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
 
 impl Default for RetryPolicy {
     /// Eight attempts within half an hour.
     fn default() -> Self {
-        Self { attempts: 8, first_interval: Duration::from_secs(14) }
+        Self::new(8, Duration::from_secs(14))
     }
 }
 
@@ -34,7 +38,24 @@ impl RetryPolicy {
     /// assert_eq!(policy.attempts, 3);
     /// ```
     pub const fn new(attempts: u32, first_interval: Duration) -> Self {
-        Self { attempts, first_interval }
+        Self { attempts, first_interval, longest_interval: HOUR }
+    }
+
+    /// Sets the longest interval between two attempts.
+    ///
+    /// ```
+    /// # extern crate tidings_domain as tidings;
+    /// use std::time::Duration;
+    /// use tidings::job::RetryPolicy;
+    ///
+    /// // For two days: after 14 seconds, 28, 56 and so on, and then every four hours.
+    /// let policy = RetryPolicy::new(22, Duration::from_secs(14));
+    /// let policy = policy.longest_interval(Duration::from_secs(4 * 60 * 60));
+    /// # assert_eq!(policy.longest_interval.as_secs(), 14_400);
+    /// ```
+    #[must_use]
+    pub const fn longest_interval(self, longest_interval: Duration) -> Self {
+        Self { longest_interval, ..self }
     }
 
     /// Returns the wait after the attempt number `attempts`. Returns `None` if it was the last one.
@@ -46,7 +67,8 @@ impl RetryPolicy {
             return None;
         }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
-        let interval = self.first_interval.saturating_mul(doubled);
+        let longest = self.longest_interval.max(self.first_interval);
+        let interval = self.first_interval.saturating_mul(doubled).min(longest);
         Some(interval.saturating_sub(interval / 4 / (1 << 16) * u32::from(jitter)))
     }
 }

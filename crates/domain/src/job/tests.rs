@@ -19,7 +19,7 @@ fn eight_tries_take_half_an_hour() {
 
 #[test]
 fn jitter_takes_a_quarter_off_at_most() {
-    let policy = RetryPolicy { attempts: 2, first_interval: Duration::from_secs(64) };
+    let policy = RetryPolicy::new(2, Duration::from_secs(64));
     assert_eq!(policy.next(1, 0), Some(Duration::from_secs(64)));
     let least = policy.next(1, u16::MAX).unwrap();
     assert!(least > Duration::from_secs(48) && least < Duration::from_millis(48_001));
@@ -207,15 +207,17 @@ proptest! {
     fn any_policy_comes_to_an_end(
         tries in any::<u32>(),
         first_interval in any::<Duration>(),
+        longest_interval in any::<Duration>(),
         attempts in any::<u32>(),
         jitter in any::<u16>(),
     ) {
-        let policy = RetryPolicy { attempts: tries, first_interval };
+        let policy = RetryPolicy { attempts: tries, first_interval, longest_interval };
         let wait = policy.next(attempts, jitter);
         prop_assert_eq!(wait.is_some(), attempts < tries);
         if let (Some(least), Some(most)) = (wait, policy.next(attempts, 0)) {
             prop_assert!(least <= most && least.saturating_add(most / 4) >= most);
             prop_assert!(most >= first_interval);
+            prop_assert!(most <= longest_interval.max(first_interval));
         }
     }
 }

@@ -120,7 +120,11 @@ impl Inbox<'_> {
     /// Returns a future that ends when something has changed since a cursor. It needs no runtime,
     /// has no timeout, and can be dropped at any time. Each commit that changes the inbox through
     /// this engine, or deletes the subscriber, wakes it, and each of another process if the store tells
-    /// of them ([`Store::listen`](crate::store::Store::listen)). Polls read two records.
+    /// of them ([`Store::listen`](crate::store::Store::listen)).
+    ///
+    /// A poll reads two records on the thread that polls. For a file, that takes microseconds, as a rule. A
+    /// store on a server takes round trips, and waits while the server is away: there, call
+    /// [`wait`](Self::wait) on a thread that may block.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -131,6 +135,7 @@ impl Inbox<'_> {
     /// async fn follow(env: Scope, mut cursor: FeedCursor) -> tidings::Result<()> {
     ///     loop {
     ///         env.inbox("ada")?.changed(&cursor).await?;
+    ///         // It reads a page: call it on a thread that may block, where the runtime has such threads.
     ///         match env.inbox("ada")?.changes_since(&cursor)? {
     ///             Changes::Since(page) => cursor = page.next, // send page.changes
     ///             Changes::Reset { cursor: newest } => cursor = newest, // send the list
