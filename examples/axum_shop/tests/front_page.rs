@@ -2,12 +2,6 @@
 
 use std::error::Error;
 
-use tidings::credentials::Credentials;
-use tidings::integration::IntegrationCreate;
-use tidings::vocabulary::Channel;
-use tidings::{Engine, IntegrationTest};
-use tidings_providers::Smtp;
-
 const TEXTS: [&str; 3] = [
     include_str!("../../../README.md"),
     include_str!("../../../crates/engine/guide/applications.md"),
@@ -17,6 +11,12 @@ const TEXTS: [&str; 3] = [
 // Compiled and not called: there is no such server.
 #[expect(dead_code, reason = "it is compared with the front page")]
 fn account_of_a_server(password: &str) -> Result<(), Box<dyn Error>> {
+    use tidings::credentials::Credentials;
+    use tidings::integration::IntegrationCreate;
+    use tidings::vocabulary::Channel;
+    use tidings::{Engine, IntegrationTest};
+    use tidings_providers::Smtp;
+
     let engine = Engine::builder().provider("smtp", Smtp::default()).open("notifications.redb")?;
     let env = engine.organization("shop")?.production()?;
     let account = Credentials::default().host("smtp.example.org").from("shop@example.org");
@@ -38,7 +38,9 @@ fn every_part_is_compiled_elsewhere() {
     assert_eq!(parts.len(), 5);
     for part in parts {
         let (part, _) = part.split_once("```").unwrap();
-        let inner = part.lines().map(|line| ["    ", line, "\n"].concat()).collect::<String>();
+        let indented =
+            |line: &str| if line.is_empty() { "\n".into() } else { format!("    {line}\n") };
+        let inner = part.lines().map(indented).collect::<String>();
         assert!(code.iter().any(|code| code.contains(part) || code.contains(&inner)), "{part}");
     }
 }
