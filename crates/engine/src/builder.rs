@@ -97,7 +97,7 @@ impl Builder {
     /// an outcome by its end is followed by another one. Up to 32 messages are claimed at once and
     /// sent one after the other. Those that do not fit into the lease are given back, and their
     /// attempts do not count. A lease should be longer than the slowest call of a provider, or else
-    /// another worker may send the message a second time.
+    /// another worker may send the message a second time, and those that were sent just before it.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.settings.lease = lease.max(SHORTEST_LEASE);
