@@ -1,10 +1,13 @@
 //! Organizations, and the operations inside an environment.
 
+mod write;
+
 use domain::convert::IntoChecked;
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::page::{ListId, ListKind};
 
+pub(crate) use self::write::{Between, Write};
 use crate::heal::healed;
 use crate::resources::environments::Viewer;
 use crate::trace;

@@ -6,12 +6,14 @@ use domain::error::Invalid;
 use domain::ids::TransactionId;
 use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt};
+use store::Step;
 
-use crate::idempotency::{KeyedCall, Step, StoredRefusal};
+use crate::idempotency::StoredRefusal;
 use crate::pipeline::current::Named;
 use crate::pipeline::planned::Prepared;
 use crate::pipeline::prepare::{TRIGGER, transaction_id};
 use crate::pipeline::trigger::{accept, prefetch, receipt_now};
+use crate::scope::Write;
 use crate::tx::{CONTENT, Tx};
 use crate::{Result, Scope};
 
@@ -29,7 +31,7 @@ struct Bulk<'b> {
     checked: Result<(), Invalid>,
     /// Empty if the bulk is refused.
     triggers: &'b [Trigger],
-    call: Option<KeyedCall<'b>>,
+    write: Write<'b>,
     /// The ids of the events that come without one. `None` if the preparation makes them.
     ids: Option<Vec<TransactionId>>,
     /// The receipts of the events that have happened.
@@ -47,13 +49,13 @@ enum Part {
 /// Triggers the events of a bulk, in as many transactions as they need.
 pub(crate) fn accept_all(scope: &Scope, triggers: &[Trigger]) -> Result<Vec<Receipt>> {
     let now = scope.engine.now();
-    let call = scope.call(NAME, triggers, now)?;
+    let write = Write::new(scope, NAME, now, triggers)?;
     let checked = Trigger::check_bulk(triggers);
     let triggers = if checked.is_ok() { triggers } else { &[] };
-    let mut bulk = Bulk { scope, now, checked, triggers, call, ids: None, receipts: Vec::new() };
+    let mut bulk = Bulk { scope, now, checked, triggers, write, ids: None, receipts: Vec::new() };
     loop {
         let prepared = bulk.prepare()?;
-        match bulk.write(&prepared)? {
+        match bulk.accept_next(&prepared)? {
             Step::More(Part::Happened(receipts)) => bulk.receipts.extend(receipts),
             Step::More(Part::Unnamed) => bulk.assign_ids()?,
             Step::Done(receipts) => return Ok(receipts),
@@ -67,7 +69,7 @@ impl<'b> Bulk<'b> {
     fn prepare(&mut self) -> Result<Vec<Prepared>> {
         let prepared = self.prepare_next()?;
         let is_last = self.receipts.len() + prepared.len() == self.triggers.len();
-        if is_last || self.call.is_none() || self.ids.is_some() {
+        if is_last || self.write.call().is_none() || self.ids.is_some() {
             return Ok(prepared);
         }
         self.assign_ids()?;
@@ -101,7 +103,7 @@ impl<'b> Bulk<'b> {
 
     // Assigns ids to the events that come without one: those of an equal call that has begun, or new ones.
     fn assign_ids(&mut self) -> Result<()> {
-        let Some(call) = &self.call else { return Ok(()) };
+        let Some(call) = self.write.call() else { return Ok(()) };
         let seed = self.scope.engine.parts.settings.seeds.draw(self.now);
         let made = seed.start();
         let unnamed = self.triggers.iter().filter(|trigger| trigger.transaction_id.is_none());
@@ -110,11 +112,11 @@ impl<'b> Bulk<'b> {
         Ok(())
     }
 
-    fn write(&self, prepared: &[Prepared]) -> Result<Step<Part, Vec<Receipt>>> {
-        let (call, before) = (self.call.as_ref(), self.receipts.len());
-        self.scope.write_step(call, self.now, |tx| {
+    fn accept_next(&self, prepared: &[Prepared]) -> Result<Step<Part, Vec<Receipt>>> {
+        let before = self.receipts.len();
+        self.write.step(|tx| {
             self.checked.clone()?;
-            if let (Some(call), None) = (call, &self.ids)
+            if let (Some(call), None) = (self.write.call(), &self.ids)
                 && call.has_begun_with_ids(tx)?
             {
                 return Ok(Step::More(Part::Unnamed));
@@ -135,7 +137,7 @@ impl<'b> Bulk<'b> {
     // The receipts of earlier transactions, for the answer.
     fn earlier(&self, tx: &Tx<'_>) -> Result<Vec<Receipt>> {
         let receipts = self.receipts.iter().map(|receipt| match receipt {
-            Ok(receipt) if self.call.is_some() => receipt_now(tx, receipt).map(Ok),
+            Ok(receipt) if self.write.call().is_some() => receipt_now(tx, receipt).map(Ok),
             receipt => Ok(receipt.clone()),
         });
         receipts.collect()

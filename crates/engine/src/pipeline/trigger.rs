@@ -25,6 +25,7 @@ use crate::pipeline::prepare::{BROADCAST, Prepare, TRIGGER};
 use crate::pipeline::receipts::BulkReceipts;
 use crate::pipeline::{bulk, chunk};
 use crate::resources::{contexts, subscribers};
+use crate::scope::Write;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -101,7 +102,7 @@ impl Events<'_> {
             let prepared =
                 self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
             let accept = |tx: &mut Tx<'_>| accept_one(tx, (trigger, TRIGGER), &prepared);
-            self.scope.write_in_host(transaction, (NAME, now), trigger, accept)
+            Write::new(self.scope, NAME, now, trigger)?.once_in_host(transaction, accept)
         })
     }
 
@@ -109,9 +110,8 @@ impl Events<'_> {
     pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let now = self.scope.engine.now();
         let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
-        self.scope.write_at(now, "events.trigger", trigger, |tx| {
-            accept_one(tx, (trigger, TRIGGER), &prepared)
-        })
+        let accept = |tx: &mut Tx<'_>| accept_one(tx, (trigger, TRIGGER), &prepared);
+        Write::new(self.scope, "events.trigger", now, trigger)?.once(accept)
     }
 
     /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
@@ -165,7 +165,7 @@ impl Events<'_> {
                 .scope
                 .prepare(now, |preparation| preparation.prepare_broadcast(&trigger, None))?;
             let accept = |tx: &mut Tx<'_>| accept_one(tx, (&trigger, BROADCAST), &prepared);
-            self.scope.write_at(now, "events.broadcast", broadcast, accept)
+            Write::new(self.scope, "events.broadcast", now, broadcast)?.once(accept)
         })?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)

@@ -1,10 +1,9 @@
 //! Removal of the dependents of a deleted record.
 
-use store::{Error, Lead, Prefix, Record, Sweep, Table, WriteRecords};
+use store::{Error, Lead, Prefix, Record, Step, Sweep, Table, WriteRecords};
 
 use crate::Result;
 use crate::damage;
-use crate::idempotency::Step;
 use crate::tx::Tx;
 
 /// The dependents that one transaction removes.

@@ -18,12 +18,12 @@ use domain::integration::{
 };
 use domain::page::OrderBy;
 use domain::vocabulary::Channel;
-use store::{Key, ReadRecords, WriteRecords, layout};
+use store::{Key, ReadRecords, Step, WriteRecords, layout};
 
-use crate::idempotency::{Between, Step};
 use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{endpoints, neighbours};
+use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
 

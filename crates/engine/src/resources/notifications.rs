@@ -20,11 +20,10 @@ use domain::notification::{
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Kept, Order, ReadKept, ReadRecords, WriteRecords, layout};
+use store::{Kept, Order, ReadKept, ReadRecords, Step, WriteRecords, layout};
 
 use crate::damage::if_readable;
 use crate::guarded::guarded;
-use crate::idempotency::Step;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::leases;

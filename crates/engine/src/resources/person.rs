@@ -16,9 +16,10 @@ use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
 use domain::trigger::{AcceptedTrigger, TriggerRecipients};
 use domain::vocabulary::Channel;
-use store::{OnProgress, Order, Progress, ReadRecords, Table, WriteScope, if_readable, layout};
+use store::{
+    OnProgress, Order, Progress, ReadRecords, Step, Table, WriteScope, if_readable, layout,
+};
 
-use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
 use crate::resources::{subscribers, suppressions};
 use crate::tx::{Tx, View};

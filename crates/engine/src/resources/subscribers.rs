@@ -17,10 +17,9 @@ use domain::subscriber::{
 };
 use domain::time::Timestamp;
 use store::layout::CountedList;
-use store::{Progress, ReadRecords, WriteRecords, layout};
+use store::{Progress, ReadRecords, Step, WriteRecords, layout};
 
 use crate::backfill;
-use crate::idempotency::Step;
 use crate::resources::cascade::{Damaged, Removed};
 use crate::resources::{person, suppressions};
 use crate::tx::{Tx, View};

@@ -8,10 +8,9 @@ use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Entry, Key, Lead, List, Order, Range, ReadRecords, Sweep, WriteRecords, layout};
+use store::{Entry, Key, Lead, List, Order, Range, ReadRecords, Step, Sweep, WriteRecords, layout};
 
 use crate::damage;
-use crate::idempotency::Step;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 

@@ -9,9 +9,8 @@ use domain::translation::{
     TranslationUpsert,
 };
 use serde_json::Value;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, Step, WriteRecords, layout};
 
-use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{layouts, translation_groups, workflows};
 use crate::tx::{Tx, View};

@@ -12,9 +12,8 @@ use domain::step::Rendered;
 use domain::translation::Resource;
 use domain::unsubscribe::LinkTo;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
-use store::{Key, List, ReadRecords, WriteRecords, layout};
+use store::{Key, List, ReadRecords, Step, WriteRecords, layout};
 
-use crate::idempotency::Step;
 use crate::pipeline::texts;
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{contexts, neighbours, subscribers, translation_groups, unsubscribe};

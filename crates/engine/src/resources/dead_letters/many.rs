@@ -2,12 +2,12 @@
 
 use domain::dead_letter::DeadLetterQuery;
 use domain::ids::DeadLetterId;
+use store::Step;
 
 use super::scan::{self, Selection};
 use super::{DeadLetters, discard, notification_of, redrive};
 use crate::Result;
 use crate::damage::if_readable;
-use crate::idempotency::Step;
 use crate::tx::{CONTENT, Tx};
 
 // Number of dead letters that one transaction changes, so that it holds the writer for a few

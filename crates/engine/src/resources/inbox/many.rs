@@ -10,12 +10,11 @@ use domain::message::{
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use serde::Serialize;
-use store::{Entry, Order, Range, ReadRecords, layout};
+use store::{Entry, Order, Range, ReadRecords, Step, layout};
 
 use super::Inbox;
 use crate::Result;
 use crate::damage::if_readable;
-use crate::idempotency::Step;
 use crate::resources::messages::{self, Selectable};
 use crate::resources::subscribers;
 use crate::tx::{CONTENT, Reading, Tx, View};

@@ -6,10 +6,10 @@ use domain::notification::Notification;
 use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, novelty};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionReason};
 use domain::vocabulary::Channel;
-use store::{Order, ReadRecords, WriteRecords, layout};
+use store::{Order, ReadRecords, Step, WriteRecords, layout};
 
 use super::{get, get_named};
-use crate::idempotency::{Step, StoredRefusal};
+use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::inbound;
 use crate::pipeline::facts::workflow_of;

@@ -1,11 +1,10 @@
 //! Deletion of a subscriber with what belongs to it.
 
 use domain::ids::{EnvironmentId, InternalSubscriberId, StepId, SubscriberId, WorkflowId};
-use store::{ReadRecords, WriteRecords, layout};
+use store::{ReadRecords, Step, WriteRecords, layout};
 
 use super::find;
 use crate::Result;
-use crate::idempotency::Step;
 use crate::resources::cascade::{Cascade, Damaged, Removed};
 use crate::resources::{integrations, messages, suppressions};
 use crate::tx::{Tx, View};

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use domain::ids::WorkflowId;
 use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
-use store::{WriteRecords, layout};
+use store::{Step, WriteRecords, layout};
 
 use super::{Workflows, known, remove, step_ids, translate};
-use crate::idempotency::Step;
 use crate::resources::cascade::Removed;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result};
