@@ -18,6 +18,7 @@ pub mod bench_data;
 mod builder;
 pub mod check;
 mod clock;
+mod commit;
 mod copies;
 mod damage;
 mod entropy;
@@ -44,14 +45,11 @@ use std::sync::Arc;
 use ::activity::ActivityIndex;
 use ::domain::api_key::ApiKey;
 use ::domain::convert::IntoChecked;
-use ::domain::environment::{Environment, Home};
+use ::domain::environment::Environment;
 use ::domain::ids::{EnvironmentId, OrganizationId};
 use ::domain::time::Timestamp;
-use ::store::counters::ReadCounters;
 use ::store::memory::MemoryStore;
-use ::store::{
-    Change, ChangeKind, HostTransaction, Snapshot, Store, Table, Transaction, WriteBody, WriteScope,
-};
+use ::store::{Snapshot, Store};
 
 pub use ::domain::{
     api_key, channel, circuit, condition, connection, contact, content, context, convert,
@@ -60,8 +58,6 @@ pub use ::domain::{
     query, receipt, retention, schedule, secret, step, subscriber, subscription, suppression,
     template, time, topic, translation, trigger, unsubscribe, vocabulary, workflow,
 };
-use entropy::Seed;
-use tx::{Draft, Recording, Tx};
 
 pub use ::domain::plan::Address;
 pub use ::domain::task::TaskClass;
@@ -216,155 +212,6 @@ impl Engine {
 
     fn now(&self) -> Timestamp {
         self.parts.settings.observer.read(self.parts.clock.as_ref())
-    }
-
-    fn read<T>(&self, body: impl FnMut(&dyn Snapshot) -> Result<T>) -> Result<T> {
-        ::store::read(self.store(), body)
-    }
-
-    // The same for a body without effects, which the store may run several times. It is no generic
-    // function, so that it is compiled once.
-    fn read_pure(&self, body: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
-        let mut outcome = None;
-        self.store().read_pure(&mut |snapshot| {
-            outcome = Some(body(snapshot));
-            Ok(())
-        })?;
-        outcome.ok_or_else(::store::not_run)?
-    }
-
-    fn write<T>(&self, now: Timestamp, body: impl FnMut(&mut Draft<'_>) -> Result<T>) -> Result<T> {
-        self.write_within(WriteScope::Everything, now, body)
-    }
-
-    fn write_within<T>(
-        &self,
-        scope: WriteScope,
-        now: Timestamp,
-        mut body: impl FnMut(&mut Draft<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let mut outcome = None;
-        let changes = self.record(scope, now, &mut |draft| {
-            outcome = Some(body(draft)?);
-            Ok(())
-        })?;
-        self.committed(&changes);
-        Ok(outcome.ok_or_else(::store::not_run)?)
-    }
-
-    // The same inside an environment. In a store of several processes, writers of other environments
-    // do not wait for it.
-    fn write_in<T>(
-        &self,
-        home: &Home,
-        now: Timestamp,
-        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let scope = WriteScope::Environment(home.environment_id);
-        self.write_within(scope, now, |draft| body(&mut draft.within(home)))
-    }
-
-    // Runs `body` in a transaction. Returns the records that it has changed: those of its last run, if
-    // the store runs it again. It is no generic function, so that it is compiled once.
-    //
-    // The seed is drawn before the transaction, so that no foreign code runs in it, and so that a
-    // body that the store runs again makes the same ids.
-    fn record(
-        &self,
-        scope: WriteScope,
-        now: Timestamp,
-        body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
-    ) -> Result<Vec<Change>> {
-        let seed = self.parts.settings.seeds.draw(now);
-        let mut ticket = None;
-        let run = |body: &mut WriteBody<'_>| self.store().write_within(scope, body);
-        let recorded = ::store::write_by(run, |writer| {
-            let changes = self.draft(now, &seed, writer, body)?;
-            // Transactions of an environment run one after the other. A body that runs again takes a
-            // later ticket.
-            ticket = self.parts.settings.observer.ticket(&changes);
-            Ok(changes)
-        });
-        if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
-            ticket.commit();
-        }
-        self.parts.latest_time.note(now);
-        recorded
-    }
-
-    // Runs `body` in a transaction of the host. Nothing follows it here: the host may roll it back. If
-    // it commits, the store tells its listeners, as of a commit of another process.
-    fn write_in_host<T>(
-        &self,
-        host: &mut dyn HostTransaction,
-        home: &Home,
-        now: Timestamp,
-        mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let scope = WriteScope::Environment(home.environment_id);
-        let seed = self.parts.settings.seeds.draw(now);
-        let run = |body: &mut WriteBody<'_>| match &self.parts.sealable {
-            Some(sealable) => sealable.write_in_host(host, scope, body),
-            None => host.write_within(scope, body),
-        };
-        let mut outcome = None;
-        ::store::write_by(run, |writer| {
-            self.draft(now, &seed, writer, &mut |draft| {
-                outcome = Some(body(&mut draft.within(home))?);
-                Ok(())
-            })
-        })?;
-        self.parts.latest_time.note(now);
-        Ok(outcome.ok_or_else(::store::not_run)?)
-    }
-
-    // One run of a body, with the rows that follow from the records that it has changed.
-    fn draft(
-        &self,
-        now: Timestamp,
-        seed: &Seed,
-        writer: &mut dyn Transaction,
-        body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
-    ) -> Result<Vec<Change>> {
-        let mut recording = Recording { writer, changes: Vec::new() };
-        let (made, writer) = (&seed.start(), &mut recording);
-        let mut read = ReadCounters::default();
-        let counters = &mut read;
-        body(&mut Draft { engine: self, now, made, counters, writer })?;
-        let Recording { writer, changes } = recording;
-        // Before the commit, so that the last transaction of an erasure knows of all before it.
-        self.parts.meanwhile.note(&changes);
-        ::store::counters::count(writer, read, &changes)?;
-        ::store::list_counts::count(writer, &changes)?;
-        ::store::lanes::move_changed(writer, &changes)?;
-        ::store::outcomes::mark(writer, &changes)?;
-        Ok(changes)
-    }
-
-    // Follows a transaction that was committed and has changed these records.
-    fn committed(&self, changes: &[Change]) {
-        self.parts.decoded.workflows.forget(changes);
-        self.parts.decoded.prepared.forget(changes);
-        self.parts.decoded.integrations.forget(changes);
-        self.parts.decoded.environments.forget(changes);
-        // A change is often the repair.
-        let accounts = changes.iter().filter(|change| change.table == Table::Integrations);
-        for id in accounts.filter_map(|change| ::store::layout::integration_of(&change.key)) {
-            self.parts.settings.circuits.close(id);
-        }
-        self.parts.decoded.translations.forget(changes);
-        self.parts.decoded.layouts.forget(changes);
-        self.parts.decoded.notifications.forget(changes);
-        self.parts.watches.wake(changes);
-        // The tasks of a workflow that was paused are due again when it is resumed or deleted.
-        let brings_work = |change: &Change| {
-            let is_new = change.kind == ChangeKind::Inserted;
-            (change.table == Table::Tasks && is_new)
-                || (change.table == Table::Workflows && !is_new)
-        };
-        if changes.iter().any(brings_work) {
-            self.parts.bell.ring();
-        }
     }
 
     fn activity(&self) -> &ActivityIndex {
