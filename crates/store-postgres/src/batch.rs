@@ -21,7 +21,7 @@ use crate::Shared;
 use crate::commit::CommitId;
 use crate::failure::Failure;
 use crate::heads::{Changed, Counts, Head, Lock, heads_of};
-use crate::patience::Patience;
+use crate::retry::Retry;
 use crate::view::{Mode, View};
 
 /// Number of callers in a transaction at most.
@@ -75,7 +75,7 @@ pub(crate) struct Ahead {
 #[derive(Default)]
 pub(crate) struct Outcome {
     known: Mutex<Option<Result<(), Unwritten>>>,
-    told: Condvar,
+    published: Condvar,
 }
 
 /// Why the changes of a caller were not made.
@@ -85,7 +85,7 @@ pub(crate) enum Unwritten {
     OutOfScope,
     /// The server has refused the changes of several callers. The body may run again, in a transaction of its
     /// own.
-    Together,
+    BatchRefused,
     /// The transaction has failed. The body may run again if the failure allows that.
     Undone(Failure),
     /// The connection was lost during the commit, and the server cannot be asked or does not know.
@@ -270,11 +270,11 @@ impl Ahead {
         let make = || match self.make(shared, view) {
             // It may be about the changes of one of them.
             Err(Unwritten::Undone(failure)) if self.callers > 1 && failure.is_refused() => {
-                Err(Unwritten::Together)
+                Err(Unwritten::BatchRefused)
             }
             made => made,
         };
-        self.outcome.tell(make, || shared.unknown(Failure::no_answer()));
+        self.outcome.publish(make, || shared.unknown(Failure::no_answer()));
     }
 
     fn make(&self, shared: &Arc<Shared>, view: View) -> Result<(), Unwritten> {
@@ -291,10 +291,14 @@ impl Outcome {
         self.known.lock().is_some()
     }
 
-    /// Tells all who wait what has become of a transaction, or `panicked` if `make` panics.
-    fn tell(&self, make: impl FnOnce() -> Result<(), Unwritten>, panicked: impl Fn() -> Unwritten) {
-        let mut telling = Telling { outcome: self, known: None, panicked };
-        telling.known = Some(make());
+    /// Publishes what has become of a transaction, or `panicked` if `make` panics.
+    fn publish(
+        &self,
+        make: impl FnOnce() -> Result<(), Unwritten>,
+        panicked: impl Fn() -> Unwritten,
+    ) {
+        let mut publication = Publication { outcome: self, known: None, panicked };
+        publication.known = Some(make());
     }
 
     pub(crate) fn wait(&self) -> Result<(), Unwritten> {
@@ -303,23 +307,23 @@ impl Outcome {
             if let Some(outcome) = &*known {
                 return outcome.clone();
             }
-            self.told.wait(&mut known);
+            self.published.wait(&mut known);
         }
     }
 }
 
-/// An outcome that is told when this is dropped, also by a panic.
-struct Telling<'o, P: Fn() -> Unwritten> {
+/// An outcome that is published when this is dropped, also by a panic.
+struct Publication<'o, P: Fn() -> Unwritten> {
     outcome: &'o Outcome,
     known: Option<Result<(), Unwritten>>,
     panicked: P,
 }
 
-impl<P: Fn() -> Unwritten> Drop for Telling<'_, P> {
+impl<P: Fn() -> Unwritten> Drop for Publication<'_, P> {
     fn drop(&mut self) {
         let known = self.known.take().unwrap_or_else(|| Err((self.panicked)()));
         *self.outcome.known.lock() = Some(known);
-        self.outcome.told.notify_all();
+        self.outcome.published.notify_all();
     }
 }
 
@@ -329,7 +333,7 @@ impl Unwritten {
     pub(crate) fn behind(self) -> Failure {
         match self {
             Self::Undone(failure) | Self::Unknown(failure) if failure.is_of_connection() => failure,
-            Self::OutOfScope | Self::Together | Self::Undone(_) | Self::Unknown(_) => {
+            Self::OutOfScope | Self::BatchRefused | Self::Undone(_) | Self::Unknown(_) => {
                 Failure::stale()
             }
         }
@@ -367,7 +371,7 @@ fn is_committed(
     (head, number): (Head, u64),
     id: CommitId,
 ) -> Result<Option<bool>, Failure> {
-    Patience::retry(shared.patience, || {
+    Retry::within(shared.patience, || {
         let view = View::begin(shared, Mode::Write(Lock::of_one(head)))?;
         match view.id_of(head, number)? {
             Some(found) => Ok(Some(found == id.bytes())),
@@ -387,7 +391,7 @@ mod tests {
     fn a_panic_of_a_commit_keeps_no_callers_waiting() {
         let outcome = Outcome::default();
         let unknown = || Unwritten::Unknown(Failure::no_answer());
-        let commit = || outcome.tell(|| panic!("on purpose"), unknown);
+        let commit = || outcome.publish(|| panic!("on purpose"), unknown);
         assert!(catch_unwind(AssertUnwindSafe(commit)).is_err());
         assert!(outcome.is_known() && matches!(outcome.wait(), Err(Unwritten::Unknown(_))));
     }

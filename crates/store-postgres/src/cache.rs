@@ -18,10 +18,10 @@ use store::{Table, layout};
 use self::changed::ChangedKeys;
 use self::state::{Entry, State, UnderWay};
 use crate::commit::CommitId;
+use crate::commit_news::{CommitNews, changed_keys};
 use crate::failure::Failure;
 use crate::heads::{Counts, Era, Head, Lock, heads_of};
 use crate::scan::Span;
-use crate::told::{Told, changed_keys};
 
 /// Largest gap that is kept, in bytes of its span.
 const LARGEST_GAP: usize = 1 << 10;
@@ -150,18 +150,18 @@ impl Cache {
     }
 
     /// Notes that another process has changed keys of a head.
-    pub(crate) fn doubt(&self, head: Head) {
+    pub(crate) fn note_foreign_commit(&self, head: Head) {
         self.state.lock().own.remove(&head);
     }
 
-    /// Follows what a server has told that was asked for the news since `known`. Fails, and forgets
+    /// Follows the news since `known`. Fails, and forgets
     /// everything, if the server has lost commits.
-    pub(crate) fn follow(&self, known: &Counts, told: &Told) -> Result<(), Failure> {
-        if !told.goes_on_from(known) {
-            self.end(known.era, told.start);
+    pub(crate) fn follow(&self, known: &Counts, news: &CommitNews) -> Result<(), Failure> {
+        if !news.goes_on_from(known) {
+            self.end(known.era, news.start);
         }
         let Some(mut state) = self.of_era(known) else { return Err(Failure::lost_commits()) };
-        for (head, count) in told.counts.iter().copied() {
+        for (head, count) in news.counts.iter().copied() {
             let Some(before) = state.counts.get(head) else {
                 state.counts.set(head, count);
                 continue;
@@ -169,12 +169,12 @@ impl Cache {
             if before >= count {
                 continue;
             }
-            if state.is_under_way(&told.news, (head, before, count)) {
+            if state.is_under_way(&news.commits, (head, before, count)) {
                 state.commit(self.most, head, count);
                 continue;
             }
             state.own.remove(&head);
-            match changed_keys(&told.news, (head, before, count)) {
+            match changed_keys(&news.commits, (head, before, count)) {
                 Some(keys) => {
                     let changed = keys.iter().map(|(table, key)| (*table, &key[..]));
                     state.remember(head, (before, count), ChangedKeys::of(changed));
@@ -188,7 +188,7 @@ impl Cache {
     }
 
     /// Ends an era, and forgets everything, unless it has ended before. `start` is that of the server,
-    /// if it has told so.
+    /// if it is known.
     pub(crate) fn end(&self, era: Era, start: Option<SystemTime>) {
         let mut state = self.state.lock();
         if state.counts.era == era {
@@ -205,7 +205,7 @@ impl Cache {
     }
 
     /// Follows a commit of this process behind these counts, if it was made, and unless a reader has
-    /// heard of it before. A transaction of another lock may have taken its place meanwhile: then the next
+    /// had the news of it before. A transaction of another lock may have taken its place meanwhile: then the next
     /// transaction asks for it.
     pub(crate) fn commit(&self, counts: &Counts, head: Head, (id, is_made): (CommitId, bool)) {
         let Some(mut state) = self.of_era(counts) else { return };

@@ -11,12 +11,12 @@ use foldhash::HashMap;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
+use crate::coalesce::Coalescer;
 use crate::commit::{Caution, Commit};
 use crate::failure::Failure;
 use crate::rows::{Columns, Rows};
 use crate::schema;
 use crate::server::{Client, Server};
-use crate::together::Together;
 
 /// Number of statements under way at most.
 const UNDER_WAY: usize = 1;
@@ -26,7 +26,7 @@ const BYTES: usize = 1 << 20;
 
 /// Commits that are under way, and those that wait.
 pub(crate) struct Commits {
-    all: Together<Gathered, Outcome>,
+    all: Coalescer<Gathered, Outcome>,
     /// Commits that go alone, behind one that has failed together with others. The server may not be
     /// able to leave out what is locked.
     alone: Caution,
@@ -44,7 +44,7 @@ struct Gathered {
 
 impl Default for Commits {
     fn default() -> Self {
-        Self { all: Together::new(UNDER_WAY), alone: Caution::default() }
+        Self { all: Coalescer::new(UNDER_WAY), alone: Caution::default() }
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::cache::Value;
 use crate::commit::CommitId;
+use crate::commit_news::CommitNews;
 use crate::failure::Failure;
 use crate::heads::{Counts, Lock};
 use crate::prefetched::{Prefetched, unknown, values_of};
@@ -23,7 +24,6 @@ use crate::questions::Question;
 use crate::rows::{Columns, Note, Rows};
 use crate::scan::{Span, entries_of, scan};
 use crate::schema;
-use crate::told::Told;
 use crate::{PostgresStore, Shared};
 
 /// Parameters of a statement, with their types. A statement with types takes one round trip, and
@@ -171,14 +171,14 @@ impl<'h> View<'h> {
         let rows = host
             .query(&schema::qualified(schema::LOCK, &shared.schema), params)
             .map_err(Failure::of_host)?;
-        let told = Told::of_locked(&rows)?;
+        let news = CommitNews::of_locked(&rows)?;
         let mut era = known.era;
-        if !told.goes_on_from(&known) {
-            shared.cache.end(era, told.start);
+        if !news.goes_on_from(&known) {
+            shared.cache.end(era, news.start);
             era = shared.cache.counts().era;
         }
         let (host, failed) = (RefCell::new(host), RefCell::default());
-        let (counts, prefetched) = (Counts::of(era).with(&told.counts), Prefetched::default());
+        let (counts, prefetched) = (Counts::of(era).with(&news.counts), Prefetched::default());
         Ok(Self { shared, host, counts, failed, prefetched })
     }
 

@@ -91,29 +91,29 @@
 
 mod batch;
 mod cache;
-mod calls;
 mod clock;
+mod coalesce;
 mod commit;
+mod commit_news;
 mod commits;
 mod failure;
 mod gaps;
 mod heads;
 mod join;
 mod keys;
-mod looks;
-mod news;
+mod listeners;
+mod notify;
 mod options;
-mod patience;
 mod prefetched;
 mod questions;
+mod retry;
 mod rows;
 mod scan;
 mod schema;
 mod seen;
 mod server;
+mod shared_reads;
 mod tables;
-mod together;
-mod told;
 mod view;
 mod within;
 
@@ -139,11 +139,11 @@ use crate::commit::Caution;
 use crate::commits::Commits;
 use crate::failure::Failure;
 use crate::heads::{Counts, Era, Lock};
-use crate::looks::Looks;
-use crate::news::Listeners;
-use crate::patience::Patience;
+use crate::listeners::Listeners;
+use crate::retry::Retry;
 use crate::schema::Opened;
 use crate::server::Server;
+use crate::shared_reads::SharedReads;
 use crate::tables::Tables;
 use crate::view::{Mode, View};
 
@@ -174,7 +174,7 @@ pub(crate) struct Shared {
     commits_kept: u64,
     caution: Caution,
     commits: Commits,
-    looks: Looks,
+    reads: SharedReads,
     listeners: Listeners,
     poll: Duration,
 }
@@ -185,12 +185,12 @@ impl Shared {
         self.id.load(Ordering::SeqCst).to_be_bytes()
     }
 
-    /// Records that the outcome of a commit is unknown. Listeners are told that any key may have changed. If
-    /// the commit is made after that, they hear of it as of one of another process: later commits have
+    /// Records that the outcome of a commit is unknown. Listeners learn that any key may have changed. If
+    /// the commit is made after that, they learn of it as of one of another process: later commits have
     /// another id.
     fn unknown(&self, failure: Failure) -> Unwritten {
         self.id.fetch_add(1, Ordering::SeqCst);
-        self.listeners.doubt();
+        self.listeners.note_in_doubt();
         Unwritten::Unknown(failure)
     }
 }
@@ -254,7 +254,7 @@ impl PostgresStore {
             commits_kept: COMMITS_KEPT,
             caution: Caution::default(),
             commits: Commits::default(),
-            looks: Looks::default(),
+            reads: SharedReads::default(),
             listeners: Listeners::default(),
             poll: options.poll,
         };
@@ -269,17 +269,17 @@ impl PostgresStore {
 
     /// Begins to read, and tries again.
     fn reader(&self, begin: impl Fn() -> Result<View, Failure>) -> Result<View, Failure> {
-        Patience::retry(self.shared.patience, begin)
+        Retry::within(self.shared.patience, begin)
     }
 }
 
 /// Creates what is missing, and reads the numbers of the tables.
 fn open_schema(server: &Server, options: &PostgresOptions) -> Result<(Opened, Tables)> {
-    let mut patience = Patience::new(options.patience);
+    let mut retry = Retry::new(options.patience);
     let (opened, rows) = loop {
         match try_open_schema(server, options) {
-            Err(failure)
-                if (failure.may_go_on() || failure.is_created_twice()) && patience.wait() => {}
+            Err(failure) if (failure.may_go_on() || failure.is_created_twice()) && retry.wait() => {
+            }
             opened => break opened?,
         }
     };
@@ -334,13 +334,13 @@ impl Store for PostgresStore {
     }
 
     fn write_within(&self, mut scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        let (mut patience, mut is_alone) = (Patience::new(self.shared.patience), false);
+        let (mut retry, mut is_alone) = (Retry::new(self.shared.patience), false);
         loop {
             match self.writers.write(&self.shared, (scope, is_alone), body)? {
                 Ok(()) => return Ok(()),
                 Err(Unwritten::OutOfScope) => scope = WriteScope::Everything,
-                Err(Unwritten::Together) => is_alone = true,
-                Err(Unwritten::Undone(failure)) if patience.goes_on(&failure) => {}
+                Err(Unwritten::BatchRefused) => is_alone = true,
+                Err(Unwritten::Undone(failure)) if retry.goes_on(&failure) => {}
                 Err(Unwritten::Undone(failure) | Unwritten::Unknown(failure)) => {
                     return Err(failure.into());
                 }
@@ -362,7 +362,7 @@ impl Store for PostgresStore {
 
     fn forget_history(&self, scope: WriteScope) -> Result<()> {
         let heads = Lock::of(scope).numbers();
-        let forgotten = Patience::retry(self.shared.patience, || {
+        let forgotten = Retry::within(self.shared.patience, || {
             let heads = heads.clone();
             self.shared.server.begin("forget keys", |client| async move {
                 let forget = client.prepare_cached(schema::FORGET).await?;

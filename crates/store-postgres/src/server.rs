@@ -17,8 +17,8 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
 use crate::PostgresOptions;
-use crate::calls::{Connect, Ears, connect_by, keep};
 use crate::failure::Failure;
+use crate::notify::{Connect, NotifyListener, connect_by, keep_connected};
 use crate::schema::quoted;
 
 /// A connection of the pool.
@@ -45,10 +45,11 @@ pub(crate) struct Server {
     writers: Arc<Semaphore>,
     /// How long a transaction waits until it may have a connection.
     timeout: Duration,
-    patience: Duration,
+    /// How long a call waits for an answer.
+    answer_timeout: Duration,
     round_trips: AtomicU64,
     connect: Arc<Connect>,
-    /// Tells the others of commits of this process.
+    /// Wakes the task that notifies other processes of commits of this one.
     commits: Arc<Notify>,
 }
 
@@ -80,30 +81,30 @@ impl Server {
         let connections = options.connections.max(2);
         let pool = pool(manager, connections, options)?;
         let of_readers = connections - OF_WRITERS.min(connections / 2);
-        let patience = options.timeout.saturating_add(GRACE);
+        let answer_timeout = options.timeout.saturating_add(GRACE);
         Ok(Self {
             runtime: Some(runtime),
             pool,
             readers: Arc::new(Semaphore::new(of_readers)),
             writers: Arc::new(Semaphore::new(connections / 2)),
             timeout: options.timeout,
-            patience,
+            answer_timeout,
             round_trips: AtomicU64::new(0),
             connect,
             commits: Arc::default(),
         })
     }
 
-    /// Listens to other processes from now on, and calls them.
-    pub(crate) fn listen(&self, ears: Ears) {
+    /// Listens to other processes from now on, and notifies them.
+    pub(crate) fn listen(&self, listener: NotifyListener) {
         let (connect, commits) = (Arc::clone(&self.connect), Arc::clone(&self.commits));
         if let Some(runtime) = &self.runtime {
-            runtime.spawn(keep(connect, commits, ears));
+            runtime.spawn(keep_connected(connect, commits, listener));
         }
     }
 
-    /// Calls other processes, soon.
-    pub(crate) fn call(&self) {
+    /// Notifies other processes of a commit. Commits in quick succession share a notification.
+    pub(crate) fn notify_peers(&self) {
         self.commits.notify_one();
     }
 
@@ -161,13 +162,13 @@ impl Server {
     where
         F: Future<Output = Answer<T>> + Send + 'static,
     {
-        let (pool, patience) = (self.pool.clone(), self.patience);
+        let (pool, timeout) = (self.pool.clone(), self.answer_timeout);
         self.wait(async move {
             let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
-            match answer(action, (&pool, patience), question(Arc::clone(&client))).await {
+            match answer(action, (&pool, timeout), question(Arc::clone(&client))).await {
                 Ok(answer) => Ok((client, answer)),
                 Err(failure) => {
-                    tokio::spawn(end(client, patience));
+                    tokio::spawn(end(client, timeout));
                     Err(failure)
                 }
             }
@@ -181,8 +182,8 @@ impl Server {
         question: impl Future<Output = Answer<T>> + Send + 'static,
     ) -> Result<T, Failure> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        let (pool, patience) = (self.pool.clone(), self.patience);
-        self.wait(async move { answer(action, (&pool, patience), question).await })
+        let (pool, timeout) = (self.pool.clone(), self.answer_timeout);
+        self.wait(async move { answer(action, (&pool, timeout), question).await })
     }
 
     /// Number of questions of callers so far.
@@ -193,7 +194,7 @@ impl Server {
     /// Ends the transaction of `client` without its changes. Nobody waits for that.
     pub(crate) fn end(&self, client: Client) {
         if let Some(runtime) = &self.runtime {
-            runtime.spawn(end(client, self.patience));
+            runtime.spawn(end(client, self.answer_timeout));
         }
     }
 
@@ -202,12 +203,12 @@ impl Server {
         answer: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
         let runtime = self.runtime.as_ref().ok_or_else(Failure::closed)?;
-        let (tell, told) = mpsc::sync_channel(1);
+        let (sender, receiver) = mpsc::sync_channel(1);
         runtime.spawn(async move {
             // The caller waits for it.
-            drop(tell.send(answer.await));
+            drop(sender.send(answer.await));
         });
-        told.recv().unwrap_or_else(|_| Err(Failure::closed()))
+        receiver.recv().unwrap_or_else(|_| Err(Failure::closed()))
     }
 }
 
@@ -220,10 +221,10 @@ async fn permit_of(all: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Fai
 /// are closed: what has happened to one is likely to have happened to all, and each would fail one call.
 async fn answer<T>(
     action: &'static str,
-    (pool, patience): (&Pool, Duration),
+    (pool, timeout): (&Pool, Duration),
     question: impl Future<Output = Answer<T>>,
 ) -> Result<T, Failure> {
-    let answer = match tokio::time::timeout(patience, question).await {
+    let answer = match tokio::time::timeout(timeout, question).await {
         Ok(answer) => answer.map_err(|error| Failure::of(action, error)),
         Err(_) => Err(Failure::no_answer()),
     };
@@ -235,8 +236,8 @@ async fn answer<T>(
 
 /// Ends the transaction of `client`, which goes back to the pool. If that fails, the connection is
 /// closed.
-async fn end(client: Client, patience: Duration) {
-    let ended = tokio::time::timeout(patience, client.batch_execute("ROLLBACK")).await;
+async fn end(client: Client, timeout: Duration) {
+    let ended = tokio::time::timeout(timeout, client.batch_execute("ROLLBACK")).await;
     if !matches!(ended, Ok(Ok(())))
         && let Ok(client) = Arc::try_unwrap(client)
     {

@@ -16,6 +16,7 @@ use tokio_postgres::Row;
 use crate::Shared;
 use crate::batch::{Ahead, Unwritten};
 use crate::commit::{Commit, CommitId};
+use crate::commit_news::CommitNews;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, heads_of};
 use crate::prefetched::{Prefetched, values_of};
@@ -24,7 +25,6 @@ use crate::rows::{Columns, Note, Rows};
 use crate::schema;
 use crate::seen::Seen;
 use crate::server::{Client, Permit};
-use crate::told::Told;
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
@@ -53,7 +53,7 @@ pub(crate) struct View {
 
 /// Number of questions of a view that are asked without a transaction. Each of them looks for changes of
 /// what was read before. Most operations ask once or twice, and are spared the begin and the end.
-const LOOKS: u8 = 2;
+const QUESTIONS_WITHOUT_TRANSACTION: u8 = 2;
 
 /// How far a transaction has got.
 enum Stage {
@@ -138,11 +138,11 @@ impl View {
         });
         let (client, begun) = begun?;
         self.stage.replace(Stage::Begun(client));
-        let told = Told::read(&self.shared.tables, &begun.news)?;
-        self.shared.cache.follow(&known, &told)?;
+        let news = CommitNews::read(&self.shared.tables, &begun.news)?;
+        self.shared.cache.follow(&known, &news)?;
         let counts = match begun.locked {
             Some(locked) => Counts::read(known.era, &locked),
-            None => known.with(&told.counts),
+            None => known.with(&news.counts),
         };
         self.check(&seen, counts)?;
         self.keep_all(wanted, &begun.values)?;
@@ -162,8 +162,8 @@ impl View {
         Ok(())
     }
 
-    /// The same for one whose body runs. That of a reader may hold a lock of the engine for which those wait
-    /// that have all connections, so that it does not wait for one of them.
+    /// Gets the right to a connection while the body runs. The body of a reader does not wait for it: it may
+    /// hold a lock of the engine, for which those that have all connections wait.
     fn admit_within(&self) -> Result<(), Failure> {
         match self.mode {
             Mode::Read if self.permit.borrow().is_none() => {
@@ -253,7 +253,7 @@ impl View {
         // Nothing is read after this.
         self.noted.borrow_mut().clear();
         let settled = match settled {
-            Mode::Read => self.look(None, Seen::default()),
+            Mode::Read => self.answer_without_transaction(None, Seen::default()),
             Mode::Write(_) => self.open(None),
         };
         settled.map(drop).inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))
@@ -261,15 +261,19 @@ impl View {
 
     /// Asks a question, which reads `reads`, and then for news, without a transaction. The answer is the
     /// same before and after the news, unless the news is about what the question reads.
-    fn look(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
+    fn answer_without_transaction(
+        &self,
+        question: Option<Question>,
+        reads: Seen,
+    ) -> Result<Vec<Row>, Failure> {
         let Stage::Guess(mut seen) = self.stage.replace(Stage::Over) else {
             return Err(Failure::closed());
         };
         seen.add(reads);
         let question = match question {
-            None => return self.look_with_others(None, seen),
+            None => return self.read_with_others(None, seen),
             Some(Question { first_of: Some(span), .. }) => {
-                return self.look_with_others(Some(span), seen);
+                return self.read_with_others(Some(span), seen);
             }
             Some(question) => Some(question),
         };
@@ -286,9 +290,9 @@ impl View {
             try_join3(questions.0, questions.1, answer(&client, news)).await
         });
         let (_, (rows, values, news)) = asked?;
-        let told = Told::read(&self.shared.tables, &news)?;
-        self.shared.cache.follow(&known, &told)?;
-        self.check(&seen, known.with(&told.counts))?;
+        let news = CommitNews::read(&self.shared.tables, &news)?;
+        self.shared.cache.follow(&known, &news)?;
+        self.check(&seen, known.with(&news.counts))?;
         seen.confirmed += 1;
         self.stage.replace(Stage::Guess(seen));
         self.keep_all(noted, &values)?;
@@ -313,7 +317,7 @@ impl View {
         for head in heads_of(changes) {
             self.shared.cache.commit(&self.counts(), head, (id, is_made));
             if matches!(made, Ok(false)) {
-                self.shared.cache.doubt(head);
+                self.shared.cache.note_foreign_commit(head);
             }
         }
         if !is_cautious && made.as_ref().is_err_and(Failure::is_about_a_key) {
@@ -323,7 +327,7 @@ impl View {
         if !made? {
             return Err(Failure::stale());
         }
-        self.shared.server.call();
+        self.shared.server.notify_peers();
         Ok(())
     }
 
@@ -332,7 +336,7 @@ impl View {
         let note = Note::of_nothing(head, self.next_commit(head)?);
         let is_made = self.make((Rows::default(), note), CommitId::NOTHING)?;
         // The next transaction asks for it.
-        self.shared.cache.doubt(head);
+        self.shared.cache.note_foreign_commit(head);
         if is_made { Ok(()) } else { Err(Failure::stale()) }
     }
 
@@ -401,13 +405,15 @@ impl View {
     }
 
     fn answer(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
-        let (client, may_look) = match &*self.stage.borrow() {
-            Stage::Guess(seen) => (None, seen.confirmed < LOOKS),
+        let (client, may_ask_without_transaction) = match &*self.stage.borrow() {
+            Stage::Guess(seen) => (None, seen.confirmed < QUESTIONS_WITHOUT_TRANSACTION),
             Stage::Begun(client) => (Some(Arc::clone(client)), false),
             Stage::Over => return Err(Failure::closed()),
         };
         match (client, self.mode) {
-            (None, Mode::Read) if may_look && reads.has_heads() => self.look(question, reads),
+            (None, Mode::Read) if may_ask_without_transaction && reads.has_heads() => {
+                self.answer_without_transaction(question, reads)
+            }
             (None, _) => self.open(question),
             (Some(client), _) => {
                 let noted = self.take_noted();

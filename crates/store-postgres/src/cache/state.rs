@@ -10,9 +10,9 @@ use store::overlay::Changes;
 use super::Value;
 use super::changed::ChangedKeys;
 use crate::commit::CommitId;
+use crate::commit_news::HeadCommit;
 use crate::gaps::Gaps;
 use crate::heads::{Counts, Head, changed_in};
-use crate::told::News;
 
 /// Largest value that is kept however small the memory is, in bytes, and that is read ahead.
 const SMALL: usize = 16 << 10;
@@ -54,7 +54,7 @@ pub(super) struct State {
     recent: HashMap<Head, VecDeque<Recent>>,
     /// Number of commits of this process behind the last one of another process.
     pub(super) own: HashMap<Head, u32>,
-    /// Commits of this process that are under way. A reader may hear of one before its writer does.
+    /// Commits of this process that are under way. A reader may learn of one before its writer does.
     pub(super) under_way: HashMap<Head, UnderWay>,
     /// Keys whose values were known, and were changed by other processes of late.
     pub(super) wanted: HashMap<Head, Vec<Wanted>>,
@@ -114,13 +114,14 @@ impl State {
     /// Returns `true` if the news of a head is the commit that is under way, and nothing else.
     pub(super) fn is_under_way(
         &self,
-        news: &[News],
+        commits: &[HeadCommit],
         (head, before, count): (Head, u64, u64),
     ) -> bool {
         let own = self.under_way.get(&head);
-        let is_it = |news: &News| (news.head, news.number) == (head, count);
-        let news = news.iter().find(|news| is_it(news));
-        before + 1 == count && own.zip(news).is_some_and(|(own, news)| own.id.bytes() == news.id)
+        let is_it = |commit: &HeadCommit| (commit.head, commit.number) == (head, count);
+        let commit = commits.iter().find(|commit| is_it(commit));
+        before + 1 == count
+            && own.zip(commit).is_some_and(|(own, commit)| own.id.bytes() == commit.id)
     }
 
     /// Follows the commit that is under way. Of the values of a large one those are kept whose keys are

@@ -5,7 +5,7 @@ use store::WriteScope;
 use super::state::{RECENT, SMALL_COMMIT, TIMES_WANTED, WANTED_OF_A_TABLE};
 use super::*;
 use crate::commit::CommitId;
-use crate::told::News;
+use crate::commit_news::HeadCommit;
 
 const TABLE: Table = Table::Subscribers;
 
@@ -23,9 +23,9 @@ fn counts(count: u64) -> Counts {
 }
 
 /// Follows the server up to a count.
-fn go_on(cache: &Cache, count: u64, news: Vec<News>) {
-    let told = Told { start: None, counts: vec![(head(), count)], news };
-    cache.follow(&cache.counts(), &told).unwrap();
+fn go_on(cache: &Cache, count: u64, news: Vec<HeadCommit>) {
+    let news = CommitNews { start: None, counts: vec![(head(), count)], commits: news };
+    cache.follow(&cache.counts(), &news).unwrap();
 }
 
 fn span(start: &[u8], end: &[u8]) -> Span {
@@ -42,8 +42,8 @@ fn follow(cache: &Cache, number: u64, changed: &[u8]) {
     go_on(cache, number, vec![news(number, keys)]);
 }
 
-fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> News {
-    News { head: head(), number, keys, id: Vec::new() }
+fn news(number: u64, keys: Option<Vec<(Table, Vec<u8>)>>) -> HeadCommit {
+    HeadCommit { head: head(), number, keys, id: Vec::new() }
 }
 
 fn id(number: u8) -> CommitId {
@@ -190,7 +190,8 @@ fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
         let mut changes = Changes::default();
         changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
         cache.expect(&counts(1), own, &Arc::new(changes));
-        let news = News { id: id.bytes().to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
+        let news =
+            HeadCommit { id: id.bytes().to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
         go_on(&cache, 2, vec![news]);
         let value = || cache.get(&counts(2), TABLE, &key(b"a")).flatten();
         assert_eq!(value().is_some(), is_own);
@@ -330,11 +331,15 @@ fn many_keys_of_a_table_leave_room_for_others_that_are_wanted() {
 #[test]
 fn a_server_that_has_lost_commits_ends_an_era() {
     let start = SystemTime::UNIX_EPOCH;
-    let told = [
-        Told { start: Some(start), counts: vec![(head(), 8)], news: Vec::new() },
-        Told { start: Some(start + Duration::from_secs(1)), counts: Vec::new(), news: Vec::new() },
+    let all_news = [
+        CommitNews { start: Some(start), counts: vec![(head(), 8)], commits: Vec::new() },
+        CommitNews {
+            start: Some(start + Duration::from_secs(1)),
+            counts: Vec::new(),
+            commits: Vec::new(),
+        },
     ];
-    for told in told {
+    for news in all_news {
         let (cache, before) = (Cache::of(1 << 20, counts(9)), counts(9));
         let (key, span) = (key(b"a"), span(b"b", b"c"));
         cache.keep(&before, TABLE, &key, &None);
@@ -344,7 +349,7 @@ fn a_server_that_has_lost_commits_ends_an_era() {
         };
         assert_eq!(knows(&before), (true, true));
         for _ in 0..2 {
-            assert!(cache.follow(&before, &told).is_err());
+            assert!(cache.follow(&before, &news).is_err());
             assert_eq!(cache.counts().get(head()), None);
         }
         go_on(&cache, 9, Vec::new());

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use store::{KeyRange, Order, Result, Snapshot, Table, Visit, VisitValue};
 use tokio_postgres::{Error, Row};
 
-use super::{LOOKS, Mode, Stage, View};
+use super::{Mode, QUESTIONS_WITHOUT_TRANSACTION, Stage, View};
 use crate::Params;
 use crate::cache::Value;
 use crate::failure::Failure;
@@ -88,8 +88,8 @@ impl View {
     }
 
     fn fetch_one(&self, table: Table, key: &[u8]) -> Result<Value> {
-        if self.may_look() {
-            self.look_for(table, &[key])?;
+        if self.may_ask_without_transaction() {
+            self.read_without_transaction(table, &[key])?;
             return Ok(self.prefetched.get(table, key).flatten());
         }
         let reads = Seen::of_keys([(table, key.to_vec())]);
@@ -101,8 +101,8 @@ impl View {
     }
 
     fn fetch_many(&self, table: Table, keys: Vec<&[u8]>) -> Result<HashMap<Vec<u8>, Arc<[u8]>>> {
-        if self.may_look() {
-            self.look_for(table, &keys)?;
+        if self.may_ask_without_transaction() {
+            self.read_without_transaction(table, &keys)?;
             let found = |key: &[u8]| Some((key.to_vec(), self.prefetched.get(table, key)??));
             return Ok(keys.into_iter().filter_map(found).collect());
         }
@@ -113,22 +113,22 @@ impl View {
 
     /// Asks for the first entry of a span, for the values that were noted, and for news, together with other
     /// readers.
-    pub(super) fn look_with_others(
+    pub(super) fn read_with_others(
         &self,
         span: Option<(i16, Span)>,
         mut seen: Seen,
     ) -> Result<Vec<Row>, Failure> {
         let (known, noted) = (self.counts().clone(), self.take_noted());
         seen.add(Seen::of_keys(noted.iter().cloned()));
-        let (look, first) = self.shared.looks.ask(&self.shared, &noted, span)?;
-        if look.since.era != known.era {
+        let (read, first) = self.shared.reads.ask(&self.shared, &noted, span)?;
+        if read.since.era != known.era {
             return Err(Failure::lost_commits());
         }
-        self.check(&seen, known.with(&look.counts))?;
+        self.check(&seen, known.with(&read.counts))?;
         seen.confirmed += 1;
         self.stage.replace(Stage::Guess(seen));
         for (table, key) in noted {
-            let value = look.value(table, &key);
+            let value = read.value(table, &key);
             self.keep(table, &key, &value);
             self.prefetched.keep(table, key, value);
         }
@@ -136,14 +136,13 @@ impl View {
     }
 
     /// Returns `true` if the next question is asked without a transaction.
-    fn may_look(&self) -> bool {
-        let is_guess =
-            matches!(&*self.stage.borrow(), Stage::Guess(seen) if seen.confirmed < LOOKS);
+    fn may_ask_without_transaction(&self) -> bool {
+        let is_guess = matches!(&*self.stage.borrow(), Stage::Guess(seen) if seen.confirmed < QUESTIONS_WITHOUT_TRANSACTION);
         is_guess && self.mode == Mode::Read
     }
 
     /// Reads values without a transaction.
-    fn look_for(&self, table: Table, keys: &[&[u8]]) -> Result<()> {
+    fn read_without_transaction(&self, table: Table, keys: &[&[u8]]) -> Result<()> {
         self.noted.borrow_mut().extend(keys.iter().map(|key| (table, key.to_vec())));
         self.ask(None, Seen::default()).map(drop)
     }

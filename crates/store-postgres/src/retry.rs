@@ -1,4 +1,4 @@
-//! How long a call tries again.
+//! Trying again, for a limited time and with growing pauses.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,30 +14,30 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// contradict each other each time.
 const STALE: u32 = 16;
 
-/// The time that is left for further tries.
+/// The further tries that an operation may make.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Retry {
     until: Option<Instant>,
     pause: Duration,
     /// Number of tries without a pause that are left.
     stale: u32,
 }
 
-impl Patience {
+impl Retry {
     pub(crate) fn new(time: Duration) -> Self {
         Self { until: Instant::now().checked_add(time), pause: FIRST, stale: STALE }
     }
 
     /// Calls `attempt` until it returns a result, a failure that another try would meet again, or the last
-    /// failure within `time`.
-    pub(crate) fn retry<T>(
+    /// failure before `time` is over.
+    pub(crate) fn within<T>(
         time: Duration,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut patience = Self::new(time);
+        let mut retry = Self::new(time);
         loop {
             match attempt() {
-                Err(failure) if patience.goes_on(&failure) => {}
+                Err(failure) if retry.goes_on(&failure) => {}
                 result => return result,
             }
         }
@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn what_is_stale_each_time_is_not_tried_for_ever() {
-        let mut patience = Patience::new(Duration::from_millis(20));
-        let tries = (0..10_000).take_while(|_| patience.goes_on(&Failure::stale())).count();
+        let mut retry = Retry::new(Duration::from_millis(20));
+        let tries = (0..10_000).take_while(|_| retry.goes_on(&Failure::stale())).count();
         assert!((16..100).contains(&tries), "{tries}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the server tells of commits.
+//! News of commits: what a server answers to the question for them.
 
 use std::time::SystemTime;
 
@@ -10,31 +10,31 @@ use crate::heads::{Counts, Head};
 use crate::keys;
 use crate::tables::Tables;
 
-/// Heads with other counts than were known, and their later commits.
+/// The heads with other counts than were known, and their later commits.
 #[derive(Default)]
-pub(crate) struct Told {
-    /// When the server was started. `None` if it tells nothing.
+pub(crate) struct CommitNews {
+    /// When the server was started. `None` if there is no news.
     pub(crate) start: Option<SystemTime>,
     pub(crate) counts: Vec<(Head, u64)>,
-    pub(crate) news: Vec<News>,
+    pub(crate) commits: Vec<HeadCommit>,
 }
 
-impl Told {
+impl CommitNews {
     /// Reads the rows of [`NEWS`](crate::schema::NEWS).
     pub(crate) fn read(tables: &Tables, rows: &[Row]) -> Result<Self, Failure> {
         Self::try_read(tables, rows).map_err(|error| Failure::of("read commits", error))
     }
 
     fn try_read(tables: &Tables, rows: &[Row]) -> Result<Self, Error> {
-        let mut told = Self::read_counts(rows)?;
+        let mut news = Self::read_counts(rows)?;
         for row in rows {
-            // A head without news has forgotten its commits.
+            // A head without a commit in its row has forgotten its commits.
             if let Some(number) = row.try_get(3)? {
                 let (keys, id) = (row.try_get(4)?, row.try_get(5)?);
-                told.news.extend(News::read(tables, (row.try_get(0)?, number, keys), id));
+                news.commits.extend(HeadCommit::read(tables, (row.try_get(0)?, number, keys), id));
             }
         }
-        Ok(told)
+        Ok(news)
     }
 
     /// Reads the rows of [`LOCK`](crate::schema::LOCK).
@@ -43,14 +43,14 @@ impl Told {
     }
 
     fn read_counts(rows: &[Row]) -> Result<Self, Error> {
-        let mut told = Self::default();
+        let mut news = Self::default();
         for row in rows {
-            told.start = Some(row.try_get(2)?);
+            news.start = Some(row.try_get(2)?);
             let (head, count) = (row.try_get(0)?, row.try_get::<_, i64>(1)?);
             // There may be heads that this version does not know.
-            told.counts.extend(Head::read(head).map(|head| (head, count.cast_unsigned())));
+            news.counts.extend(Head::read(head).map(|head| (head, count.cast_unsigned())));
         }
-        Ok(told)
+        Ok(news)
     }
 
     /// Returns `true` if the server has all commits that were known, as far as it can tell.
@@ -62,7 +62,7 @@ impl Told {
 
 /// A commit that has changed keys of a head.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct HeadCommit {
     pub(crate) head: Head,
     pub(crate) number: u64,
     /// `None` if they are too many, or not known.
@@ -71,8 +71,8 @@ pub(crate) struct News {
     pub(crate) id: Vec<u8>,
 }
 
-impl News {
-    /// The news in a row. Returns `None` for a head that this version does not know.
+impl HeadCommit {
+    /// The commit in a row. Returns `None` for a head that this version does not know.
     pub(crate) fn read(
         tables: &Tables,
         (head, number, keys): (i16, i64, Option<Vec<u8>>),
@@ -85,17 +85,18 @@ impl News {
 
 /// The keys that have changed between two counts. Returns `None` if they are not known.
 pub(crate) fn changed_keys(
-    news: &[News],
+    commits: &[HeadCommit],
     (head, before, after): (Head, u64, u64),
 ) -> Option<Vec<(Table, Vec<u8>)>> {
     let mut keys = Vec::new();
     let mut last = before;
-    for news in news.iter().filter(|news| news.head == head && news.number > before) {
-        if news.number != last + 1 {
+    let later = |commit: &&HeadCommit| commit.head == head && commit.number > before;
+    for commit in commits.iter().filter(later) {
+        if commit.number != last + 1 {
             return None;
         }
-        last = news.number;
-        keys.extend_from_slice(news.keys.as_deref()?);
+        last = commit.number;
+        keys.extend_from_slice(commit.keys.as_deref()?);
     }
     (last == after).then_some(keys)
 }

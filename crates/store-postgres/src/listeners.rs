@@ -1,4 +1,4 @@
-//! A thread that tells listeners of commits.
+//! A thread that calls listeners when there are commits.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +11,18 @@ use parking_lot::Mutex;
 use store::{Listener, Table};
 
 use crate::Shared;
-use crate::calls::Ears;
+use crate::commit_news::{CommitNews, changed_keys};
 use crate::failure::Failure;
 use crate::heads::Counts;
+use crate::notify::NotifyListener;
 use crate::schema;
-use crate::told::{Told, changed_keys};
 
-/// The functions that are told of commits.
+/// The functions that are called when there are commits.
 #[derive(Default)]
 pub(crate) struct Listeners {
     all: Mutex<Vec<Listener>>,
     started: OnceLock<()>,
-    /// A commit of this process may be made, and its callers do not know.
+    /// A commit of this process is in doubt: it may be made, and its callers do not know.
     is_in_doubt: AtomicBool,
 }
 
@@ -32,30 +32,30 @@ impl Listeners {
         self.all.lock().push(listener);
         self.started.get_or_init(|| {
             let (wake, woken) = mpsc::sync_channel(1);
-            shared.server.listen(Ears::new(&shared.schema, wake));
+            shared.server.listen(NotifyListener::new(&shared.schema, wake));
             let (known, shared) = (shared.cache.counts(), Arc::downgrade(shared));
             let thread = thread::Builder::new().name("tidings-postgres-news".to_owned());
             // Without the thread, waiting callers see changes only after the timeouts of their waits.
-            drop(thread.spawn(move || tell(&shared, known, (pause, woken))));
+            drop(thread.spawn(move || run(&shared, known, (pause, woken))));
         });
     }
 
-    /// Tells listeners soon that anything may have changed.
-    pub(crate) fn doubt(&self) {
+    /// Notes that a commit is in doubt. Listeners learn soon that anything may have changed.
+    pub(crate) fn note_in_doubt(&self) {
         self.is_in_doubt.store(true, Ordering::SeqCst);
     }
 
-    fn are_none(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.all.lock().is_empty()
     }
 
-    fn tell(&self, keys: Option<&[(Table, Vec<u8>)]>) {
+    fn notify(&self, keys: Option<&[(Table, Vec<u8>)]>) {
         // A listener runs code of the host, which may add another one.
-        let mut told = std::mem::take(&mut *self.all.lock());
-        told.retain_mut(|listener| listener(keys).is_continue());
+        let mut called = std::mem::take(&mut *self.all.lock());
+        called.retain_mut(|listener| listener(keys).is_continue());
         let mut all = self.all.lock();
-        told.append(&mut all);
-        *all = told;
+        called.append(&mut all);
+        *all = called;
     }
 }
 
@@ -65,29 +65,29 @@ impl fmt::Debug for Listeners {
     }
 }
 
-fn tell(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Receiver<()>)) {
+fn run(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Receiver<()>)) {
     loop {
         if woken.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
             thread::sleep(pause);
         }
         let Some(shared) = shared.upgrade() else { return };
-        if shared.listeners.are_none() {
+        if shared.listeners.is_empty() {
             continue;
         }
         // While the server is away, there is no news.
-        let Ok(told) = ask(&shared, &known) else { continue };
+        let Ok(news) = ask(&shared, &known) else { continue };
         let is_in_doubt = shared.listeners.is_in_doubt.swap(false, Ordering::SeqCst);
-        let keys = follow(&shared, &mut known, &told).filter(|_| !is_in_doubt);
+        let keys = follow(&shared, &mut known, &news).filter(|_| !is_in_doubt);
         if keys.as_ref().is_none_or(|keys| !keys.is_empty()) {
-            shared.listeners.tell(keys.as_deref());
+            shared.listeners.notify(keys.as_deref());
         }
     }
 }
 
-/// Follows what the server has told. Returns the keys that have changed, or `None` if they are not known.
-fn follow(shared: &Shared, known: &mut Counts, told: &Told) -> Option<Vec<(Table, Vec<u8>)>> {
-    if !told.goes_on_from(known) {
-        shared.cache.end(known.era, told.start);
+/// Follows the news. Returns the keys that have changed, or `None` if they are not known.
+fn follow(shared: &Shared, known: &mut Counts, news: &CommitNews) -> Option<Vec<(Table, Vec<u8>)>> {
+    if !news.goes_on_from(known) {
+        shared.cache.end(known.era, news.start);
     }
     let in_memory = shared.cache.counts();
     if in_memory.era != known.era {
@@ -95,13 +95,13 @@ fn follow(shared: &Shared, known: &mut Counts, told: &Told) -> Option<Vec<(Table
         return None;
     }
     let mut keys = Some(Vec::new());
-    for (head, after) in told.counts.iter().copied() {
+    for (head, after) in news.counts.iter().copied() {
         let before = known.get(head);
-        // A head is told with each of its commits.
+        // The news has a row for each commit of a head.
         if before == Some(after) {
             continue;
         }
-        let more = before.and_then(|before| changed_keys(&told.news, (head, before, after)));
+        let more = before.and_then(|before| changed_keys(&news.commits, (head, before, after)));
         keys = keys.zip(more).map(|(mut keys, more)| {
             keys.extend(more);
             keys
@@ -113,7 +113,7 @@ fn follow(shared: &Shared, known: &mut Counts, told: &Told) -> Option<Vec<(Table
 
 /// The commits behind those that are known. Commits of this store have no keys: what they mean for its
 /// engines is done when they return, and comes too late here.
-fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
+fn ask(shared: &Shared, known: &Counts) -> Result<CommitNews, Failure> {
     let (since, start) = (known.to_row(), known.era.start);
     let own = shared.id().to_vec();
     let is_due = shared.clock.is_due();
@@ -126,5 +126,5 @@ fn ask(shared: &Shared, known: &Counts) -> Result<Told, Failure> {
     if let Some(reading) = reading {
         shared.clock.learn(reading);
     }
-    Told::read(&shared.tables, &rows)
+    CommitNews::read(&shared.tables, &rows)
 }

@@ -1,4 +1,4 @@
-//! Questions for values, first entries and news that several readers ask together.
+//! Reads of values and first entries, with the news behind them, that several readers share.
 //!
 //! A reader on values in memory asks for the news before its result counts. Readers that come while others
 //! ask share the next round trip: its news are those since the counts of the cache, which has been at the
@@ -16,6 +16,8 @@ use tokio_postgres::{Error, Row};
 
 use crate::Shared;
 use crate::cache::Value;
+use crate::coalesce::Coalescer;
+use crate::commit_news::CommitNews;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head};
 use crate::prefetched::values_of;
@@ -23,14 +25,12 @@ use crate::questions::{Question, answer, prepare};
 use crate::rows::{Columns, Spans};
 use crate::scan::Span;
 use crate::schema;
-use crate::together::Together;
-use crate::told::Told;
 
 /// Number of questions under way at most.
 const UNDER_WAY: usize = 2;
 
 /// Readers that ask, and those that wait to ask.
-pub(crate) struct Looks(Together<Gathered, Outcome>);
+pub(crate) struct SharedReads(Coalescer<Gathered, Outcome>);
 
 /// What readers ask for.
 #[derive(Default)]
@@ -49,10 +49,10 @@ impl Gathered {
     }
 }
 
-type Outcome = Result<Arc<Look>, Failure>;
+type Outcome = Result<Arc<SharedRead>, Failure>;
 
-/// What the server has answered.
-pub(crate) struct Look {
+/// The answer of the server to all readers that share a question.
+pub(crate) struct SharedRead {
     /// Counts since which it was asked for news.
     pub(crate) since: Counts,
     pub(crate) counts: Vec<(Head, u64)>,
@@ -61,20 +61,20 @@ pub(crate) struct Look {
     firsts: Mutex<HashMap<i32, Row>>,
 }
 
-impl Look {
+impl SharedRead {
     /// The value under a key that was asked for.
     pub(crate) fn value(&self, table: Table, key: &[u8]) -> Value {
         self.values.get(&(table, key.to_vec())).cloned().flatten()
     }
 }
 
-impl Default for Looks {
+impl Default for SharedReads {
     fn default() -> Self {
-        Self(Together::new(UNDER_WAY))
+        Self(Coalescer::new(UNDER_WAY))
     }
 }
 
-impl Looks {
+impl SharedReads {
     /// Asks for the values under `keys`, for the first entry of a span, and for the news behind them. The
     /// cache follows the news. Returns the row of the entry, if there is one.
     pub(crate) fn ask(
@@ -82,22 +82,22 @@ impl Looks {
         shared: &Shared,
         keys: &[(Table, Vec<u8>)],
         span: Option<(i16, Span)>,
-    ) -> Result<(Arc<Look>, Option<Row>), Failure> {
+    ) -> Result<(Arc<SharedRead>, Option<Row>), Failure> {
         let mut place = None;
         let join = |all: &mut Gathered| {
             all.keys.extend(keys.iter().cloned());
             place = span.and_then(|span| all.push(span));
         };
-        let look = self.together(join, |all| ask(shared, all))?;
-        let row = place.and_then(|place| look.firsts.lock().remove(&place));
-        Ok((look, row))
+        let read = self.share(join, |all| ask(shared, all))?;
+        let row = place.and_then(|place| read.firsts.lock().remove(&place));
+        Ok((read, row))
     }
 
     /// Calls `ask` with what all who wait have gathered, or waits for the answer to another caller.
-    fn together(
+    fn share(
         &self,
         join: impl FnOnce(&mut Gathered),
-        ask: impl FnOnce(Gathered) -> Result<Look, Failure>,
+        ask: impl FnOnce(Gathered) -> Result<SharedRead, Failure>,
     ) -> Outcome {
         let join = |all: &mut Gathered| {
             join(all);
@@ -108,7 +108,7 @@ impl Looks {
     }
 }
 
-fn ask(shared: &Shared, gathered: Gathered) -> Result<Look, Failure> {
+fn ask(shared: &Shared, gathered: Gathered) -> Result<SharedRead, Failure> {
     let keys: Vec<_> = gathered.keys.into_iter().collect();
     let since = shared.cache.counts();
     let news = Question::for_news(&since);
@@ -124,14 +124,14 @@ fn ask(shared: &Shared, gathered: Gathered) -> Result<Look, Failure> {
         try_join3(answer(&client, values), answer(&client, firsts), answer(&client, news)).await
     });
     let (_, (values, firsts, news)) = asked?;
-    let told = Told::read(&shared.tables, &news)?;
-    shared.cache.follow(&since, &told)?;
+    let news = CommitNews::read(&shared.tables, &news)?;
+    shared.cache.follow(&since, &news)?;
     let values = values_of(&shared.tables, keys, &values)?;
     let values = values.map(|(table, key, value)| ((table, key), value)).collect();
     let firsts = firsts.into_iter().map(|row| Ok((row.try_get(3)?, row)));
     let firsts = firsts.collect::<Result<_, Error>>();
     let firsts = firsts.map_err(|error| Failure::of("read entries", error))?;
-    Ok(Look { since, counts: told.counts, values, firsts: Mutex::new(firsts) })
+    Ok(SharedRead { since, counts: news.counts, values, firsts: Mutex::new(firsts) })
 }
 
 #[cfg(test)]
@@ -149,10 +149,10 @@ mod tests {
     }
 
     // The answer that each key has itself as its value.
-    fn answered(all: Gathered) -> Look {
+    fn answered(all: Gathered) -> SharedRead {
         let keys = all.keys.into_iter();
         let values = keys.map(|(table, key)| ((table, key.clone()), Some(key.into())));
-        Look {
+        SharedRead {
             since: Counts::of(Era::first(SystemTime::UNIX_EPOCH)),
             counts: Vec::new(),
             values: values.collect(),
@@ -168,35 +168,35 @@ mod tests {
     fn each_reader_has_the_values_that_it_asked_for() {
         const READERS: usize = 16;
         const TIMES: usize = 400;
-        let (looks, questions) = (Looks::default(), AtomicUsize::new(0));
+        let (reads, questions) = (SharedReads::default(), AtomicUsize::new(0));
         thread::scope(|scope| {
             for reader in 0..READERS {
-                let (looks, questions) = (&looks, &questions);
+                let (reads, questions) = (&reads, &questions);
                 scope.spawn(move || {
                     for time in 0..TIMES {
                         let (table, key) = key(reader * TIMES + time);
-                        let look = looks.together(wanted((table, key.clone())), |all| {
+                        let read = reads.share(wanted((table, key.clone())), |all| {
                             questions.fetch_add(1, Ordering::SeqCst);
                             thread::yield_now();
                             Ok(answered(all))
                         });
-                        let value = look.ok().and_then(|look| look.value(table, &key));
+                        let value = read.ok().and_then(|read| read.value(table, &key));
                         assert_eq!(value.as_deref(), Some(&key[..]));
                     }
                 });
             }
         });
         assert!(questions.into_inner() < READERS * TIMES, "no question was shared");
-        assert_eq!(looks.0.under_way(), 0);
+        assert_eq!(reads.0.under_way(), 0);
     }
 
     #[test]
     fn a_panic_of_who_asks_keeps_nobody_waiting() {
-        let looks = Looks::default();
+        let reads = SharedReads::default();
         for _ in 0..=UNDER_WAY {
-            let asked = || looks.together(wanted(key(1)), |_| panic!("on purpose"));
+            let asked = || reads.share(wanted(key(1)), |_| panic!("on purpose"));
             assert!(catch_unwind(AssertUnwindSafe(asked)).is_err());
         }
-        assert!(looks.together(wanted(key(1)), |all| Ok(answered(all))).is_ok());
+        assert!(reads.share(wanted(key(1)), |all| Ok(answered(all))).is_ok());
     }
 }

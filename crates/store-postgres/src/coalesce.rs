@@ -1,4 +1,4 @@
-//! Questions to the server that several callers ask together.
+//! Request coalescing: several callers share one question to the server.
 //!
 //! Callers that come while others ask share the next question. One of them asks for all, on its own thread.
 
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Callers that ask, and those that wait to ask. They gather a `G`, and each has the outcome `O`.
-pub(crate) struct Together<G, O> {
+/// Callers that ask, and those that wait to ask. Those that share a question gather a `G`, and each has the outcome `O`.
+pub(crate) struct Coalescer<G, O> {
     state: Mutex<State<G, O>>,
     /// Number of questions under way at most.
     most: usize,
@@ -24,23 +24,23 @@ struct Gathering<G, O> {
     waiters: Arc<Waiters<O>>,
     gathered: G,
     waiting: usize,
-    /// `true` if one of the waiting callers was woken to ask.
-    is_led: bool,
+    /// `true` if one of the waiting callers was woken to ask for all.
+    has_leader: bool,
 }
 
 /// Where the callers of a question wait.
 struct Waiters<O> {
-    news: Mutex<Option<News<O>>>,
-    told: Condvar,
+    signal: Mutex<Option<Signal<O>>>,
+    changed: Condvar,
 }
 
-enum News<O> {
+enum Signal<O> {
     /// One of the callers asks for all of them. It ends the wait of one caller.
     Lead,
     Over(O),
 }
 
-impl<G: Default, O: Clone> Together<G, O> {
+impl<G: Default, O: Clone> Coalescer<G, O> {
     pub(crate) fn new(most: usize) -> Self {
         let state = State { under_way: 0, next: Gathering::default() };
         Self { state: Mutex::new(state), most }
@@ -72,9 +72,9 @@ impl<G: Default, O: Clone> Together<G, O> {
         }
         let Gathering { waiters, gathered, .. } = mem::take(&mut state.next);
         drop(state);
-        let mut leading = Leading { together: self, waiters, outcome: failed };
-        leading.outcome = ask(gathered);
-        Some(leading.outcome.clone())
+        let mut leader = Leader { all: self, waiters, outcome: failed };
+        leader.outcome = ask(gathered);
+        Some(leader.outcome.clone())
     }
 
     #[cfg(test)]
@@ -85,57 +85,57 @@ impl<G: Default, O: Clone> Together<G, O> {
 
 impl<G: Default, O> Default for Gathering<G, O> {
     fn default() -> Self {
-        let waiters = Waiters { news: Mutex::new(None), told: Condvar::new() };
-        Self { waiters: Arc::new(waiters), gathered: G::default(), waiting: 0, is_led: false }
+        let waiters = Waiters { signal: Mutex::new(None), changed: Condvar::new() };
+        Self { waiters: Arc::new(waiters), gathered: G::default(), waiting: 0, has_leader: false }
     }
 }
 
 /// A question under way. When it is dropped, also by a panic, those who wait have their outcome, and the next
 /// question may be asked.
-struct Leading<'t, G: Default, O: Clone> {
-    together: &'t Together<G, O>,
+struct Leader<'t, G: Default, O: Clone> {
+    all: &'t Coalescer<G, O>,
     waiters: Arc<Waiters<O>>,
     outcome: O,
 }
 
-impl<G: Default, O: Clone> Drop for Leading<'_, G, O> {
+impl<G: Default, O: Clone> Drop for Leader<'_, G, O> {
     fn drop(&mut self) {
-        let mut state = self.together.state.lock();
+        let mut state = self.all.state.lock();
         let next = &mut state.next;
-        if next.waiting > 0 && !next.is_led {
-            next.is_led = true;
-            next.waiters.tell(News::Lead);
+        if next.waiting > 0 && !next.has_leader {
+            next.has_leader = true;
+            next.waiters.notify(Signal::Lead);
         } else {
             state.under_way -= 1;
         }
         drop(state);
-        self.waiters.tell(News::Over(self.outcome.clone()));
+        self.waiters.notify(Signal::Over(self.outcome.clone()));
     }
 }
 
 impl<O: Clone> Waiters<O> {
     /// Waits for the outcome. Returns `None` if the caller has to ask.
     fn wait(&self) -> Option<O> {
-        let mut news = self.news.lock();
+        let mut signal = self.signal.lock();
         loop {
-            match &*news {
-                Some(News::Over(outcome)) => return Some(outcome.clone()),
-                Some(News::Lead) => {
-                    *news = None;
+            match &*signal {
+                Some(Signal::Over(outcome)) => return Some(outcome.clone()),
+                Some(Signal::Lead) => {
+                    *signal = None;
                     return None;
                 }
-                None => self.told.wait(&mut news),
+                None => self.changed.wait(&mut signal),
             }
         }
     }
 
-    fn tell(&self, news: News<O>) {
-        let is_for_one = matches!(news, News::Lead);
-        *self.news.lock() = Some(news);
+    fn notify(&self, signal: Signal<O>) {
+        let is_for_one = matches!(signal, Signal::Lead);
+        *self.signal.lock() = Some(signal);
         if is_for_one {
-            self.told.notify_one();
+            self.changed.notify_one();
         } else {
-            self.told.notify_all();
+            self.changed.notify_all();
         }
     }
 }

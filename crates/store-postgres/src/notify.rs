@@ -1,10 +1,10 @@
-//! `LISTEN` and `NOTIFY`: processes call each other when there are commits.
+//! `LISTEN` and `NOTIFY`: processes notify each other when there are commits.
 //!
-//! A call only makes the other process ask at once. It asks from time to time anyway, so that calls
-//! may get lost, behind a pooler for instance, and a server may have none.
+//! A notification only makes the other process ask for commits at once. It asks from time to time anyway,
+//! so that notifications may get lost, behind a pooler for instance, and a server may have none.
 //!
-//! A transaction that notifies holds a lock of the whole database while it is committed. So calls are
-//! not a part of the transactions with changes, but follow them in transactions of their own.
+//! A transaction that notifies holds a lock of the whole database while it is committed. So notifications
+//! are not a part of the transactions with changes, but follow them in transactions of their own.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
 /// The name in `LISTEN`. The payload is the schema.
 const CHANNEL: &str = "tidings";
 
-/// Time between two calls of a process at least. What is committed meanwhile shares a call.
+/// Time between two notifications of a process at least. What is committed meanwhile shares one.
 const GAP: Duration = Duration::from_millis(20);
 
 /// Time between two looks at the connection.
@@ -31,27 +31,27 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(10);
 
 /// Makes the connection that listens.
-pub(crate) type Connect = Box<dyn Fn(Ears) -> Connecting + Send + Sync>;
+pub(crate) type Connect = Box<dyn Fn(NotifyListener) -> Connecting + Send + Sync>;
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Client, Error>> + Send>>;
 
-/// What happens when another process calls.
+/// What a notification of another process does: it wakes the thread that asks for commits.
 #[derive(Clone)]
-pub(crate) struct Ears {
+pub(crate) struct NotifyListener {
     schema: String,
-    /// Wakes the thread that asks for news. One message covers any number of calls.
+    /// One message covers any number of notifications.
     wake: SyncSender<()>,
-    /// The server's process of the own connection, which hears its own calls as well.
+    /// The server's process of the own connection, which receives its own notifications as well.
     own: Arc<AtomicI32>,
 }
 
-impl Ears {
+impl NotifyListener {
     pub(crate) fn new(schema: &str, wake: SyncSender<()>) -> Self {
         Self { schema: schema.to_owned(), wake, own: Arc::default() }
     }
 
-    fn hear(&self) {
-        // If there is one, it is not taken yet.
+    fn wake(&self) {
+        // If there is a message, it is not taken yet.
         _ = self.wake.try_send(());
     }
 }
@@ -64,52 +64,60 @@ where
     T::TlsConnect: Send + Sync,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    Box::new(move |ears| {
+    Box::new(move |listener| {
         let (config, tls) = (config.clone(), tls.clone());
         Box::pin(async move {
             let (client, connection) = config.connect(tls).await?;
-            tokio::spawn(listen::<T>(connection, ears));
+            tokio::spawn(drive::<T>(connection, listener));
             Ok(client)
         })
     })
 }
 
-/// Drives a connection, and hears calls.
-async fn listen<T: MakeTlsConnect<Socket>>(
+/// Drives a connection, and takes its notifications.
+async fn drive<T: MakeTlsConnect<Socket>>(
     mut connection: Connection<Socket, T::Stream>,
-    ears: Ears,
+    listener: NotifyListener,
 ) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-        if let AsyncMessage::Notification(call) = message
-            && call.payload() == ears.schema
-            && call.process_id() != ears.own.load(Ordering::Relaxed)
+        if let AsyncMessage::Notification(notification) = message
+            && notification.payload() == listener.schema
+            && notification.process_id() != listener.own.load(Ordering::Relaxed)
         {
-            ears.hear();
+            listener.wake();
         }
     }
 }
 
-/// Calls others after each commit, and listens to them, for as long as the store is there.
-pub(crate) async fn keep(connect: Arc<Connect>, commits: Arc<Notify>, ears: Ears) {
+/// Notifies other processes after each commit, and listens to them, for as long as the store is there.
+pub(crate) async fn keep_connected(
+    connect: Arc<Connect>,
+    commits: Arc<Notify>,
+    listener: NotifyListener,
+) {
     loop {
         // Until there is a connection, the questions that come from time to time have to do.
-        drop(converse(&connect, &commits, &ears).await);
+        drop(listen_and_notify(&connect, &commits, &listener).await);
         sleep(RETRY).await;
     }
 }
 
-async fn converse(connect: &Connect, commits: &Notify, ears: &Ears) -> Result<(), Error> {
-    let client = connect(ears.clone()).await?;
+async fn listen_and_notify(
+    connect: &Connect,
+    commits: &Notify,
+    listener: &NotifyListener,
+) -> Result<(), Error> {
+    let client = connect(listener.clone()).await?;
     // A notification that a crash of the server loses is made up for by polling.
     client.batch_execute(&format!("SET synchronous_commit = off; LISTEN {CHANNEL}")).await?;
     let own = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
-    ears.own.store(own, Ordering::Relaxed);
+    listener.own.store(own, Ordering::Relaxed);
     let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
-    // Calls before this one were not heard.
-    ears.hear();
+    // Notifications before this one were not received.
+    listener.wake();
     while !client.is_closed() {
         if timeout(HEARTBEAT, commits.notified()).await.is_ok() {
-            client.execute(&notify, &[&CHANNEL, &ears.schema]).await?;
+            client.execute(&notify, &[&CHANNEL, &listener.schema]).await?;
             sleep(GAP).await;
         }
     }
