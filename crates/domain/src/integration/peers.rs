@@ -50,10 +50,14 @@ impl Peers {
         self.activate_as(id, |_| false);
     }
 
-    fn activate_as(&mut self, id: IntegrationId, leads: impl FnOnce(&Integration) -> bool) {
+    fn activate_as(
+        &mut self,
+        id: IntegrationId,
+        becomes_primary: impl FnOnce(&Integration) -> bool,
+    ) {
         self.change(id, |integration| {
             if !integration.is_active() {
-                let primary = leads(integration);
+                let primary = becomes_primary(integration);
                 integration.standing = Standing::Active { primary, priority: u32::MAX };
             }
         });
@@ -65,7 +69,7 @@ impl Peers {
     }
 
     /// Makes the integration `id` primary: active, and without conditions.
-    pub fn lead(&mut self, id: IntegrationId) {
+    pub fn make_primary(&mut self, id: IntegrationId) {
         if !self.0.iter().any(|peer| peer.id == id) {
             return;
         }
@@ -107,7 +111,7 @@ impl Peers {
             let last_fallbacks = |peer: &&Integration| (peer.fallback.is_none(), rank(peer));
             let next = self.0.iter().filter(unconditional).max_by_key(last_fallbacks);
             if let Some(next) = next.map(|peer| peer.id) {
-                self.lead(next);
+                self.make_primary(next);
             }
         }
     }

@@ -135,13 +135,13 @@ fn what_is_deactivated_leaves_its_rank_to_those_below() {
 /// Cases of the specification for making an integration primary, in its order.
 #[test]
 fn the_primary_one_is_active_without_conditions_and_on_top() {
-    check("a*2 b?1", "b", Peers::lead, "a1 b*2");
-    check("a*2 b1", "a", Peers::lead, "a*2 b1");
-    check("a-", "a", Peers::lead, "a*1");
-    check("a*1 b-", "b", Peers::lead, "a1 b*2");
-    check("p*2 a1 i- t-", "t", Peers::lead, "p2 a1 i- t*3");
-    check("p*3 a2 b1", "b", Peers::lead, "p2 a1 b*3");
-    check("a- b- c?-", "c", Peers::lead, "a- b- c*1");
+    check("a*2 b?1", "b", Peers::make_primary, "a1 b*2");
+    check("a*2 b1", "a", Peers::make_primary, "a*2 b1");
+    check("a-", "a", Peers::make_primary, "a*1");
+    check("a*1 b-", "b", Peers::make_primary, "a1 b*2");
+    check("p*2 a1 i- t-", "t", Peers::make_primary, "p2 a1 i- t*3");
+    check("p*3 a2 b1", "b", Peers::make_primary, "p2 a1 b*3");
+    check("a- b- c?-", "c", Peers::make_primary, "a- b- c*1");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn what_is_not_there_changes_nothing() {
         create,
         activate,
         Peers::deactivate,
-        Peers::lead,
+        Peers::make_primary,
         Peers::follow_conditions,
         delete,
         delete_and_promote,
@@ -469,7 +469,7 @@ enum Change {
     Activate,
     ActivateNew,
     Deactivate,
-    Lead,
+    MakePrimary,
     SetConditions(bool),
     Delete { promote: bool },
 }
@@ -479,7 +479,7 @@ fn change() -> impl Strategy<Value = Change> {
         Just(Change::Activate),
         Just(Change::ActivateNew),
         Just(Change::Deactivate),
-        Just(Change::Lead),
+        Just(Change::MakePrimary),
         any::<bool>().prop_map(Change::SetConditions),
         any::<bool>().prop_map(|promote| Change::Delete { promote }),
     ]
@@ -491,7 +491,7 @@ impl Change {
             Change::Activate => peers.activate(id),
             Change::ActivateNew => peers.activate_new(id),
             Change::Deactivate => peers.deactivate(id),
-            Change::Lead => peers.lead(id),
+            Change::MakePrimary => peers.make_primary(id),
             Change::SetConditions(some) => {
                 for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
                     peer.conditions = if some { vec![plan_is_pro()] } else { vec![] };
@@ -543,7 +543,7 @@ proptest! {
     ) {
         let mut peers = Peers(peers(Channel::Chat, "a- b?- c-"));
         for (index, change) in history {
-            if !matches!(change, Change::Lead) {
+            if !matches!(change, Change::MakePrimary) {
                 change.apply(&mut peers, sample::id(number("a") + index as u128));
             }
             prop_assert!(peers.0.iter().all(|peer| peer.priority() == 0 && !peer.is_primary()));

@@ -273,7 +273,7 @@ impl Integrations<'_> {
             if before.is_primary() {
                 return Ok(before);
             }
-            rank(tx, before.channel, |peers| peers.lead(before.id))?;
+            rank(tx, before.channel, |peers| peers.make_primary(before.id))?;
             get(tx, before.id)
         })
     }
