@@ -1,7 +1,7 @@
 //! Records that cannot be read: what goes on without them, and where they are put.
 
 use domain::quarantine::Unreadable;
-use store::{Lead, Record, Table, layout};
+use store::{Record, Referent, Table, layout};
 use uuid::Uuid;
 
 use crate::pipeline::delivery::put_into_quarantine;
@@ -28,9 +28,12 @@ pub(crate) fn put_aside(
 }
 
 /// Puts what an entry leads to into quarantine, if it cannot be read.
-pub(crate) fn put_aside_lead<R: Record>(draft: &mut Draft<'_>, lead: &Lead<R>) -> Result<()> {
-    match lead {
-        Lead::Unreadable(unreadable) => put_aside(draft, R::TABLE, unreadable),
-        Lead::Record(_) | Lead::Other(_) | Lead::Nowhere => Ok(()),
+pub(crate) fn put_aside_referent<R: Record>(
+    draft: &mut Draft<'_>,
+    referent: &Referent<R>,
+) -> Result<()> {
+    match referent {
+        Referent::Unreadable(unreadable) => put_aside(draft, R::TABLE, unreadable),
+        Referent::Record(_) | Referent::Other(_) | Referent::Missing => Ok(()),
     }
 }

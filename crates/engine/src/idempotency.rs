@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::{Lead, ReadRecords, Record, WriteRecords, layout};
+use store::{ReadRecords, Record, Referent, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
 use crate::resources::environments::{self, hash};
@@ -88,11 +88,11 @@ impl<'s> KeyedCall<'s> {
         const AT_A_TIME: usize = 4;
         let environment_id = tx.environment_id();
         let range = layout::expired_answers(environment_id, self.now);
-        for entry in store::leads(tx, &range, AT_A_TIME, layout::answer_of)? {
-            match &entry.lead {
-                Lead::Record(answer) => tx.remove(answer)?,
+        for entry in store::index_entries(tx, &range, AT_A_TIME, layout::answer_of)? {
+            match &entry.referent {
+                Referent::Record(answer) => tx.remove(answer)?,
                 // What has expired needs no quarantine.
-                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+                Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
                     entry.take_out(tx, &range)?;
                 }
             }

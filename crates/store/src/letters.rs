@@ -7,7 +7,8 @@ use domain::notification::{Notification, Ordinal};
 
 use crate::record::{Batches, Entries};
 use crate::{
-    Lead, OnRows, Order, Record, Result, Store, Table, Transaction, layout, leads, records,
+    OnRows, Order, Record, Referent, Result, Store, Table, Transaction, index_entries, layout,
+    records,
 };
 
 // Number of entries or notifications that one transaction looks at.
@@ -51,12 +52,19 @@ fn remove_strangers(
     behind: &[u8],
 ) -> Result<(u64, Option<Vec<u8>>)> {
     let range = layout::dead_letters_behind(environment, None).resumed(behind);
-    let entries = leads::leads(&*transaction, &range, AT_A_TIME, layout::notification_of_letter)?;
+    let entries = index_entries::index_entries(
+        &*transaction,
+        &range,
+        AT_A_TIME,
+        layout::notification_of_letter,
+    )?;
     for entry in &entries {
-        match entry.lead {
+        match entry.referent {
             // The notification is left to a repair.
-            Lead::Record(_) | Lead::Unreadable(_) => {}
-            Lead::Other(_) | Lead::Nowhere => transaction.delete(range.table(), &entry.key)?,
+            Referent::Record(_) | Referent::Unreadable(_) => {}
+            Referent::Other(_) | Referent::Missing => {
+                transaction.delete(range.table(), &entry.key)?;
+            }
         }
     }
     let rows = entries.len();

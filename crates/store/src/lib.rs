@@ -32,6 +32,7 @@ mod error;
 mod fork;
 #[cfg(feature = "redb")]
 mod group_commit;
+mod index_entries;
 #[cfg(test)]
 mod interleaved;
 mod kept;
@@ -40,7 +41,6 @@ mod key;
 pub mod lanes;
 #[doc(hidden)]
 pub mod layout;
-mod leads;
 #[doc(hidden)]
 pub mod letters;
 #[doc(hidden)]
@@ -86,9 +86,9 @@ pub use self::{
     codec::Codec,
     decoded::Decoded,
     fork::Fork,
+    index_entries::{Entry, Referent, Sweep, dependents, index_entries},
     kept::{Kept, ReadKept},
     key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
-    leads::{Entry, Lead, Sweep, dependents, leads},
     once::Once,
     pages::{Bounds, List, Reach, Selection},
     progress::{OnProgress, OnRows},

@@ -1,6 +1,6 @@
 //! Removal of the dependents of a deleted record.
 
-use store::{Error, Lead, Prefix, Record, Step, Sweep, Table, WriteRecords};
+use store::{Error, Prefix, Record, Referent, Step, Sweep, Table, WriteRecords};
 
 use crate::Result;
 use crate::damage;
@@ -101,11 +101,11 @@ impl<'c, 't> Cascade<'c, 't> {
             self.begin((range.table(), first.key.clone()))?;
         }
         for entry in &entries {
-            match &entry.lead {
-                Lead::Record(dependent) => remove(self.tx, dependent)?,
-                lead => {
+            match &entry.referent {
+                Referent::Record(dependent) => remove(self.tx, dependent)?,
+                referent => {
                     if self.damaged == Damaged::Kept {
-                        damage::put_aside_lead(&mut self.tx.draft, lead)?;
+                        damage::put_aside_referent(&mut self.tx.draft, referent)?;
                     }
                     entry.take_out(self.tx, &range)?;
                 }

@@ -8,7 +8,9 @@ use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Entry, Key, Lead, List, Order, Range, ReadRecords, Step, Sweep, WriteRecords, layout};
+use store::{
+    Entry, Key, List, Order, Range, ReadRecords, Referent, Step, Sweep, WriteRecords, layout,
+};
 
 use crate::damage;
 use crate::tx::{Tx, View};
@@ -148,12 +150,13 @@ impl Suppressions<'_> {
             }
             let (now, mut count) = (tx.now(), *before);
             for entry in &found {
-                let has_expired = matches!(&entry.lead, Lead::Record(one) if one.has_expired(now));
+                let has_expired =
+                    matches!(&entry.referent, Referent::Record(one) if one.has_expired(now));
                 count += u64::from(!has_expired);
-                match &entry.lead {
-                    Lead::Record(suppression) => tx.remove(suppression)?,
-                    lead => {
-                        damage::put_aside_lead(&mut tx.draft, lead)?;
+                match &entry.referent {
+                    Referent::Record(suppression) => tx.remove(suppression)?,
+                    referent => {
+                        damage::put_aside_referent(&mut tx.draft, referent)?;
                         entry.take_out(tx, &range)?;
                     }
                 }
@@ -273,12 +276,12 @@ fn put(tx: &mut Tx<'_>, before: &Suppression, after: Suppression) -> Result<Supp
 fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
     const AT_A_TIME: usize = 4;
     let range = layout::expired_suppressions(tx.environment_id(), tx.now());
-    let found = store::leads(tx, &range, AT_A_TIME, layout::suppression_of)?;
+    let found = store::index_entries(tx, &range, AT_A_TIME, layout::suppression_of)?;
     for entry in &found {
-        match &entry.lead {
-            Lead::Record(expired) => tx.remove(expired)?,
-            lead @ (Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere) => {
-                damage::put_aside_lead(&mut tx.draft, lead)?;
+        match &entry.referent {
+            Referent::Record(expired) => tx.remove(expired)?,
+            referent @ (Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing) => {
+                damage::put_aside_referent(&mut tx.draft, referent)?;
                 entry.take_out(tx, &range)?;
             }
         }

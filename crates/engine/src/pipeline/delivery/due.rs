@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use domain::task::{Lane, Task, TaskClass, Work};
 use domain::time::Timestamp;
-use store::{Lead, Order, ReadRecords, Snapshot, Table, lanes, layout};
+use store::{Order, ReadRecords, Referent, Snapshot, Table, lanes, layout};
 
 use super::claim::Claimed;
 use super::{clock_skew, fairness, quarantine};
@@ -40,11 +40,11 @@ pub(super) fn next_besides_sweeps(snapshot: &dyn Snapshot) -> Result<Option<Time
             }
             // An environment has one sweep, which is in the lane of tasks without a workflow.
             let range = layout::lane(&lane).range();
-            let first = store::leads(snapshot, &range, 2, layout::task_of)?;
-            let mut others = first.into_iter().filter_map(|entry| match entry.lead {
-                Lead::Record(Task { work: Work::Sweep { .. }, .. }) => None,
-                Lead::Record(task) => task.state.due_at(),
-                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => Some(due_at),
+            let first = store::index_entries(snapshot, &range, 2, layout::task_of)?;
+            let mut others = first.into_iter().filter_map(|entry| match entry.referent {
+                Referent::Record(Task { work: Work::Sweep { .. }, .. }) => None,
+                Referent::Record(task) => task.state.due_at(),
+                Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => Some(due_at),
             });
             next = next.into_iter().chain(others.next()).min();
         }
@@ -128,19 +128,19 @@ fn due_of(
 ) -> Result<Vec<Task>> {
     let range = layout::due_until(lane, draft.now);
     let mut tasks = Vec::new();
-    for entry in store::leads(draft.writer, &range, limit, layout::task_of)? {
+    for entry in store::index_entries(draft.writer, &range, limit, layout::task_of)? {
         claimed.first.get_or_insert_with(|| entry.key.clone());
-        if !matches!(entry.lead, Lead::Record(_)) {
+        if !matches!(entry.referent, Referent::Record(_)) {
             entry.take_out(draft.writer, &range)?;
             claimed.took_out(&entry.key);
         }
-        match entry.lead {
-            Lead::Record(task) => tasks.push(task),
-            Lead::Other(task) => lanes::move_lane(draft.writer, &task.lane())?,
-            Lead::Unreadable(unreadable) => {
+        match entry.referent {
+            Referent::Record(task) => tasks.push(task),
+            Referent::Other(task) => lanes::move_lane(draft.writer, &task.lane())?,
+            Referent::Unreadable(unreadable) => {
                 quarantine::put(draft, lane.environment_id, &unreadable, None)?;
             }
-            Lead::Nowhere => {}
+            Referent::Missing => {}
         }
     }
     Ok(tasks)

@@ -2,7 +2,7 @@
 
 use domain::ids::IntegrationId;
 use domain::task::{Task, Work};
-use store::{Lead, ReadRecords, WriteRecords, lanes, layout};
+use store::{ReadRecords, Referent, WriteRecords, lanes, layout};
 
 use super::quarantine;
 use crate::resources::integrations;
@@ -43,20 +43,20 @@ pub(super) fn step(engine: &Engine, leased: &Task, integration_id: IntegrationId
 fn release(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
     let environment = tx.environment_id();
     let range = layout::held(environment, integration_id).range();
-    for entry in store::leads(tx, &range, AT_A_TIME, layout::held_task_of)? {
-        if !matches!(entry.lead, Lead::Record(_)) {
+    for entry in store::index_entries(tx, &range, AT_A_TIME, layout::held_task_of)? {
+        if !matches!(entry.referent, Referent::Record(_)) {
             entry.take_out(tx, &range)?;
         }
-        match entry.lead {
-            Lead::Record(task) => {
+        match entry.referent {
+            Referent::Record(task) => {
                 let due = task.with(task.state.released(tx.now()));
                 tx.replace(&task, &due)?;
             }
-            Lead::Other(task) => lanes::move_lane(tx, &task.lane())?,
-            Lead::Unreadable(unreadable) => {
+            Referent::Other(task) => lanes::move_lane(tx, &task.lane())?,
+            Referent::Unreadable(unreadable) => {
                 quarantine::put(&mut tx.draft, environment, &unreadable, None)?;
             }
-            Lead::Nowhere => {}
+            Referent::Missing => {}
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use domain::quarantine::Quarantined;
 use domain::task::{Lane, TaskClass, TaskState};
 use domain::time::Timestamp;
 use serde::Serialize;
-use store::{Lead, Order, Prefix, ReadRecords, Snapshot, layout};
+use store::{Order, Prefix, ReadRecords, Referent, Snapshot, layout};
 
 use super::{DeliveryQueue, due};
 use crate::{Result, trace};
@@ -147,9 +147,10 @@ impl LaneStats {
     // Reads at most `limit` tasks, and returns their number.
     fn read(snapshot: &dyn Snapshot, lane: &Lane, limit: usize) -> Result<(Self, usize)> {
         let mut depth = QueueDepth::default();
-        let tasks = store::leads(snapshot, &layout::lane(lane).range(), limit, layout::task_of)?;
+        let tasks =
+            store::index_entries(snapshot, &layout::lane(lane).range(), limit, layout::task_of)?;
         for entry in &tasks {
-            let Lead::Record(task) = &entry.lead else { continue };
+            let Referent::Record(task) = &entry.referent else { continue };
             if task.state.is_leased() {
                 depth.leased += 1;
             } else {
@@ -183,9 +184,10 @@ impl QueueDepth {
 impl QueueStats {
     // Counts at most `limit` tasks that wait for an integration, and returns their number.
     fn add_held(&mut self, snapshot: &dyn Snapshot, limit: usize) -> Result<usize> {
-        let held = store::leads(snapshot, &layout::all_held(), limit, layout::held_task_of)?;
+        let held =
+            store::index_entries(snapshot, &layout::all_held(), limit, layout::held_task_of)?;
         for entry in &held {
-            let Lead::Record(task) = &entry.lead else { continue };
+            let Referent::Record(task) = &entry.referent else { continue };
             if let TaskState::Held { integration_id, .. } = task.state {
                 self.integrations.entry(integration_id).or_default().held += 1;
             }

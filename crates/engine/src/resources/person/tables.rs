@@ -15,8 +15,8 @@ use domain::task::{SendWork, Task, Work};
 use domain::trigger::{FanOut, TriggerRecipients};
 use domain::vocabulary::Channel;
 use store::{
-    Codec, Lead, Order, Prefix, Range, ReadRecords, Record, Snapshot, Step, Table, WriteRecords,
-    if_readable, layout,
+    Codec, Order, Prefix, Range, ReadRecords, Record, Referent, Snapshot, Step, Table,
+    WriteRecords, if_readable, layout,
 };
 use uuid::Uuid;
 
@@ -161,9 +161,9 @@ impl Eraser<'_, '_> {
     pub(super) fn answered(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<Step> {
         let since = layout::answers_from(self.tx.environment_id(), self.person.since);
         let rest = since.resumed(after);
-        let found = store::leads(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
+        let found = store::index_entries(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
         for entry in &found {
-            if let Lead::Record(answer) = &entry.lead {
+            if let Referent::Record(answer) = &entry.referent {
                 self.answer(answer, erased)?;
             }
         }
@@ -233,14 +233,14 @@ impl Eraser<'_, '_> {
         let found = store::dependents(&*self.tx, range, limit)?;
         let count = found.len();
         for entry in found {
-            match &entry.lead {
-                Lead::Record(message) => messages::remove(self.tx, message)?,
-                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+            match &entry.referent {
+                Referent::Record(message) => messages::remove(self.tx, message)?,
+                Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
                     entry.take_out(self.tx, range)?;
                 }
             }
             erased.messages +=
-                u64::from(matches!(entry.lead, Lead::Record(_) | Lead::Unreadable(_)));
+                u64::from(matches!(entry.referent, Referent::Record(_) | Referent::Unreadable(_)));
             self.suppressions(entry.record().into_iter().flat_map(addresses_of_message), erased)?;
         }
         Ok(count)
@@ -320,9 +320,9 @@ impl Eraser<'_, '_> {
         let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
         let found = store::dependents(&*self.tx, &events, limit)?;
         for entry in &found {
-            match &entry.lead {
-                Lead::Record(event) => self.tx.remove(event)?,
-                Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => {
+            match &entry.referent {
+                Referent::Record(event) => self.tx.remove(event)?,
+                Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
                     entry.take_out(self.tx, &events)?;
                 }
             }

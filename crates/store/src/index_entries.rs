@@ -11,18 +11,18 @@ use crate::{
     Error, Key, KeyRange, Order, Range, Record, Result, Snapshot, Table, Transaction, list_counts,
 };
 
-/// An index entry, and what it leads to.
+/// An index entry, and what it refers to.
 #[derive(Debug)]
 pub struct Entry<R> {
     /// Key of the entry.
     pub key: Vec<u8>,
-    /// What it leads to.
-    pub lead: Lead<R>,
+    /// What it refers to.
+    pub referent: Referent<R>,
 }
 
-/// What an index entry leads to.
+/// What an index entry refers to.
 #[derive(Debug)]
-pub enum Lead<R> {
+pub enum Referent<R> {
     /// A record that has the entry.
     Record(R),
     /// A record that does not have the entry.
@@ -30,7 +30,7 @@ pub enum Lead<R> {
     /// A record that cannot be read.
     Unreadable(Unreadable),
     /// No record.
-    Nowhere,
+    Missing,
 }
 
 /// Returns the first `limit` entries of an index within `range`. `target` makes the key of the
@@ -39,8 +39,8 @@ pub enum Lead<R> {
 /// # Errors
 ///
 /// The backend's, and [`Error::Corrupt`] if the index is out of order. A damaged record is a
-/// [`Lead`].
-pub fn leads<R: Record>(
+/// [`Referent`].
+pub fn index_entries<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
     limit: usize,
@@ -55,7 +55,7 @@ pub fn leads<R: Record>(
 ///
 /// # Errors
 ///
-/// As [`leads`].
+/// As [`index_entries`].
 pub fn dependents<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
@@ -85,30 +85,30 @@ fn followed<R: Record>(
     let mut values = values.into_iter();
     let entries = keys.into_iter().map(|(target, key)| {
         let value = target.as_ref().and_then(|_| values.next().flatten());
-        let lead = match target.zip(value) {
-            Some((target, value)) => lead(snapshot, range, &key, (&target, value))?,
-            None => Lead::Nowhere,
+        let referent = match target.zip(value) {
+            Some((target, value)) => referent(snapshot, range, &key, (&target, value))?,
+            None => Referent::Missing,
         };
-        Ok(Entry { key, lead })
+        Ok(Entry { key, referent })
     });
     entries.collect()
 }
 
-fn lead<R: Record>(
+fn referent<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
     entry: &[u8],
     (target, value): (&[u8], Vec<u8>),
-) -> Result<Lead<R>> {
+) -> Result<Referent<R>> {
     match snapshot.codec().decode::<R>(target, &value) {
         Ok(record) => {
             let has_entry =
                 range.table() == R::TABLE || Entries::of(&record).has(range.table(), entry);
-            Ok(if has_entry { Lead::Record(record) } else { Lead::Other(record) })
+            Ok(if has_entry { Referent::Record(record) } else { Referent::Other(record) })
         }
         Err(Error::Corrupt { table, source }) => {
             let (key, reason) = (target.to_vec(), source.to_string());
-            Ok(Lead::Unreadable(Unreadable { table, key, value, reason }))
+            Ok(Referent::Unreadable(Unreadable { table, key, value, reason }))
         }
         Err(other) => Err(other),
     }
@@ -179,17 +179,17 @@ impl Sweep {
 impl<R: Record> Entry<R> {
     /// The key of the record, if that cannot be read.
     fn unreadable(&self) -> Option<&Vec<u8>> {
-        match &self.lead {
-            Lead::Unreadable(unreadable) => Some(&unreadable.key),
-            Lead::Record(_) | Lead::Other(_) | Lead::Nowhere => None,
+        match &self.referent {
+            Referent::Unreadable(unreadable) => Some(&unreadable.key),
+            Referent::Record(_) | Referent::Other(_) | Referent::Missing => None,
         }
     }
 
     /// The record that has the entry. Returns `None` if it has none.
     pub fn record(self) -> Option<R> {
-        match self.lead {
-            Lead::Record(record) => Some(record),
-            Lead::Other(_) | Lead::Unreadable(_) | Lead::Nowhere => None,
+        match self.referent {
+            Referent::Record(record) => Some(record),
+            Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => None,
         }
     }
 
@@ -198,9 +198,9 @@ impl<R: Record> Entry<R> {
     pub fn take_out(&self, transaction: &mut dyn Transaction, index: &Range<R>) -> Result<()> {
         list_counts::forget(transaction, index.table(), &self.key)?;
         transaction.delete(index.table(), &self.key)?;
-        match &self.lead {
-            Lead::Unreadable(unreadable) => transaction.delete(R::TABLE, &unreadable.key),
-            Lead::Record(record) | Lead::Other(record) => {
+        match &self.referent {
+            Referent::Unreadable(unreadable) => transaction.delete(R::TABLE, &unreadable.key),
+            Referent::Record(record) | Referent::Other(record) => {
                 let key = record.key();
                 Entries::of(record).iter().try_for_each(|entry| {
                     let (index, place) = (entry.key.table(), entry.key.as_bytes());
@@ -208,7 +208,7 @@ impl<R: Record> Entry<R> {
                     transaction.put(index, place, &entry.value(&key))
                 })
             }
-            Lead::Nowhere => Ok(()),
+            Referent::Missing => Ok(()),
         }
     }
 }
