@@ -164,10 +164,10 @@ impl Engine {
     ///
     /// [`Error::NotFound`], if there is no such environment.
     pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
-        self.scope_of(id.into_checked()?)
+        self.environment_of(id.into_checked()?)
     }
 
-    fn scope_of(&self, id: EnvironmentId) -> Result<Scope> {
+    fn environment_of(&self, id: EnvironmentId) -> Result<Scope> {
         let get = |snapshot: &dyn Snapshot| {
             let key = ::store::layout::environment_id(id);
             let environment =

@@ -54,10 +54,10 @@ impl Events<'_> {
     ///
     /// [`Error::NotFound`], if no event has this transaction id.
     pub fn cancel(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Cancellation> {
-        self.cancel_event(&transaction_id.into_checked()?)
+        self.cancel_of(&transaction_id.into_checked()?)
     }
 
-    fn cancel_event(&self, id: &TransactionId) -> Result<Cancellation> {
+    fn cancel_of(&self, id: &TransactionId) -> Result<Cancellation> {
         self.scope.write("events.cancel", id, |tx| {
             let environment = tx.environment_id();
             if let Some(before) = tx.find(&layout::canceled_trigger(environment, id))? {

@@ -124,10 +124,10 @@ impl ChannelConnections<'_> {
         identifier: impl IntoChecked<ConnectionIdentifier>,
         update: &ChannelConnectionUpdate,
     ) -> Result<ChannelConnection> {
-        self.change(&identifier.into_checked()?, update)
+        self.update_of(&identifier.into_checked()?, update)
     }
 
-    fn change(
+    fn update_of(
         &self,
         identifier: &ConnectionIdentifier,
         update: &ChannelConnectionUpdate,
@@ -146,10 +146,10 @@ impl ChannelConnections<'_> {
     ///
     /// [`Error::NotFound`], if there is no such connection.
     pub fn delete(&self, identifier: impl IntoChecked<ConnectionIdentifier>) -> Result<()> {
-        self.remove(&identifier.into_checked()?)
+        self.delete_of(&identifier.into_checked()?)
     }
 
-    fn remove(&self, identifier: &ConnectionIdentifier) -> Result<()> {
+    fn delete_of(&self, identifier: &ConnectionIdentifier) -> Result<()> {
         self.scope.write("channel_connections.delete", identifier, |tx| {
             let connection: ChannelConnection = channels::get(tx, identifier)?;
             Ok(tx.remove(&connection)?)

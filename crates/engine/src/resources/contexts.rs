@@ -106,10 +106,10 @@ impl Contexts<'_> {
         key: impl IntoChecked<ContextKey>,
         update: &ContextUpdate,
     ) -> Result<Context> {
-        self.change(&key.into_checked()?, update)
+        self.update_of(&key.into_checked()?, update)
     }
 
-    fn change(&self, key: &ContextKey, update: &ContextUpdate) -> Result<Context> {
+    fn update_of(&self, key: &ContextKey, update: &ContextUpdate) -> Result<Context> {
         self.scope.write("contexts.update", (key, update), |tx| {
             Context::check_data(&update.data)?;
             let before = get(tx, key)?;
@@ -123,10 +123,10 @@ impl Contexts<'_> {
     ///
     /// [`Error::NotFound`], if there is no such context.
     pub fn delete(&self, key: impl IntoChecked<ContextKey>) -> Result<()> {
-        self.remove(&key.into_checked()?)
+        self.delete_of(&key.into_checked()?)
     }
 
-    fn remove(&self, key: &ContextKey) -> Result<()> {
+    fn delete_of(&self, key: &ContextKey) -> Result<()> {
         self.scope.write("contexts.delete", key, |tx| {
             tx.expect_change(CountedList::Contexts(tx.environment_id()))?;
             let context = get(tx, key)?;

@@ -106,10 +106,10 @@ impl DeadLetters<'_> {
     /// [`Error::NotFound`], if there is no such dead letter; [`Rejection::NotRedriven`], if the
     /// message with the content was deleted.
     pub fn redrive(&self, id: impl IntoChecked<DeadLetterId>) -> Result<DeadLetter> {
-        self.redrive_one(id.into_checked()?)
+        self.redrive_of(id.into_checked()?)
     }
 
-    fn redrive_one(&self, id: DeadLetterId) -> Result<DeadLetter> {
+    fn redrive_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
         self.scope.write("dead_letters.redrive", id, |tx| {
             let letter = find(tx, id)?.ok_or_else(|| missing(id))?;
             let refused = |reason| Error::rejected(Rejection::NotRedriven { reason });
@@ -125,10 +125,10 @@ impl DeadLetters<'_> {
     ///
     /// [`Error::NotFound`], if there is no such dead letter.
     pub fn discard(&self, id: impl IntoChecked<DeadLetterId>) -> Result<DeadLetter> {
-        self.discard_one(id.into_checked()?)
+        self.discard_of(id.into_checked()?)
     }
 
-    fn discard_one(&self, id: DeadLetterId) -> Result<DeadLetter> {
+    fn discard_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
         self.scope.write("dead_letters.discard", id, |tx| {
             let letter = find(tx, id)?.ok_or_else(|| missing(id))?;
             discard(tx, id)?;

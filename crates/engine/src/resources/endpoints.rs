@@ -126,10 +126,10 @@ impl ChannelEndpoints<'_> {
         identifier: impl IntoChecked<EndpointIdentifier>,
         update: &ChannelEndpointUpdate,
     ) -> Result<ChannelEndpoint> {
-        self.change(&identifier.into_checked()?, update)
+        self.update_of(&identifier.into_checked()?, update)
     }
 
-    fn change(
+    fn update_of(
         &self,
         identifier: &EndpointIdentifier,
         update: &ChannelEndpointUpdate,
@@ -151,10 +151,10 @@ impl ChannelEndpoints<'_> {
     ///
     /// [`Error::NotFound`], if there is no such endpoint.
     pub fn delete(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<()> {
-        self.remove(&identifier.into_checked()?)
+        self.delete_of(&identifier.into_checked()?)
     }
 
-    fn remove(&self, identifier: &EndpointIdentifier) -> Result<()> {
+    fn delete_of(&self, identifier: &EndpointIdentifier) -> Result<()> {
         self.scope.write("channel_endpoints.delete", identifier, |tx| {
             let endpoint: ChannelEndpoint = channels::get(tx, identifier)?;
             remove(tx, &endpoint)

@@ -127,10 +127,10 @@ impl<'e> Environments<'e> {
         id: impl IntoChecked<EnvironmentId>,
         update: &EnvironmentUpdate,
     ) -> Result<Environment> {
-        self.update_one(id.into_checked()?, update)
+        self.update_of(id.into_checked()?, update)
     }
 
-    fn update_one(&self, id: EnvironmentId, update: &EnvironmentUpdate) -> Result<Environment> {
+    fn update_of(&self, id: EnvironmentId, update: &EnvironmentUpdate) -> Result<Environment> {
         match self.viewer {
             Viewer::Host => self.operation("environments.update", || {
                 self.engine.write(self.engine.now(), |draft| self.replace(draft, id, update))
@@ -190,13 +190,13 @@ impl<'e> Environments<'e> {
     }
 
     fn look_up(&self, id: EnvironmentId) -> Result<Option<Environment>> {
-        Ok(self.listed()?.into_iter().find(|environment| environment.id == id))
+        Ok(self.readable()?.into_iter().find(|environment| environment.id == id))
     }
 
     /// The environments of the organization, oldest first, with those that are being
     /// [deleted](crate::Organization::delete_environment).
     pub fn list(&self) -> Result<Vec<Environment>> {
-        self.operation("environments.list", || self.listed())
+        self.operation("environments.list", || self.readable())
     }
 
     fn operation<T>(&self, name: &'static str, body: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -208,7 +208,7 @@ impl<'e> Environments<'e> {
     }
 
     // The environments that can be read.
-    fn listed(&self) -> Result<Vec<Environment>> {
+    fn readable(&self) -> Result<Vec<Environment>> {
         let all = layout::environments(self.organization).range();
         let environments: Vec<Environment> = self
             .engine

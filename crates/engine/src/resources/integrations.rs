@@ -183,10 +183,10 @@ impl Integrations<'_> {
         name: impl Into<AnyIntegrationName>,
         update: &IntegrationUpdate,
     ) -> Result<Integration> {
-        self.change(name.into().as_str(), update)
+        self.update_of(name.into().as_str(), update)
     }
 
-    fn change(&self, name: &str, update: &IntegrationUpdate) -> Result<Integration> {
+    fn update_of(&self, name: &str, update: &IntegrationUpdate) -> Result<Integration> {
         let found = self.scope.view(|view| find_named(view, name))?;
         let start = self.vetted(found, update);
         let again: Between<'_, Vetted, Integration> =
@@ -261,10 +261,10 @@ impl Integrations<'_> {
     /// [`Error::NotFound`], if there is no such integration; [`Rejection::NoPrimary`], if it is for
     /// neither e-mail nor text messages.
     pub fn set_primary(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
-        self.lead(name.into().as_str())
+        self.set_primary_of(name.into().as_str())
     }
 
-    fn lead(&self, name: &str) -> Result<Integration> {
+    fn set_primary_of(&self, name: &str) -> Result<Integration> {
         self.scope.write("integrations.set_primary", name, |tx| {
             let before = get_named(tx, name)?;
             if !before.channel.has_primary() {
@@ -290,10 +290,10 @@ impl Integrations<'_> {
         name: impl Into<AnyIntegrationName>,
         delete: &IntegrationDelete,
     ) -> Result<Vec<Integration>> {
-        self.remove(name.into().as_str(), delete)
+        self.delete_of(name.into().as_str(), delete)
     }
 
-    fn remove(&self, name: &str, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
+    fn delete_of(&self, name: &str, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
         let start = Removed::default();
         self.scope.write_in_steps("integrations.delete", (name, delete), start, |tx, before| {
             let integration = get_named(tx, name)?;

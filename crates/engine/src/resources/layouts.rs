@@ -88,10 +88,10 @@ impl Layouts<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such layout.
     pub fn delete(&self, name: impl Into<AnyLayoutName>) -> Result<()> {
-        self.remove(name.into().as_str())
+        self.delete_of(name.into().as_str())
     }
 
-    fn remove(&self, name: &str) -> Result<()> {
+    fn delete_of(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("layouts.delete", name, Removed::default(), |tx, before| {
             let layout = get(tx, name)?;
             let mut cascade = Cascade::new(tx, before);

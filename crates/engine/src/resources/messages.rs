@@ -62,10 +62,10 @@ impl Messages<'_> {
         subscriber: impl IntoChecked<SubscriberId>,
         query: &MessageQuery,
     ) -> Result<Page<Message>> {
-        self.listed(&subscriber.into_checked()?, query)
+        self.list_of(&subscriber.into_checked()?, query)
     }
 
-    fn listed(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
+    fn list_of(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("messages.list", |view| {
             let subscriber = subscribers::get(view, subscriber)?;
@@ -133,10 +133,10 @@ impl Messages<'_> {
         subscriber: impl IntoChecked<SubscriberId>,
         mark: &MarkMessages,
     ) -> Result<Vec<Message>> {
-        self.marked(&subscriber.into_checked()?, &mark.message_id, mark.mark_as)
+        self.mark_of(&subscriber.into_checked()?, &mark.message_id, mark.mark_as)
     }
 
-    fn marked(
+    fn mark_of(
         &self,
         subscriber: &SubscriberId,
         ids: &[MessageId],

@@ -205,10 +205,10 @@ impl Notifications<'_> {
         id: impl IntoChecked<NotificationId>,
         cursor: Option<u32>,
     ) -> Result<DigestEventPage> {
-        self.events_of(id.into_checked()?, cursor.unwrap_or_default())
+        self.digest_events_of(id.into_checked()?, cursor.unwrap_or_default())
     }
 
-    fn events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
+    fn digest_events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
         self.scope.read("notifications.digest_events", |view| {
             let notification = find(view, id)?.ok_or_else(|| missing(id))?;
             // The events of a window are those of the notification that goes on.
@@ -271,10 +271,10 @@ impl Notifications<'_> {
         id: impl IntoChecked<NotificationId>,
         step: impl Into<AnyStepName>,
     ) -> Result<()> {
-        self.send_again(id.into_checked()?, step.into().as_str())
+        self.resend_of(id.into_checked()?, step.into().as_str())
     }
 
-    fn send_again(&self, id: NotificationId, step: &str) -> Result<()> {
+    fn resend_of(&self, id: NotificationId, step: &str) -> Result<()> {
         self.scope.write("notifications.resend", (id, step), |tx| {
             let before = find(tx, id)?.ok_or_else(|| missing(id))?;
             let Some((number, job)) = before.job_of_step(step) else {
@@ -302,10 +302,10 @@ impl Notifications<'_> {
     ///
     /// [`Error::NotFound`], if there is none.
     pub fn delete(&self, id: impl IntoChecked<NotificationId>) -> Result<()> {
-        self.remove(id.into_checked()?)
+        self.delete_of(id.into_checked()?)
     }
 
-    fn remove(&self, id: NotificationId) -> Result<()> {
+    fn delete_of(&self, id: NotificationId) -> Result<()> {
         let index = self.scope.engine.activity();
         let look = || {
             self.scope.view(|view| {

@@ -143,10 +143,10 @@ impl Subscribers<'_> {
         id: impl IntoChecked<SubscriberId>,
         update: &SubscriberUpdate,
     ) -> Result<Subscriber> {
-        self.change(&id.into_checked()?, update)
+        self.update_of(&id.into_checked()?, update)
     }
 
-    fn change(&self, id: &SubscriberId, update: &SubscriberUpdate) -> Result<Subscriber> {
+    fn update_of(&self, id: &SubscriberId, update: &SubscriberUpdate) -> Result<Subscriber> {
         self.scope.write("subscribers.update", (id, update), |tx| {
             update.check()?;
             tx.limits().check_update(update)?;
@@ -182,10 +182,10 @@ impl Subscribers<'_> {
         id: impl IntoChecked<SubscriberId>,
         is_online: bool,
     ) -> Result<Subscriber> {
-        self.connect(&id.into_checked()?, is_online)
+        self.set_online_of(&id.into_checked()?, is_online)
     }
 
-    fn connect(&self, id: &SubscriberId, is_online: bool) -> Result<Subscriber> {
+    fn set_online_of(&self, id: &SubscriberId, is_online: bool) -> Result<Subscriber> {
         self.scope.write("subscribers.set_online", (id, is_online), |tx| {
             let before = get(tx, id)?;
             let after = before.online(is_online, tx.now());
@@ -206,10 +206,10 @@ impl Subscribers<'_> {
     ///
     /// [`Error::NotFound`], if there is no such subscriber.
     pub fn delete(&self, id: impl IntoChecked<SubscriberId>) -> Result<()> {
-        self.remove(&id.into_checked()?)
+        self.delete_of(&id.into_checked()?)
     }
 
-    fn remove(&self, id: &SubscriberId) -> Result<()> {
+    fn delete_of(&self, id: &SubscriberId) -> Result<()> {
         self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let own = get(tx, id)?.id;

@@ -41,10 +41,10 @@ impl Topics<'_> {
         topic: impl IntoChecked<TopicKey>,
         request: &Subscribe,
     ) -> Result<Subscriptions> {
-        self.enter(&topic.into_checked()?, request)
+        self.subscribe_of(&topic.into_checked()?, request)
     }
 
-    fn enter(&self, topic: &TopicKey, request: &Subscribe) -> Result<Subscriptions> {
+    fn subscribe_of(&self, topic: &TopicKey, request: &Subscribe) -> Result<Subscriptions> {
         self.scope.write("topics.subscribe", (topic, request), |tx| {
             request.check()?;
             let mut enrolment = Enrolment::new(tx, topic, request)?;
@@ -69,10 +69,10 @@ impl Topics<'_> {
         topic: impl IntoChecked<TopicKey>,
         request: &Unsubscribe,
     ) -> Result<Subscriptions> {
-        self.leave(&topic.into_checked()?, request)
+        self.unsubscribe_of(&topic.into_checked()?, request)
     }
 
-    fn leave(&self, topic: &TopicKey, request: &Unsubscribe) -> Result<Subscriptions> {
+    fn unsubscribe_of(&self, topic: &TopicKey, request: &Unsubscribe) -> Result<Subscriptions> {
         self.scope.write("topics.unsubscribe", (topic, request), |tx| {
             request.check()?;
             let topic = topics::get(tx, topic)?;
@@ -138,10 +138,14 @@ impl Topics<'_> {
         topic: impl IntoChecked<TopicKey>,
         query: &SubscriptionQuery,
     ) -> Result<Page<Subscription>> {
-        self.listed(&topic.into_checked()?, query)
+        self.subscriptions_of(&topic.into_checked()?, query)
     }
 
-    fn listed(&self, topic: &TopicKey, query: &SubscriptionQuery) -> Result<Page<Subscription>> {
+    fn subscriptions_of(
+        &self,
+        topic: &TopicKey,
+        query: &SubscriptionQuery,
+    ) -> Result<Page<Subscription>> {
         let list_id = self.scope.list_id(ListKind::Subscriptions);
         let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
         self.scope.read("topics.subscriptions", |view| {
@@ -171,10 +175,10 @@ impl Topics<'_> {
         identifier: impl IntoChecked<SubscriptionIdentifier>,
         update: &SubscriptionUpdate,
     ) -> Result<Subscription> {
-        self.change(&topic.into_checked()?, &identifier.into_checked()?, update)
+        self.update_subscription_of(&topic.into_checked()?, &identifier.into_checked()?, update)
     }
 
-    fn change(
+    fn update_subscription_of(
         &self,
         topic: &TopicKey,
         identifier: &SubscriptionIdentifier,

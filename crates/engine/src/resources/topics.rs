@@ -124,10 +124,10 @@ impl Topics<'_> {
     /// [`Error::NotFound`], if there is no such topic; [`Error::Invalid`], if the name is empty,
     /// longer than 100 characters or not readable.
     pub fn update(&self, key: impl IntoChecked<TopicKey>, update: &TopicUpdate) -> Result<Topic> {
-        self.rename(&key.into_checked()?, update)
+        self.update_of(&key.into_checked()?, update)
     }
 
-    fn rename(&self, key: &TopicKey, update: &TopicUpdate) -> Result<Topic> {
+    fn update_of(&self, key: &TopicKey, update: &TopicUpdate) -> Result<Topic> {
         self.scope.write("topics.update", (key, update), |tx| {
             update.check()?;
             let before = get(tx, key)?;
@@ -141,10 +141,10 @@ impl Topics<'_> {
     ///
     /// [`Error::NotFound`], if there is no such topic.
     pub fn delete(&self, key: impl IntoChecked<TopicKey>) -> Result<()> {
-        self.remove(&key.into_checked()?)
+        self.delete_of(&key.into_checked()?)
     }
 
-    fn remove(&self, key: &TopicKey) -> Result<()> {
+    fn delete_of(&self, key: &TopicKey) -> Result<()> {
         self.scope.write_in_steps("topics.delete", key, Removed::default(), |tx, before| {
             tx.expect_change(CountedList::Topics(tx.environment_id()))?;
             let topic = get(tx, key)?;

@@ -135,10 +135,10 @@ impl Translations<'_> {
     ///
     /// As [`get`](Self::get).
     pub fn delete(&self, resource: &Resource, locale: impl IntoChecked<Locale>) -> Result<()> {
-        self.remove(resource, &locale.into_checked()?)
+        self.delete_of(resource, &locale.into_checked()?)
     }
 
-    fn remove(&self, resource: &Resource, locale: &Locale) -> Result<()> {
+    fn delete_of(&self, resource: &Resource, locale: &Locale) -> Result<()> {
         self.scope.write("translations.delete", (resource, locale), |tx| {
             let translation = get(tx, &known(tx, resource)?, locale)?;
             Ok(tx.remove(&translation)?)

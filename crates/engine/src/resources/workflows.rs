@@ -114,10 +114,10 @@ impl Workflows<'_> {
         name: impl Into<AnyWorkflowName>,
         update: &WorkflowUpdate,
     ) -> Result<Workflow> {
-        self.change(name.into().as_str(), update)
+        self.update_of(name.into().as_str(), update)
     }
 
-    fn change(&self, name: &str, update: &WorkflowUpdate) -> Result<Workflow> {
+    fn update_of(&self, name: &str, update: &WorkflowUpdate) -> Result<Workflow> {
         self.scope.write("workflows.update", (name, update), |tx| {
             tx.limits().check_data(update.data.as_set())?;
             let before = get(tx, name)?;
@@ -195,10 +195,10 @@ impl Workflows<'_> {
     ///
     /// [`Error::NotFound`], if there is no such workflow.
     pub fn delete(&self, name: impl Into<AnyWorkflowName>) -> Result<()> {
-        self.delete_named(name.into().as_str())
+        self.delete_of(name.into().as_str())
     }
 
-    fn delete_named(&self, name: &str) -> Result<()> {
+    fn delete_of(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("workflows.delete", name, Removed::default(), |tx, before| {
             let found = find_any(tx, name)?;
             let workflow = neighbours::expect::<Workflow, _>(tx, name, found)?;

@@ -42,10 +42,10 @@ impl Integrations<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
     pub fn pause(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
-        self.pause_one(name.into().as_str())
+        self.pause_of(name.into().as_str())
     }
 
-    fn pause_one(&self, name: &str) -> Result<Integration> {
+    fn pause_of(&self, name: &str) -> Result<Integration> {
         self.scope.write("integrations.pause", name, |tx| {
             let before = get_named(tx, name)?;
             let after = before.paused(tx.now());
@@ -61,10 +61,10 @@ impl Integrations<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
     pub fn resume(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
-        self.resume_one(name.into().as_str())
+        self.resume_of(name.into().as_str())
     }
 
-    fn resume_one(&self, name: &str) -> Result<Integration> {
+    fn resume_of(&self, name: &str) -> Result<Integration> {
         self.scope.write("integrations.resume", name, |tx| {
             let before = get_named(tx, name)?;
             let after = before.resumed();

@@ -53,10 +53,10 @@ impl Integrations<'_> {
         name: impl Into<AnyIntegrationName>,
         receipt: &Receipt,
     ) -> Result<ReceiptOutcome> {
-        self.ingest(name.into().as_str(), receipt)
+        self.ingest_receipt_of(name.into().as_str(), receipt)
     }
 
-    fn ingest(&self, name: &str, receipt: &Receipt) -> Result<ReceiptOutcome> {
+    fn ingest_receipt_of(&self, name: &str, receipt: &Receipt) -> Result<ReceiptOutcome> {
         self.scope.write("integrations.ingest_receipt", (name, receipt), |tx| {
             receipt.check()?;
             let integration = get_named(tx, name)?;
@@ -80,10 +80,10 @@ impl Integrations<'_> {
         name: impl Into<AnyIntegrationName>,
         report: &InboundReport,
     ) -> Result<Vec<ReceiptOutcome>> {
-        self.ingest_all(name.into().as_str(), report)
+        self.ingest_inbound_of(name.into().as_str(), report)
     }
 
-    fn ingest_all(&self, name: &str, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
+    fn ingest_inbound_of(&self, name: &str, report: &InboundReport) -> Result<Vec<ReceiptOutcome>> {
         let receipts = match self.receipts_in(name, report) {
             Ok(receipts) => Ok(receipts),
             // An equal call may have been accepted before.

@@ -48,10 +48,10 @@ impl Subscribers<'_> {
         id: impl IntoChecked<SubscriberId>,
         settings: &ChannelSettings,
     ) -> Result<Subscriber> {
-        self.with_channel(&id.into_checked()?, settings)
+        self.set_channel_of(&id.into_checked()?, settings)
     }
 
-    fn with_channel(&self, id: &SubscriberId, settings: &ChannelSettings) -> Result<Subscriber> {
+    fn set_channel_of(&self, id: &SubscriberId, settings: &ChannelSettings) -> Result<Subscriber> {
         self.scope.write("subscribers.set_channel", (id, settings), |tx| {
             settings.check_channel(integrations::get(tx, settings.integration_id)?.channel)?;
             let before = get(tx, id)?;
@@ -72,10 +72,14 @@ impl Subscribers<'_> {
         id: impl IntoChecked<SubscriberId>,
         integration: impl IntoChecked<IntegrationId>,
     ) -> Result<Subscriber> {
-        self.without_channel(&id.into_checked()?, integration.into_checked()?)
+        self.remove_channel_of(&id.into_checked()?, integration.into_checked()?)
     }
 
-    fn without_channel(&self, id: &SubscriberId, integration: IntegrationId) -> Result<Subscriber> {
+    fn remove_channel_of(
+        &self,
+        id: &SubscriberId,
+        integration: IntegrationId,
+    ) -> Result<Subscriber> {
         self.scope.write("subscribers.remove_channel", (id, integration), |tx| {
             let before = get(tx, id)?;
             let after = before.with_profile(before.profile.without_channel(integration), tx.now());
@@ -115,10 +119,10 @@ impl Subscribers<'_> {
         integration: impl IntoChecked<IntegrationId>,
         token: &str,
     ) -> Result<Subscriber> {
-        self.without_device(&id.into_checked()?, integration.into_checked()?, token)
+        self.remove_device_of(&id.into_checked()?, integration.into_checked()?, token)
     }
 
-    fn without_device(
+    fn remove_device_of(
         &self,
         id: &SubscriberId,
         integration: IntegrationId,

@@ -41,10 +41,10 @@ impl Workflows<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such workflow.
     pub fn pause(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
-        self.pause_named(name.into().as_str())
+        self.pause_of(name.into().as_str())
     }
 
-    fn pause_named(&self, name: &str) -> Result<Workflow> {
+    fn pause_of(&self, name: &str) -> Result<Workflow> {
         self.scope.write("workflows.pause", name, |tx| {
             let before = get(tx, name)?;
             let after = before.paused(tx.now());
@@ -63,10 +63,10 @@ impl Workflows<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such workflow.
     pub fn resume(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
-        self.resume_named(name.into().as_str())
+        self.resume_of(name.into().as_str())
     }
 
-    fn resume_named(&self, name: &str) -> Result<Workflow> {
+    fn resume_of(&self, name: &str) -> Result<Workflow> {
         self.scope.write("workflows.resume", name, |tx| {
             let before = get(tx, name)?;
             let after = before.resumed(tx.now());
