@@ -102,7 +102,7 @@ pub struct Limits {
     /// default. Payload and overrides count once for each notification and each message in an inbox,
     /// and the text of such a message counts as well. An event with more is refused. Other writers
     /// wait while the content is written. In an explanation, the messages of every channel count.
-    /// Tasks tell larger topics in parts, to which this limit does not apply.
+    /// Tasks notify larger topics in parts, to which this limit does not apply.
     pub content: usize,
 }
 

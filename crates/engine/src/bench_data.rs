@@ -94,18 +94,18 @@ fn put_activity(env: &Scope, activity: &mut Activity, notifications: u64) -> Res
     }
     write(env, |txn| {
         for triggered in &some {
-            let mut log = index.append(&*txn, env.environment_id())?;
+            let mut appender = index.append(&*txn, env.environment_id())?;
             for notification in &triggered.notifications {
-                let next = log.next_id(notification.created_at, 0);
+                let next = appender.next_id(notification.created_at, 0);
                 if next.ordinal() != notification.id.ordinal() {
                     return Err(taken(env));
                 }
                 txn.insert(notification)?;
-                log.add(Facets::from(notification));
+                appender.add(Facets::from(notification));
             }
             let id = triggered.transaction_id.clone();
             let at = triggered.created_at;
-            log.finish(txn, AcceptedTrigger::bare(env.environment_id(), at, id))?;
+            appender.finish(txn, AcceptedTrigger::bare(env.environment_id(), at, id))?;
         }
         Ok(())
     })?;

@@ -77,7 +77,7 @@ impl Trigger {
     /// Returns the subscribers and topics of a trigger that was accepted, maybe by a version with other limits.
     #[doc(hidden)]
     pub fn accepted_audience(&self) -> Result<Audience<'_>, Invalid> {
-        let mut audience = self.nobody()?;
+        let mut audience = self.broadcast_audience()?;
         for recipient in self.to.as_slice() {
             match recipient {
                 Recipient::Subscriber(subscriber) => audience.add(subscriber),
@@ -90,9 +90,9 @@ impl Trigger {
         Ok(audience)
     }
 
-    /// Returns the audience of a broadcast, which names nobody. The actor is left out.
+    /// Returns the audience of a broadcast, which has no recipients by name. The actor is left out.
     #[doc(hidden)]
-    pub fn nobody(&self) -> Result<Audience<'_>, Invalid> {
+    pub fn broadcast_audience(&self) -> Result<Audience<'_>, Invalid> {
         let mut audience = Audience::default();
         if let Some(actor) = &self.actor {
             actor.check().map_err(|bad| bad.within("actor"))?;

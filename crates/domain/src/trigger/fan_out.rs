@@ -1,4 +1,4 @@
-//! Events with many recipients, which tasks tell a chunk at a time.
+//! Events with many recipients, which tasks notify a chunk at a time.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ wire_enum! {
     Canceled = "canceled",
 }
 
-/// Event whose recipients tasks tell.
+/// Event whose recipients tasks notify.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,7 +77,7 @@ pub enum Crowd {
     Everybody,
 }
 
-/// State of an event whose recipients tasks tell.
+/// State of an event whose recipients tasks notify.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -87,7 +87,7 @@ pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result
             return plan_again(tx, &task).map(|()| 0);
         }
         tx.remove(&task)?;
-        chunk.map_or(Ok(0), |chunk| chunk.tell(tx, is_timed))
+        chunk.map_or(Ok(0), |chunk| chunk.notify(tx, is_timed))
     })?;
     engine.tend_after_trigger(environment);
     Ok(Some(created))
@@ -115,7 +115,7 @@ fn plan(
     let members = source.members(view, part)?;
     let audience = match &fan_out.crowd {
         Crowd::Topics { .. } => fan_out.trigger.accepted_audience()?,
-        Crowd::Everybody => fan_out.trigger.nobody()?,
+        Crowd::Everybody => fan_out.trigger.broadcast_audience()?,
     };
     let facts = (&*workflow, &*contexts, actor.as_ref());
     let event = event(&fan_out, (view.home, now), facts);
@@ -174,7 +174,8 @@ impl Chunk {
         Ok(tx.find(&key)?.is_some_and(|stored| stored != self.fan_out))
     }
 
-    fn tell(&self, tx: &mut Tx<'_>, is_timed: bool) -> Result<usize> {
+    // Notifies the recipients of the chunk, unless the event was canceled, and stores how far it has got.
+    fn notify(&self, tx: &mut Tx<'_>, is_timed: bool) -> Result<usize> {
         let begun_at = Instant::now();
         let (state, id) = (&self.state, &self.fan_out.transaction_id);
         let next = match &self.next {
@@ -182,7 +183,7 @@ impl Chunk {
             Some(_) | None => return self.end(tx, &state.canceled(tx.now())),
         };
         let mut visited = next.visited;
-        visited.created = self.notify(tx, next)?;
+        visited.created = self.create_notifications(tx, next)?;
         let held = if is_timed { begun_at.elapsed() } else { Duration::ZERO };
         let after = state.behind(visited, held, tx.now());
         let created = usize::try_from(visited.created).unwrap_or_default();
@@ -197,11 +198,11 @@ impl Chunk {
     }
 
     // Returns the number of notifications.
-    fn notify(&self, tx: &mut Tx<'_>, next: &Next) -> Result<u64> {
+    fn create_notifications(&self, tx: &mut Tx<'_>, next: &Next) -> Result<u64> {
         let (home, now) = (tx.home, tx.now());
         let facts = (&*next.workflow, &*next.contexts, next.actor.as_ref());
         let event = event(&self.fan_out, (home, now), facts);
-        let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
+        let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
         let ids = next.recipients.iter().map(|(subscriber, _)| subscriber.id);
         let environment = tx.environment_id();
         let there = ids.clone().map(|id| layout::subscriber_id(environment, id).into_parts());
@@ -211,14 +212,14 @@ impl Chunk {
         for (subscriber, planned) in &next.recipients {
             // A subscriber that was deleted since the plan gets nothing.
             if tx.contains(&layout::subscriber_id(tx.environment_id(), subscriber.id))? {
-                notify(tx, &mut log, &event, subscriber, planned)?;
+                notify(tx, &mut activity, &event, subscriber, planned)?;
                 created += 1;
             }
         }
         if created > 0 {
             let id = self.fan_out.transaction_id.clone();
             let accepted = AcceptedTrigger::bare(tx.environment_id(), tx.now(), id);
-            log.finish(tx, accepted)?;
+            activity.finish(tx, accepted)?;
         }
         Ok(created)
     }

@@ -91,11 +91,11 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &Named) -> Result<bo
             return Ok(false);
         }
     }
-    let told = match &planned.others {
-        Others::Told(told) => told.as_slice(),
+    let members = match &planned.others {
+        Others::Planned(members) => members.as_slice(),
         Others::Crowd(_) => &[],
     };
-    for (member, _) in told {
+    for (member, _) in members {
         let id = &member.subscriber_id;
         if !named.has(id) && subscribers::find(tx, id)?.as_ref() != Some(member) {
             return Ok(false);

@@ -58,9 +58,9 @@ pub(crate) struct ReadContext {
 /// Subscribers that a trigger does not name.
 #[derive(Debug)]
 pub(crate) enum Others {
-    /// The trigger tells them itself. Each has the subscriber as it was read.
-    Told(Vec<(Subscriber, PlannedRecipient)>),
-    /// Tasks tell them.
+    /// The transaction of the trigger notifies them. Each has the subscriber as it was read.
+    Planned(Vec<(Subscriber, PlannedRecipient)>),
+    /// Tasks notify them.
     Crowd(Crowd),
 }
 
@@ -87,11 +87,11 @@ impl Prepared {
     /// Number of notifications that the transaction creates, and the bytes of their content.
     pub(crate) fn size(&self) -> (usize, usize) {
         let Prepared::Planned(planned) = self else { return (0, 0) };
-        let told = match &planned.others {
-            Others::Told(told) => told.len(),
+        let members = match &planned.others {
+            Others::Planned(members) => members.len(),
             Others::Crowd(_) => 0,
         };
-        (planned.direct.len() + told, planned.content)
+        (planned.direct.len() + members, planned.content)
     }
 }
 

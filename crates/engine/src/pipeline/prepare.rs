@@ -118,8 +118,9 @@ impl<'r> Preparation<'r> {
         broadcast: &Trigger,
         id: Option<&TransactionId>,
     ) -> Result<Prepared> {
-        let planned =
-            self.plan(broadcast, id, |broadcast| Ok((broadcast.nobody()?, Crowd::Everybody)));
+        let planned = self.plan(broadcast, id, |broadcast| {
+            Ok((broadcast.broadcast_audience()?, Crowd::Everybody))
+        });
         self.or_settled(broadcast, id, planned)
     }
 
@@ -266,7 +267,7 @@ impl<'r> Preparation<'r> {
         let Some(members) = few(self.view, &source)? else { return Ok(Others::Crowd(crowd)) };
         let ids = members.iter().map(|member| member.subscriber.id);
         prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
-        let mut told = Vec::new();
+        let mut planned_members = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
             let read = member.subscriber.clone();
             let known = self.changes.subscriber(&member.subscriber.subscriber_id);
@@ -282,10 +283,10 @@ impl<'r> Preparation<'r> {
             let recipient = (recipient, &member.subscriber);
             let planned = plan_recipient(self.view, recipient, topics, (event, run))?;
             self.count(size, &planned)?;
-            told.push((read, planned));
+            planned_members.push((read, planned));
         }
-        counted.counts.created = told.len();
-        Ok(Others::Told(told))
+        counted.counts.created = planned_members.len();
+        Ok(Others::Planned(planned_members))
     }
 
     // Adds the content of a notification to that of the trigger.

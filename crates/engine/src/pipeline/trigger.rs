@@ -172,7 +172,7 @@ impl Events<'_> {
     }
 
     /// Returns how far an event has got: the receipt of an event with many recipients is fixed when
-    /// the event is accepted, and tasks tell them afterwards.
+    /// the event is accepted, and tasks notify them afterwards.
     ///
     /// # Errors
     ///
@@ -210,15 +210,15 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let counts = planned.clone().flat_map(|planned| longer(environment, planned));
     let counts = counts.map(|list| list.key().into_parts());
     let direct = planned.clone().flat_map(|planned| &planned.direct);
-    let told = planned.flat_map(|planned| match &planned.others {
-        Others::Told(told) => told.as_slice(),
+    let others = planned.flat_map(|planned| match &planned.others {
+        Others::Planned(members) => members.as_slice(),
         Others::Crowd(_) => &[],
     });
     let ids = direct.clone().map(|direct| direct.recipient.subscriber_id());
-    let ids = ids.chain(told.clone().map(|(member, _)| &member.subscriber_id));
+    let ids = ids.chain(others.clone().map(|(member, _)| &member.subscriber_id));
     let subscribers = ids.map(|id| layout::subscriber(environment, id).into_parts());
     let known = direct.filter_map(|direct| direct.read.as_deref().map(|read| read.id));
-    let known = known.chain(told.map(|(member, _)| member.id));
+    let known = known.chain(others.map(|(member, _)| member.id));
     let counters = known.map(|id| layout::message_counters(environment, id).into_parts());
     Ok(tx.prefetch(&mut subscribers.chain(counters).chain(counts))?)
 }
@@ -317,7 +317,7 @@ fn notify_all(
         context_keys: &planned.context_keys,
         now: tx.now(),
     };
-    let mut log = tx.engine().activity().append(tx, tx.environment_id())?;
+    let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
     let is_changed = |id: &SubscriberId| {
         named.has(id) || event.actor.is_some_and(|actor| actor.subscriber_id == *id)
     };
@@ -331,23 +331,23 @@ fn notify_all(
             read => read.as_ref().map(|read| Arc::clone(read.record())),
         };
         let subscriber = subscribers::upsert_known(tx, &create, before)?;
-        receipt.notifications.push(notify(tx, &mut log, &event, &subscriber, planned)?);
+        receipt.notifications.push(notify(tx, &mut activity, &event, &subscriber, planned)?);
     }
-    let (told, crowd) = match &planned.others {
-        Others::Told(told) => (told.as_slice(), None),
+    let (members, crowd) = match &planned.others {
+        Others::Planned(members) => (members.as_slice(), None),
         Others::Crowd(crowd) => (&[][..], Some(crowd)),
     };
-    for (member, planned) in told {
+    for (member, planned) in members {
         let id = &member.subscriber_id;
         let changed = if is_changed(id) { Some(subscribers::get(tx, id)?) } else { None };
-        notify(tx, &mut log, &event, changed.as_ref().unwrap_or(member), planned)?;
+        notify(tx, &mut activity, &event, changed.as_ref().unwrap_or(member), planned)?;
     }
     if let Some(crowd) = crowd {
         let actor_id = actor.as_ref().map(|actor| actor.id);
         begin_fan_out(tx, trigger, (planned, crowd), (&receipt, actor_id))?;
     }
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
-    log.finish(tx, accepted.clone())?;
+    activity.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
 }
 
@@ -376,18 +376,18 @@ fn begin_fan_out(
 /// Creates the notification of an event for a subscriber, whom the transaction has found.
 pub(crate) fn notify(
     tx: &mut Tx<'_>,
-    log: &mut Appender,
+    activity: &mut Appender,
     event: &Event<'_>,
     subscriber: &Subscriber,
     planned: &PlannedRecipient,
 ) -> Result<CreatedNotification> {
     let PlannedRecipient { recipient, topics, first, .. } = planned;
     let created_at = tx.now();
-    let id = log.next_id(created_at, tx.random());
+    let id = activity.next_id(created_at, tx.random());
     let created = (id, created_at);
     let notification =
         Notification::new(created, event, subscriber, recipient, topics.clone(), || tx.id());
-    log.add(Facets::from(&notification));
+    activity.add(Facets::from(&notification));
     let course = Course::of(tx, notification, Some(event.workflow));
     let mut course = course.with_subscriber(subscriber);
     match first {

@@ -167,9 +167,9 @@ impl DeliveryQueue<'_> {
     fn attempt(&self, leased: &Leased) -> Result<Worked> {
         let (engine, task) = (self.engine, &leased.task);
         let done = match &task.work {
-            // A rehearsal tells the recipients of its trigger only.
+            // A rehearsal notifies the recipients of its trigger only.
             Work::FanOut { .. } if engine.parts.settings.evidence.is_some() => Done::Dropped,
-            Work::FanOut { transaction_id } => return self.tell_some(leased, transaction_id),
+            Work::FanOut { transaction_id } => return self.fan_out_chunk(leased, transaction_id),
             Work::Cancel { .. } => {
                 return cancel::step(engine, task).map(|()| Worked::Settled);
             }
@@ -184,7 +184,7 @@ impl DeliveryQueue<'_> {
             Work::Wake { message_id } => Done::Woken(*message_id),
             Work::Send(work) => match send::prepare(engine, leased, work)? {
                 Break(done) => done,
-                Continue(delivery) => self.ask(leased, delivery)?,
+                Continue(delivery) => self.call_provider(leased, delivery)?,
             },
             Work::Call { notification_id, job_id } => {
                 match call::prepare(engine, leased, (*notification_id, *job_id))? {
@@ -199,8 +199,8 @@ impl DeliveryQueue<'_> {
         Ok(Worked::Done(done))
     }
 
-    // Tells the next recipients of a crowd.
-    fn tell_some(&self, leased: &Leased, id: &TransactionId) -> Result<Worked> {
+    // Notifies the next recipients of a crowd.
+    fn fan_out_chunk(&self, leased: &Leased, id: &TransactionId) -> Result<Worked> {
         let step = || chunk::step(self.engine, &leased.task, id);
         Ok(match healed(self.engine, leased.task.environment_id, step)? {
             Some(created) => Worked::Created(created),
@@ -209,7 +209,7 @@ impl DeliveryQueue<'_> {
     }
 
     // Hands a message to its provider, unless the provider or the integration takes none now.
-    fn ask(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
+    fn call_provider(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
         if let Some(lost) = leased.lost(self.engine.now()) {
             return Ok(lost);
         }

@@ -119,7 +119,7 @@ pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool
     Ok(view.contains(&task)?)
 }
 
-/// Returns `true` if a trigger has a notification or a message, or recipients that tasks tell.
+/// Returns `true` if a trigger has a notification or a message, or recipients that tasks notify.
 pub(crate) fn has_something_left(view: &dyn View, id: &TransactionId) -> Result<bool> {
     let environment = view.environment_id();
     if view.contains(&layout::fan_out(environment, id))? {
