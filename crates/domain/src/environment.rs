@@ -275,9 +275,7 @@ impl EnvironmentCreate {
     ) -> Result<Self, Invalid> {
         Ok(Self { name: name.into_checked()?, parent_id: None, color: color.into_checked()? })
     }
-}
 
-impl EnvironmentCreate {
     /// Refuses a reserved name, a name of `siblings`, and a parent that is none of them.
     #[doc(hidden)]
     pub fn check(&self, siblings: &[Environment]) -> Result<(), EnvironmentRefusal> {

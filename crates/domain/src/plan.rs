@@ -245,7 +245,52 @@ impl Refusal {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Returns the run of a notification that `event` is about to create.
+    pub fn new(event: &Event<'a>) -> Self {
+        let job = |step: &WorkflowStep| RunJob {
+            step: step.id,
+            kind: step.definition.kind.job_type(),
+            status: JobStatus::Pending,
+            extensions: 0,
+        };
+        let run = Self {
+            transaction_id: event.transaction_id,
+            created_at: event.now,
+            payload: Cow::Borrowed(&event.trigger.payload),
+            overrides: event.trigger.overrides.as_ref(),
+            results: StepResults::default(),
+            digested: None,
+            shared: Shared::default(),
+            tries: Tries::default(),
+            open: Vec::new(),
+            target: None,
+            expires_at: event.trigger.expires_at,
+            jobs: event.workflow.active_steps().map(job).collect(),
+        };
+        run.past_inactive_digests(event.workflow)
+    }
+
+    /// Returns the run of a notification.
+    pub fn of(notification: &'a Notification) -> Self {
+        let jobs = notification.jobs.iter();
+        let run = Self {
+            transaction_id: &notification.transaction_id,
+            created_at: notification.created_at,
+            payload: notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default(),
+            overrides: notification.overrides.as_ref(),
+            expires_at: notification.expires_at,
+            results: StepResults::default(),
+            shared: Shared::default(),
+            digested: jobs.clone().rev().find_map(DigestedEvents::of),
+            jobs: jobs.map(RunJob::of).collect(),
+            tries: Tries::default(),
+            open: Vec::new(),
+            target: None,
+        };
+        if run.jobs.iter().any(|job| job.has_passed()) { run.passing() } else { run }
+    }
+
     /// Adds the results of the jobs of `notification`, to which steps of `workflow` refer. `stage`
     /// returns how far the reader of a message is.
     #[must_use]
@@ -272,6 +317,38 @@ impl Run<'_> {
             self.results.insert(step, job.status.as_str(), output);
         }
         self
+    }
+
+    /// Returns the run of an event that passes the inactive digests of its workflow. They have no jobs.
+    #[must_use]
+    pub fn past_inactive_digests(mut self, workflow: &Workflow) -> Self {
+        for step in workflow.steps.iter().filter(|step| step.is_inactive_digest()) {
+            if self.jobs.iter().any(|job| job.step == step.id) {
+                continue;
+            }
+            if workflow.refers_to_results() {
+                let alone = self.alone();
+                let output = StepOutput::Digest(alone.as_known());
+                self.results.insert(step, JobStatus::Skipped.as_str(), output);
+            }
+            self = self.passing();
+        }
+        self
+    }
+
+    // The run of an event that passes a digest. The events of an earlier one that has closed stay.
+    fn passing(mut self) -> Self {
+        if self.digested.is_none() {
+            self.digested = Some(self.alone());
+        }
+        self
+    }
+
+    // The events of a digest that the event passes.
+    fn alone(&self) -> DigestedEvents {
+        let payload = self.payload.clone().into_owned();
+        let event = DigestEvent { id: self.transaction_id.clone(), time: self.created_at, payload };
+        DigestedEvents { events: vec![event], last: None, count: 1 }
     }
 }
 
@@ -340,85 +417,6 @@ pub const EXPIRED: Refusal = skip(Detail::Expired);
 /// Returns the end of a job of a canceled event.
 pub const fn canceled() -> Refusal {
     cancel(Detail::Canceled)
-}
-
-impl<'a> Run<'a> {
-    /// Returns the run of a notification that `event` is about to create.
-    pub fn new(event: &Event<'a>) -> Self {
-        let job = |step: &WorkflowStep| RunJob {
-            step: step.id,
-            kind: step.definition.kind.job_type(),
-            status: JobStatus::Pending,
-            extensions: 0,
-        };
-        let run = Self {
-            transaction_id: event.transaction_id,
-            created_at: event.now,
-            payload: Cow::Borrowed(&event.trigger.payload),
-            overrides: event.trigger.overrides.as_ref(),
-            results: StepResults::default(),
-            digested: None,
-            shared: Shared::default(),
-            tries: Tries::default(),
-            open: Vec::new(),
-            target: None,
-            expires_at: event.trigger.expires_at,
-            jobs: event.workflow.active_steps().map(job).collect(),
-        };
-        run.past_inactive_digests(event.workflow)
-    }
-
-    /// Returns the run of a notification.
-    pub fn of(notification: &'a Notification) -> Self {
-        let jobs = notification.jobs.iter();
-        let run = Self {
-            transaction_id: &notification.transaction_id,
-            created_at: notification.created_at,
-            payload: notification.payload.as_ref().map(Cow::Borrowed).unwrap_or_default(),
-            overrides: notification.overrides.as_ref(),
-            expires_at: notification.expires_at,
-            results: StepResults::default(),
-            shared: Shared::default(),
-            digested: jobs.clone().rev().find_map(DigestedEvents::of),
-            jobs: jobs.map(RunJob::of).collect(),
-            tries: Tries::default(),
-            open: Vec::new(),
-            target: None,
-        };
-        if run.jobs.iter().any(|job| job.has_passed()) { run.passing() } else { run }
-    }
-
-    /// Returns the run of an event that passes the inactive digests of its workflow. They have no jobs.
-    #[must_use]
-    pub fn past_inactive_digests(mut self, workflow: &Workflow) -> Self {
-        for step in workflow.steps.iter().filter(|step| step.is_inactive_digest()) {
-            if self.jobs.iter().any(|job| job.step == step.id) {
-                continue;
-            }
-            if workflow.refers_to_results() {
-                let alone = self.alone();
-                let output = StepOutput::Digest(alone.as_known());
-                self.results.insert(step, JobStatus::Skipped.as_str(), output);
-            }
-            self = self.passing();
-        }
-        self
-    }
-
-    // The run of an event that passes a digest. The events of an earlier one that has closed stay.
-    fn passing(mut self) -> Self {
-        if self.digested.is_none() {
-            self.digested = Some(self.alone());
-        }
-        self
-    }
-
-    // The events of a digest that the event passes.
-    fn alone(&self) -> DigestedEvents {
-        let payload = self.payload.clone().into_owned();
-        let event = DigestEvent { id: self.transaction_id.clone(), time: self.created_at, payload };
-        DigestedEvents { events: vec![event], last: None, count: 1 }
-    }
 }
 
 #[cfg(test)]

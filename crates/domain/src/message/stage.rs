@@ -140,9 +140,7 @@ impl Message {
         }
         after
     }
-}
 
-impl Message {
     /// Returns the message after its snooze: it is delivered again, and unseen.
     #[doc(hidden)]
     #[must_use]

@@ -66,9 +66,7 @@ impl Notification {
         let waits = self.jobs.get(job).is_some_and(|job| !job.status.has_ended());
         if waits { Ok(None) } else { Err(RequeueRefusal::Ended) }
     }
-}
 
-impl Notification {
     /// Lets the send of a task wait again, if the task is that of one of several destinations.
     #[doc(hidden)]
     pub fn wait_again(&mut self, task: &Task) {

@@ -57,9 +57,7 @@ impl WorkflowStep {
                 && filter::evaluate(&variant.filters, facts).holds
         })
     }
-}
 
-impl WorkflowStep {
     /// Returns the variants of the step, up to the one that the `facts` choose with what was compared.
     pub(crate) fn variant_choices(&self, facts: &FilterFacts<'_>) -> Vec<VariantChoice> {
         let mut is_open = true;

@@ -146,9 +146,7 @@ impl EventProgress {
             updated_at: at,
         }
     }
-}
 
-impl EventProgress {
     /// Returns the progress of an event that was canceled at this time, or was not.
     #[doc(hidden)]
     #[must_use]

@@ -50,9 +50,7 @@ impl<'r, 't> Course<'r, 't> {
         tx.replace(before, &notification)?;
         Ok(notification)
     }
-}
 
-impl Course<'_, '_> {
     /// Applies the actions of a turn. Those behind a job that holds up the others, or ends them, are
     /// dropped.
     pub(crate) fn perform(&mut self, actions: &[Action]) -> Result<()> {

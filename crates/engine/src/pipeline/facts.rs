@@ -112,9 +112,7 @@ impl RunFacts {
             )
         }
     }
-}
 
-impl RunFacts {
     /// Adds the endpoints of the subscriber at the integrations of a text, chat or push message,
     /// for the contexts of the notification.
     pub(crate) fn with_endpoints(

@@ -217,9 +217,7 @@ impl<'e, 't> Eraser<'e, 't> {
         let traces = person.traces(subscriber.as_ref());
         Ok(Self { tx, person, subscriber, traces, left: AT_A_TIME })
     }
-}
 
-impl Eraser<'_, '_> {
     // Does a part, or as much of it as is left for this transaction.
     fn step(&mut self, mut at: Erasing) -> Result<Step<Erasing, Erasure>> {
         let erased = &mut at.erased;

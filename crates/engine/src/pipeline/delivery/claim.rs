@@ -44,9 +44,7 @@ impl Leased {
         self.seen.set(self.seen.get().max(now));
         now
     }
-}
 
-impl Leased {
     // Returns `true` if the last attempt has no outcome: the task may end the process, and the attempts of
     // others would count.
     fn is_alone(&self) -> bool {
