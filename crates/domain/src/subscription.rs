@@ -1,7 +1,12 @@
 //! Subscriptions: subscribers in topics, with contexts and with settings for workflows.
 
 mod compose;
-mod request;
+mod outcome;
+mod query;
+mod setting;
+mod subscribe;
+mod unsubscribe;
+mod update;
 mod wire;
 
 use std::ops::Deref;
@@ -12,11 +17,11 @@ use serde_json::Value;
 use crate::condition::Rule;
 use crate::context::ContextSet;
 use crate::environment::Home;
-use crate::error::Invalid;
+use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::event::Event;
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, OrganizationId, SubscriberId, SubscriptionId,
-    SubscriptionIdentifier, TopicId, TopicKey, WorkflowId,
+    SubscriptionIdentifier, TopicId, TopicKey, WorkflowId, plain,
 };
 use crate::patch::Patch;
 use crate::preference::WorkflowInfo;
@@ -24,11 +29,12 @@ use crate::subscriber::Subscriber;
 use crate::time::{Dated, Timestamp, dated};
 use crate::topic::Topic;
 
-pub use request::{
-    ResolvedSetting, Subscribe, SubscribeItem, SubscriptionError, SubscriptionErrorCode,
-    SubscriptionMeta, SubscriptionQuery, SubscriptionUpdate, Subscriptions, Unsubscribe,
-    UnsubscribeItem, WorkflowChoice, WorkflowFilter, WorkflowSetting,
-};
+pub use outcome::{SubscriptionError, SubscriptionErrorCode, SubscriptionMeta, Subscriptions};
+pub use query::SubscriptionQuery;
+pub use setting::{ResolvedSetting, WorkflowChoice, WorkflowFilter, WorkflowSetting};
+pub use subscribe::{Subscribe, SubscribeItem};
+pub use unsubscribe::{Unsubscribe, UnsubscribeItem};
+pub use update::SubscriptionUpdate;
 
 /// Subscriber in a topic. The same subscriber may have several subscriptions, with other contexts
 /// or settings.
@@ -211,6 +217,18 @@ pub(crate) fn admits(
     data: &impl Deref<Target = Value>,
 ) -> bool {
     condition.map_or(enabled, |rule| rule.holds(data))
+}
+
+fn check_items<T>(items: &[T]) -> Result<(), Invalid> {
+    if items.is_empty() {
+        return Err(Invalid::new("subscriptions", Reason::Empty));
+    }
+    at_most_items("subscriptions", items, Subscribe::MAX)
+}
+
+fn check_name(name: &str) -> Result<(), Invalid> {
+    at_most("name", name, Subscription::MAX_NAME)?;
+    plain("name", name)
 }
 
 #[cfg(test)]
