@@ -35,7 +35,7 @@ fn a_request_that_works_for_nobody_is_refused_and_leaves_nothing_behind() {
         let nobody: Unsubscribe =
             parsed(json!({ "subscriptions": ["eve", { "identifier": "unknown" }] }));
         let refusal = "400 each subscription was refused: subscriber `eve` is not there; \
-                       subscription of or as `unknown` is not there";
+                       subscription `unknown` is not there";
         world.refuses(refusal, || world.env.topics().unsubscribe(key("news"), &nobody));
         assert_eq!(subscriptions(&world, "news", json!({})).len(), 1);
     });

@@ -80,15 +80,15 @@ impl SubscriptionError {
     /// Returns the error for a missing subscription.
     #[doc(hidden)]
     pub fn subscription_not_found(item: &UnsubscribeItem) -> Self {
-        let id = match item {
-            UnsubscribeItem::Subscriber { subscriber_id } => subscriber_id.as_str(),
-            UnsubscribeItem::Subscription { identifier } => identifier.as_str(),
+        let (id, message) = match item {
+            UnsubscribeItem::Subscriber { subscriber_id: id } => {
+                (id.to_string(), format!("subscriber `{id}` has no subscription in the topic"))
+            }
+            UnsubscribeItem::Subscription { identifier: id } => {
+                (id.to_string(), format!("subscription `{id}` is not there"))
+            }
         };
-        Self {
-            subscriber_id: id.to_owned(),
-            code: SubscriptionErrorCode::SubscriptionNotFound,
-            message: format!("subscription of or as `{id}` is not there"),
-        }
+        Self { subscriber_id: id, code: SubscriptionErrorCode::SubscriptionNotFound, message }
     }
 
     /// Returns the error for a subscriber with the maximum number of subscriptions in the topic.

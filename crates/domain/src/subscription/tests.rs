@@ -495,13 +495,13 @@ fn a_reason_names_the_subscriber_or_the_subscription() {
             SubscriptionError::subscription_not_found(&of_subscriber),
             "SUBSCRIPTION_NOT_FOUND",
             "ada",
-            "subscription of or as `ada` is not there",
+            "subscriber `ada` has no subscription in the topic",
         ),
         (
             SubscriptionError::subscription_not_found(&of_name),
             "SUBSCRIPTION_NOT_FOUND",
             "it",
-            "subscription of or as `it` is not there",
+            "subscription `it` is not there",
         ),
         (
             SubscriptionError::limit_exceeded(&ada),
