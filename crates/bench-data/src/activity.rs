@@ -184,7 +184,7 @@ impl<'p> Common<'p> {
         notification
     }
 
-    // The same notification without the parts that a list neither searches nor sorts.
+    // The notification of a recipient without the parts that a list neither searches nor sorts.
     fn bare(
         &self,
         id: NotificationId,

@@ -59,14 +59,14 @@ pub(crate) struct Draft<'t> {
     pub(crate) writer: &'t mut dyn Transaction,
 }
 
-/// The same inside an environment.
+/// One run of the body of a transaction inside an environment.
 pub(crate) struct Tx<'t> {
     pub(crate) draft: Draft<'t>,
     pub(crate) home: &'t Home,
 }
 
 impl Draft<'_> {
-    /// The same run inside an environment.
+    /// Returns this run, inside an environment.
     pub(crate) fn within<'s>(&'s mut self, home: &'s Home) -> Tx<'s> {
         let Self { engine, now, made, counters, writer } = self;
         Tx { draft: Draft { engine, now: *now, made, counters, writer: &mut **writer }, home }

@@ -97,7 +97,7 @@ macro_rules! news {
 /// The news of all heads.
 pub(crate) const NEWS: &str = news!("", "256", "1048576", "");
 
-/// The same, without the keys of the commits whose batches begin with an id. The thread that asks for news
+/// The news of all heads, without the keys of the commits whose batches begin with an id. The thread that asks for news
 /// runs it all the time, and wakes all waiting callers if there are too many keys.
 pub(crate) const NEWS_OF_OTHERS: &str =
     news!("WHEN substr(batch, 1, 8) = $3 THEN ''::bytea", "1024", "4194304", "");
@@ -164,7 +164,7 @@ pub(crate) const WRITE: &str = "WITH head AS (
     )
     SELECT count(*) FROM head";
 
-/// The same for several heads, without those that another transaction has locked, and without those whose
+/// Writes commits of several heads, without those that another transaction has locked, and without those whose
 /// counts are other ones. Returns for each head that it has locked whether its changes are made. A batch and
 /// a start belong to each head, and parameters 19 to 21 are the heads of the entries.
 pub(crate) const WRITE_FREE: &str = "WITH free AS (

@@ -349,7 +349,7 @@ fn check_waiting(
     Ok(true)
 }
 
-/// The same without a callback.
+/// Checks the store as [`check_with`] does, without a callback.
 pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
     check_with(snapshot, &mut |_, _| ControlFlow::Continue(()))
 }

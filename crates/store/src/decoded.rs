@@ -75,7 +75,7 @@ impl<R: Record> Decoded<R> {
         failure.map_or(Ok(records), Err)
     }
 
-    /// The same without the records that cannot be read, and their number.
+    /// The records with `prefix` that can be read, and the number of the others.
     pub fn readable(
         &self,
         snapshot: &dyn Snapshot,
@@ -127,7 +127,8 @@ impl<R: Record> Decoded<R> {
         self.find_each(snapshot, keys)?.into_iter().collect()
     }
 
-    /// The same with `None` for a record that cannot be read.
+    /// The records under `keys`, as [`find_many`](Self::find_many) returns them, with `None` for a record that
+    /// cannot be read.
     pub fn find_readable(
         &self,
         snapshot: &(impl Snapshot + ?Sized),

@@ -221,7 +221,8 @@ pub(crate) fn follow<R: Record>(
     follow_each(snapshot, table, rows)?.into_iter().collect()
 }
 
-/// The same with `None` for a row that cannot be read, or that leads to no record.
+/// The records of `rows`, as [`follow`] returns them, with `None` for a row that cannot be read, or that leads
+/// to no record.
 pub(crate) fn follow_readable<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     table: Table,

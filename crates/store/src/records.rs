@@ -35,7 +35,7 @@ pub fn write<T, E: From<Error>>(
     write_within(store, WriteScope::Everything, body)
 }
 
-/// The same for a body that touches keys of an environment only.
+/// Runs `body` in a transaction on `store`, as [`write()`] does. It touches keys of an environment only.
 pub fn write_in<T, E: From<Error>>(
     store: &dyn Store,
     environment: EnvironmentId,
@@ -44,7 +44,7 @@ pub fn write_in<T, E: From<Error>>(
     write_within(store, WriteScope::Environment(environment), body)
 }
 
-/// The same for a body that touches what is in `scope`.
+/// Runs `body` in a transaction on `store`, as [`write()`] does. It touches only what is in `scope`.
 pub fn write_within<T, E: From<Error>>(
     store: &dyn Store,
     scope: WriteScope,
@@ -53,7 +53,7 @@ pub fn write_within<T, E: From<Error>>(
     write_by(|body| store.write_within(scope, body), body)
 }
 
-/// The same with a function that runs the body in a transaction.
+/// Runs `body` in the transaction that `run` makes, which commits the changes unless `body` fails.
 pub fn write_by<T, E: From<Error>>(
     run: impl FnOnce(&mut WriteBody<'_>) -> Result<()>,
     mut body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
@@ -134,7 +134,8 @@ pub trait ReadRecords: Snapshot {
         self.find_each_excerpt(environment, keys)?.into_iter().collect()
     }
 
-    /// The same with `None` for a record that cannot be read.
+    /// Some fields of records, as [`find_excerpts`](Self::find_excerpts) returns them, with `None` for a record
+    /// that cannot be read.
     fn find_readable_excerpts<E: Excerpt>(
         &self,
         environment: EnvironmentId,
@@ -267,8 +268,8 @@ pub trait ReadRecords: Snapshot {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
-    /// The same, each record with the number of entries before it that cannot be read, and the number
-    /// of such entries behind the last record.
+    /// The readable records of a range, each with the number of entries before it that cannot be read, and
+    /// the number of such entries behind the last record.
     fn readable_with_gaps<R: Record>(
         &self,
         range: &Range<R>,
@@ -349,7 +350,8 @@ pub trait ReadRecords: Snapshot {
         pages::page(self, list, request)
     }
 
-    /// The same for those entries with `prefix` whose keys end in one of `places`. These are sorted, each
+    /// The page that `request` asks for, of those entries with `prefix` whose keys end in one of `places`. These
+    /// are sorted, each
     /// is there once, and their number is the total. Those that `shows` does not let through are left out.
     fn page_among<R: Record>(
         &self,

@@ -23,7 +23,7 @@ impl<S, T> Step<S, T> {
         matches!(self, Self::More(_))
     }
 
-    /// The same with another state from which the work goes on.
+    /// Returns the step with another state from which the work goes on.
     pub fn map_more<U>(self, map: impl FnOnce(S) -> U) -> Step<U, T> {
         match self {
             Self::More(state) => Step::More(map(state)),

@@ -116,7 +116,7 @@ impl Disk {
         Self::of_pages(bytes.into(), log.map(Paged::from))
     }
 
-    /// The same, whose pages are copied when they are written.
+    /// A disk with these bytes in its file and its log, whose pages are copied when they are written.
     pub fn of_pages(file: Paged, log: Option<Paged>) -> Self {
         Self::from(Files::of(file, log))
     }

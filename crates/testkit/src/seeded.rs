@@ -124,12 +124,12 @@ pub fn copy_in(store: Interposed, configure: impl Fn(Builder) -> Builder) -> Wor
     reopened_with(store, self::entries(), 1, configure)
 }
 
-/// The same in `store`, after some restarts. Each of them makes other ids.
+/// A world of `entries` in `store`, after some restarts. Each of them makes other ids.
 pub fn reopened(store: Interposed, entries: &[Entry], restarts: u64) -> World {
     reopened_with(store, entries, restarts, |builder| builder)
 }
 
-/// The same with an engine that `configure` changes.
+/// A world of `entries` in `store`, after some restarts, with an engine that `configure` changes.
 pub fn reopened_with(
     store: Interposed,
     entries: &[Entry],
@@ -612,7 +612,7 @@ pub fn inbox() -> Value {
     json!({ "type": "in_app", "template": { "subject": "Hi", "body": "Dear {{ payload.n }}" } })
 }
 
-// The same with buttons.
+// A step with a message in the inbox that has buttons.
 fn question() -> Value {
     let mut step = inbox();
     step["template"]["buttons"] = json!([

@@ -211,7 +211,7 @@ impl Tally {
         }
     }
 
-    /// The same for a record that counts.
+    /// Takes a change of a record, which counts before and after it.
     pub fn change(&mut self, before: Option<&Counted>, after: Option<&Counted>) {
         self.change_among(&|_| true, (before, after));
     }

@@ -37,7 +37,7 @@ const TEXTS: usize = 8 << 20;
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
-    /// The same store with its keys. `None` in a rehearsal, whose store lies over that of another
+    /// The store with its keys for sealing. `None` in a rehearsal, whose store lies over that of another
     /// engine.
     pub(crate) sealable: Option<Arc<Sealable>>,
     pub(crate) clock: Box<dyn Clock>,

@@ -60,7 +60,7 @@ impl<'c, 't> Cascade<'c, 't> {
         Self { tx, left, before, removed, damaged: Damaged::Kept }
     }
 
-    /// The same with another end for dependents that cannot be read.
+    /// Sets what becomes of dependents that cannot be read.
     pub(crate) fn with(self, damaged: Damaged) -> Self {
         Self { damaged, ..self }
     }
@@ -76,7 +76,8 @@ impl<'c, 't> Cascade<'c, 't> {
         self.remove_by(prefix, |tx, dependent| Ok(tx.remove(dependent)?))
     }
 
-    /// The same with a function that removes one of the records.
+    /// Removes the records of the entries with `prefix` as [`remove`](Self::remove) does, by a function that
+    /// removes one of them.
     ///
     /// # Errors
     ///

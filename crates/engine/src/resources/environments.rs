@@ -282,8 +282,8 @@ pub(crate) fn is_there(engine: &Engine, snapshot: &dyn Snapshot, home: &Home) ->
     Ok(is_open(engine, snapshot, &key)?)
 }
 
-/// The same for an environment of which only the id is known. One whose entry by its id is lost is not
-/// there.
+/// Returns `false` if there is no environment of that id, or it is deleted. One whose entry by its id is lost
+/// is not there.
 pub(crate) fn exists(
     engine: &Engine,
     snapshot: &dyn Snapshot,

@@ -226,7 +226,7 @@ pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>>
     Ok(usable(find_any(view, name)?))
 }
 
-// The same, also if its deletion has begun.
+// The workflow of that name, also if its deletion has begun.
 fn find_any(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
     neighbours::find(view.environment_id(), name, |key| known(view, key))
 }

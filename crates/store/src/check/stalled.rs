@@ -160,7 +160,7 @@ fn remove_queued(
     Ok(ControlFlow::Continue(()))
 }
 
-// The same for the tasks of an environment, up to the last one that is wanted.
+// Removes those whose tasks are in the queue of an environment, up to the last one that is wanted.
 fn remove_queued_in(
     environment: EnvironmentId,
     snapshot: &dyn Snapshot,

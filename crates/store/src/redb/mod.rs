@@ -83,7 +83,7 @@ impl RedbStore {
         Self::open_file(path.as_ref(), options, &mut File::options())
     }
 
-    /// The same with more options for the file.
+    /// Opens the store as [`open_with`](Self::open_with) does, with more options for the file.
     fn open_file(path: &Path, options: &RedbOptions, how: &mut OpenOptions) -> Result<Self> {
         let log = log::name(path);
         if options.create && !path.exists() {

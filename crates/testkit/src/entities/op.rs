@@ -140,7 +140,7 @@ impl Flow {
 }
 
 impl Text {
-    /// The same with a number that is one of two.
+    /// Returns the text with a number that is one of two.
     #[must_use]
     pub fn normal(self) -> Self {
         match self {

@@ -99,7 +99,7 @@ pub fn run(ops: &[Op], effort: Effort) {
     compare(Process::forked(false), Process::forked(true), ops, effort);
 }
 
-/// The same over memory and over the backend of `other`.
+/// Runs `ops` as [`run`] does, over memory and over the backend of `other`.
 ///
 /// # Panics
 ///

@@ -84,7 +84,7 @@ pub struct DeliveryQueue<'e> {
 // fit, the next claim is as large as what fitted.
 const BATCH: usize = 32;
 
-// The same behind a claim of short tasks alone. A claim and its results are two commits, which take as long
+// Tasks of one claim behind a claim of short tasks alone. A claim and its results are two commits, which take as long
 // as many short tasks.
 const LARGE_BATCH: usize = 256;
 

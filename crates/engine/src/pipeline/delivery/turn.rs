@@ -26,7 +26,7 @@ use crate::{Engine, Result};
 pub(super) struct Turn {
     /// Notification whose jobs go on.
     pub(super) notification_id: NotificationId,
-    /// The same as it was read, unless a window has closed.
+    /// The notification as it was read. `None` if a window has closed.
     pub(super) read: Option<Kept<Notification>>,
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,

@@ -441,7 +441,8 @@ impl Eraser<'_, '_> {
         self.rows_by(range, after, |codec, key, value| codec.decode(key, value).ok())
     }
 
-    // The same for those in which `read` finds a record.
+    // The records that `read` finds in the next rows of a range, and the key of the last row. `None` at the
+    // end.
     fn rows_by<R>(
         &mut self,
         range: Range<R>,

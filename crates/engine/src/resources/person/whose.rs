@@ -176,7 +176,8 @@ pub(super) fn channels_of(
     Ok((connections, endpoints))
 }
 
-/// The same without those that cannot be read, which an erasure removes by their entries.
+/// Returns the connections and endpoints of a subscriber that can be read. An erasure removes the others by
+/// their entries.
 pub(super) fn readable_channels_of(
     view: &dyn View,
     id: &SubscriberId,
@@ -267,8 +268,9 @@ impl Person {
         })
     }
 
-    // The same for the next entries of the quarantine that have a record of the subscriber. Its id may be
-    // readable, or all of it if another record has taken its place in an index.
+    // Adds the next entries of the quarantine behind a key, if they have a record of the subscriber. Its id may
+    // be readable, or all of it if another record has taken its place in an index. Returns the key of the last
+    // one of all. Returns `None` at the end.
     fn add_quarantined(&mut self, view: &dyn View, after: &[u8]) -> Result<Option<Vec<u8>>> {
         let environment = view.environment_id();
         let all = Prefix::<Quarantined>::of_all().range();

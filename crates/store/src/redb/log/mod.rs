@@ -37,7 +37,7 @@ pub(super) struct Log {
     end: u64,
     /// How far the half was ever written, from its start.
     reach: u64,
-    /// The same of the other half.
+    /// How far the other half was ever written.
     other_reach: u64,
     /// Sequence of the last record.
     last: u64,

@@ -9,7 +9,7 @@ use super::{Shared, State};
 /// the log.
 const STEPS: usize = 32;
 
-/// The same while nobody can write before everything is applied. Each step costs a sync.
+/// Number of steps while no caller can write before everything is applied. Each step costs a sync.
 const URGENT_STEPS: usize = 4;
 
 /// What the active memtable has is applied when nothing was written for so long. Reads then find it
@@ -68,7 +68,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The same while there are no commits.
+    /// Applies everything that is frozen, at a time without commits.
     pub(super) fn drain_all(&self) -> Result<(), Failure> {
         while self.caught_step(URGENT_STEPS)? {}
         Ok(())
