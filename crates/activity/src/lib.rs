@@ -86,7 +86,7 @@ pub use check::{Disagreement, IndexCheck};
 pub use delete::{Old, clear_runs, forget_if_gone};
 pub use facets::{Facets, Term};
 pub use filter::Filter;
-pub use many::{EachSubscriber, Wanted};
+pub use many::{EachSubscriber, ScopedFilter};
 pub use upkeep::Tended;
 
 use blocks::Blocks;
@@ -133,7 +133,7 @@ impl ActivityIndex {
         &self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
-        filter: impl Into<Wanted<'a>>,
+        filter: impl Into<ScopedFilter<'a>>,
         skip: u64,
         limit: usize,
     ) -> Result<Vec<Ordinal>> {
@@ -147,7 +147,7 @@ impl ActivityIndex {
         &self,
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
-        filter: impl Into<Wanted<'a>>,
+        filter: impl Into<ScopedFilter<'a>>,
     ) -> Result<u64> {
         let wanted = filter.into();
         Ok(self.search(snapshot, environment, |all| all.count(wanted))?.unwrap_or_default())

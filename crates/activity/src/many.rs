@@ -17,28 +17,28 @@ pub type EachSubscriber<'a> = dyn Fn(&mut dyn FnMut(InternalSubscriberId)) -> Re
 
 /// Filter, and subscribers of whom a notification must have one.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ScopedFilter<'a> {
     pub(crate) filter: &'a Filter,
     pub(crate) subscribers: Option<&'a EachSubscriber<'a>>,
 }
 
-impl<'a> From<&'a Filter> for Wanted<'a> {
+impl<'a> From<&'a Filter> for ScopedFilter<'a> {
     fn from(filter: &'a Filter) -> Self {
         Self { filter, subscribers: None }
     }
 }
 
-impl fmt::Debug for Wanted<'_> {
+impl fmt::Debug for ScopedFilter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wanted").field("filter", self.filter).finish_non_exhaustive()
+        f.debug_struct("ScopedFilter").field("filter", self.filter).finish_non_exhaustive()
     }
 }
 
 impl Filter {
     /// Narrows the filter to notifications for one of `subscribers`. A search calls that function
     /// once for each segment that it comes to, and holds the subscribers of one segment only.
-    pub fn among<'a>(&'a self, subscribers: &'a EachSubscriber<'a>) -> Wanted<'a> {
-        Wanted { filter: self, subscribers: Some(subscribers) }
+    pub fn among<'a>(&'a self, subscribers: &'a EachSubscriber<'a>) -> ScopedFilter<'a> {
+        ScopedFilter { filter: self, subscribers: Some(subscribers) }
     }
 }
 

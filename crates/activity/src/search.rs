@@ -24,12 +24,12 @@ use crate::cache::{Cache, SealedSegments};
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
-use crate::many::{self, EachSubscriber, Wanted};
+use crate::many::{self, EachSubscriber, ScopedFilter};
 use crate::outcomes::{self, Allowed, Places};
 use crate::presence::Probe;
 use crate::set::{Set, View};
 use crate::walk::{Any, Page, Walk};
-use crate::window::{Overlap, Part, Window};
+use crate::window::{Overlap, PlaceRange, Window};
 use crate::{corrupt, deleted, times, walk};
 
 /// The index of an environment as of one snapshot.
@@ -77,21 +77,26 @@ impl<'s> Search<'s> {
     }
 
     /// The ordinals that match, newest first, but for the first `skip`.
-    pub(crate) fn find(mut self, all: Wanted<'_>, skip: u64, limit: usize) -> Result<Vec<Ordinal>> {
+    pub(crate) fn find(
+        mut self,
+        all: ScopedFilter<'_>,
+        skip: u64,
+        limit: usize,
+    ) -> Result<Vec<Ordinal>> {
         let mut page = Page::new(skip, limit);
         self.fill(all, &mut page)?;
         Ok(page.found)
     }
 
     /// Returns the number of matches.
-    pub(crate) fn count(mut self, all: Wanted<'_>) -> Result<u64> {
+    pub(crate) fn count(mut self, all: ScopedFilter<'_>) -> Result<u64> {
         let mut page = Page::new(u64::MAX, 1);
         self.fill(all, &mut page)?;
         Ok(u64::MAX - page.skip)
     }
 
-    fn fill(&mut self, wanted: Wanted<'_>, page: &mut Page<Ordinal>) -> Result<()> {
-        let Wanted { filter, subscribers } = wanted;
+    fn fill(&mut self, wanted: ScopedFilter<'_>, page: &mut Page<Ordinal>) -> Result<()> {
+        let ScopedFilter { filter, subscribers } = wanted;
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }
@@ -155,7 +160,13 @@ impl<'s> Search<'s> {
             return Ok(());
         }
         if overlap == Overlap::All {
-            return self.fill_from_part(number, segment, &Part::all(places), (asked, few), page);
+            return self.fill_from_part(
+                number,
+                segment,
+                &PlaceRange::all(places),
+                (asked, few),
+                page,
+            );
         }
         for rows in window.groups(segment.times(), &places) {
             if !page.is_full() {
@@ -170,7 +181,7 @@ impl<'s> Search<'s> {
         &self,
         number: u32,
         segment: Segment<'_>,
-        part: &Part,
+        part: &PlaceRange,
         (asked, few): (&Asked<'_>, Option<View<'_>>),
         page: &mut Page<Ordinal>,
     ) -> Result<()> {
@@ -304,7 +315,7 @@ impl<'s> Search<'s> {
         places: &Range<u32>,
         rows: Range<usize>,
         window: &Window,
-    ) -> Result<Part> {
+    ) -> Result<PlaceRange> {
         window.part(segment.times(), places, rows, |row| match segment {
             Segment::Sealed(..) => self.outside_in_row(number, row, window),
             Segment::Open(open) => Ok(times::outside(open.row(row), window)),

@@ -22,7 +22,7 @@ pub(crate) enum Overlap {
 
 /// Range of places in a segment, without those whose times are outside a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PlaceRange {
     pub(crate) range: Range<u32>,
     /// Ranges of places that are outside the window, in their order.
     outside: Vec<Range<u32>>,
@@ -76,10 +76,10 @@ impl Window {
         places: &Range<u32>,
         rows: Range<usize>,
         mut outside: impl FnMut(usize) -> Result<Vec<Range<usize>>, E>,
-    ) -> Result<Part, E> {
+    ) -> Result<PlaceRange, E> {
         let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         let range = place(rows.start * TIMES_IN_ROW)..place(rows.end * TIMES_IN_ROW);
-        let mut part = Part { range: common(&range, places), outside: Vec::new() };
+        let mut part = PlaceRange { range: common(&range, places), outside: Vec::new() };
         for row in rows.filter(|row| self.overlap(times.row(*row)) != Overlap::All) {
             let start = row * TIMES_IN_ROW;
             let end = start + TIMES_IN_ROW;
@@ -93,7 +93,7 @@ impl Window {
     }
 }
 
-impl Part {
+impl PlaceRange {
     /// All of `places`.
     pub(crate) fn all(places: Range<u32>) -> Self {
         Self { range: places, outside: Vec::new() }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::context::{Context, ContextSet};
 use crate::environment::Home;
 use crate::ids::TransactionId;
-use crate::known::{self, Known};
+use crate::known::{self, TemplateData};
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::trigger::Trigger;
@@ -37,6 +37,6 @@ impl Event<'_> {
     /// Returns the data for conditions, with the event addressed to `subscriber`.
     pub fn data(&self, subscriber: &Subscriber) -> Value {
         let about = known::about(subscriber);
-        Known::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
+        TemplateData::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
     }
 }

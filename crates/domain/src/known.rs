@@ -125,7 +125,7 @@ pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
 
 /// Data for templates and conditions, by root.
 #[derive(Debug, Serialize)]
-pub struct Known<'a> {
+pub struct TemplateData<'a> {
     subscriber: About<'a>,
     payload: &'a Object,
     context: ByType<'a>,
@@ -180,7 +180,7 @@ impl<'a> From<&'a Subscriber> for About<'a> {
     }
 }
 
-impl<'a> Known<'a> {
+impl<'a> TemplateData<'a> {
     /// Returns the data.
     pub fn new(
         subscriber: impl Into<About<'a>>,

@@ -43,7 +43,7 @@ use crate::vocabulary::JobType;
 use crate::workflow::Workflow;
 
 pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call, layout};
-pub use targets::Reach;
+pub use targets::ConnectedEndpoint;
 pub use turn::{PASSED_OVER, STOPPED, close, decide_again, stop, stops_on_failure, turn};
 
 /// Records that a plan depends on, as of one snapshot.
@@ -66,7 +66,7 @@ pub struct Facts<'a> {
     /// Integrations of the environment. A turn needs none.
     pub integrations: &'a [Arc<Integration>],
     /// Endpoints of the subscriber at the integrations of a text, chat or push message.
-    pub endpoints: &'a [Reach],
+    pub endpoints: &'a [ConnectedEndpoint],
     /// Hours in which the subscriber accepts disturbing messages.
     pub schedule: Option<&'a Schedule>,
     /// Takes note of what the decisions are made from. `None` if nothing is explained.

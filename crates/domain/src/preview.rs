@@ -10,7 +10,7 @@ use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
 use crate::ids::{SubscriberId, TransactionId};
 use crate::json::{Object, shape};
-use crate::known::{Known, Shared, about};
+use crate::known::{Shared, TemplateData, about};
 use crate::layout::{Framed, LayoutChoice};
 use crate::setters::{context_setter, setters};
 use crate::step::{self, DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
@@ -88,7 +88,7 @@ impl Preview {
         let events = slice::from_ref(&event);
         let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
         let facts = facts.with_origin(None, contexts);
-        let known = Known::new(&about, &self.payload, contexts, workflow);
+        let known = TemplateData::new(&about, &self.payload, contexts, workflow);
         let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
         let known = known.with_link(link);
         let variables = workflow.variables(known.variables(&Shared::default()), texts);

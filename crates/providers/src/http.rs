@@ -24,14 +24,14 @@ const LONGEST_REASON: usize = 300;
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) timeout: Duration,
-    pub(crate) reach: Reach,
+    pub(crate) reach: AddressScope,
     /// Certificates in DER that are trusted in place of those of the public authorities.
     pub(crate) roots: Option<Vec<Vec<u8>>>,
 }
 
 /// Addresses to which requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum AddressScope {
     /// Public addresses, over `https`.
     Public,
     /// All addresses, also over `http`.
@@ -68,7 +68,7 @@ pub(crate) struct Answer {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(15), reach: Reach::Public, roots: None }
+        Self { timeout: Duration::from_secs(15), reach: AddressScope::Public, roots: None }
     }
 }
 
@@ -87,7 +87,7 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .https_only(settings.reach == Reach::Public)
+            .https_only(settings.reach == AddressScope::Public)
             // The proxy of the environment would look up names behind the guard.
             .proxy(None)
             .user_agent(concat!("tidings/", env!("CARGO_PKG_VERSION")))

@@ -9,7 +9,7 @@ use tidings::vocabulary::Channel;
 use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 
 use crate::destination::refused;
-use crate::http::{Answer, Client, Reach, Settings, UrlOf};
+use crate::http::{AddressScope, Answer, Client, Settings, UrlOf};
 
 // Answers of Slack that say that the channel, or its webhook, is no more.
 const GONE: [&str; 5] =
@@ -52,7 +52,7 @@ impl Slack {
     /// service that takes the same requests.
     #[must_use]
     pub fn allow_private_addresses(self) -> Self {
-        Self::with(Settings { reach: Reach::Private, ..self.settings })
+        Self::with(Settings { reach: AddressScope::Private, ..self.settings })
     }
 }
 

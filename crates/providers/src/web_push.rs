@@ -17,7 +17,7 @@ use tidings::{Address, Delivery, Provider, ProviderReceipt, SendError};
 use self::encryption::{Draw, Receiver};
 use self::vapid::Vapid;
 use crate::destination::refused;
-use crate::http::{Answer, Client, Reach, Settings, UrlOf, origin};
+use crate::http::{AddressScope, Answer, Client, Settings, UrlOf, origin};
 
 // Time for which a push service keeps a message, and the longest that some of them take, in seconds: four
 // weeks.
@@ -86,7 +86,7 @@ impl WebPush {
     /// Allows push services with addresses of private networks and of this machine, and `http`.
     #[must_use]
     pub fn allow_private_addresses(self) -> Self {
-        Self::with(Settings { reach: Reach::Private, ..self.settings })
+        Self::with(Settings { reach: AddressScope::Private, ..self.settings })
     }
 
     /// Returns the public key of an integration, the `applicationServerKey` of the subscriptions.

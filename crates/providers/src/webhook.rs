@@ -13,7 +13,7 @@ use tidings::vocabulary::Channel;
 use tidings::{Address, Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
 
 use crate::destination::refused;
-use crate::http::{Client, Reach, Settings, UrlOf};
+use crate::http::{AddressScope, Client, Settings, UrlOf};
 
 pub use signature::{SignedHeaders, Unverified, WebhookKeys};
 
@@ -61,7 +61,7 @@ impl Webhook {
     /// choose URLs, they reach what the host application reaches.
     #[must_use]
     pub fn allow_private_addresses(self) -> Self {
-        Self::with(Settings { reach: Reach::Private, ..self.settings })
+        Self::with(Settings { reach: AddressScope::Private, ..self.settings })
     }
 
     /// Trusts these certificates, in DER, in place of those of the public authorities.
@@ -125,9 +125,9 @@ fn keys(credentials: &Credentials) -> Result<WebhookKeys, Invalid> {
     WebhookKeys::new(secret.expose()).ok_or(named(Reason::malformed(expected)))
 }
 
-fn is_url(url: &str, reach: Reach) -> bool {
+fn is_url(url: &str, reach: AddressScope) -> bool {
     let has_host = |rest: &str| !rest.is_empty() && !rest.starts_with('/');
-    let plain = url.strip_prefix("http://").filter(|_| reach == Reach::Private);
+    let plain = url.strip_prefix("http://").filter(|_| reach == AddressScope::Private);
     url.strip_prefix("https://").or(plain).is_some_and(has_host)
 }
 

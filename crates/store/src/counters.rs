@@ -40,7 +40,7 @@ struct Row<C> {
 
 /// Counters, and how far they go.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct CountersUntil {
     pub(crate) counters: MessageCounters,
     /// Messages behind this key of their list are not counted yet. `None` if all are.
     pub(crate) until: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ pub(crate) struct Known {
 
 /// Counters that the body of a transaction has read. They count none of its changes.
 #[derive(Debug, Default)]
-pub struct ReadCounters(BTreeMap<Vec<u8>, Known>);
+pub struct ReadCounters(BTreeMap<Vec<u8>, CountersUntil>);
 
 /// Counters during a transaction.
 struct Counting {
@@ -57,7 +57,7 @@ struct Counting {
 }
 
 impl Counting {
-    fn of(Known { counters, until }: Known) -> Self {
+    fn of(CountersUntil { counters, until }: CountersUntil) -> Self {
         Self { tally: Tally::new(counters), until }
     }
 }
@@ -91,7 +91,7 @@ impl Recount {
 /// The counters under `key`, which are those of [`message_counters`](crate::layout::message_counters).
 /// Messages that are not counted yet are counted for this once.
 pub fn find(snapshot: &(impl Snapshot + ?Sized), key: &Key<Bytes>) -> Result<MessageCounters> {
-    let mut known = Known::find(snapshot, key.as_bytes())?;
+    let mut known = CountersUntil::find(snapshot, key.as_bytes())?;
     while known.until.is_some() {
         known.go_on(snapshot, key.as_bytes())?;
     }
@@ -104,12 +104,12 @@ pub fn begin(transaction: &mut dyn Transaction, key: &[u8]) -> Result<Step> {
         transaction.delete(Table::MessageCounters, key)?;
         return Ok(Step::Done(()));
     }
-    Known::begun(&*transaction, key)?.step(transaction, key)
+    CountersUntil::begun(&*transaction, key)?.step(transaction, key)
 }
 
 /// Goes on with that. It is done when all messages are counted.
 pub fn go_on(transaction: &mut dyn Transaction, key: &[u8]) -> Result<Step> {
-    Known::find(&*transaction, key)?.step(transaction, key)
+    CountersUntil::find(&*transaction, key)?.step(transaction, key)
 }
 
 impl ReadCounters {
@@ -123,18 +123,18 @@ impl ReadCounters {
     ) -> Result<&MessageCounters> {
         let known = match self.0.entry(key.as_bytes().to_vec()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(Known::find(snapshot, key.as_bytes())?),
+            Entry::Vacant(free) => free.insert(CountersUntil::find(snapshot, key.as_bytes())?),
         };
         Ok(&known.counters)
     }
 
     /// Notes that a subscriber is new, and so has no counters under `key`.
     pub fn begin(&mut self, key: &Key<Bytes>) {
-        self.0.entry(key.as_bytes().to_vec()).or_insert_with(Known::none);
+        self.0.entry(key.as_bytes().to_vec()).or_insert_with(CountersUntil::none);
     }
 }
 
-impl Known {
+impl CountersUntil {
     fn none() -> Self {
         Self { counters: MessageCounters::default(), until: None }
     }
@@ -275,7 +275,7 @@ pub fn count(
             Entry::Vacant(free) => {
                 let known = match read.0.remove(key.as_bytes()) {
                     Some(known) => Some(known),
-                    None => Known::readable(&*transaction, key.as_bytes())?,
+                    None => CountersUntil::readable(&*transaction, key.as_bytes())?,
                 };
                 free.insert(known.map(Counting::of))
             }
@@ -288,8 +288,8 @@ pub fn count(
     }
     for (key, row) in rows {
         let known = match row {
-            Some(Counting { tally, until }) => Known { counters: tally.finish(), until },
-            None => Known::begun(&*transaction, key)?,
+            Some(Counting { tally, until }) => CountersUntil { counters: tally.finish(), until },
+            None => CountersUntil::begun(&*transaction, key)?,
         };
         _ = known.step(transaction, key)?;
     }
@@ -302,12 +302,12 @@ pub fn count(
 ///
 /// [`Error::Corrupt`](crate::Error::Corrupt) if the value is not readable, or if it belongs under
 /// another key.
-pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Known> {
+pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<CountersUntil> {
     let row: Row<MessageCounters> = encoding::decode(value).map_err(unreadable)?;
     if row.subscriber != owner(key)? {
         return Err(corrupt(Table::MessageCounters, "it belongs under another key"));
     }
-    Ok(Known { counters: row.counters, until: row.until })
+    Ok(CountersUntil { counters: row.counters, until: row.until })
 }
 
 /// Returns `true` if the subscriber is there to whom the counters under `key` belong.

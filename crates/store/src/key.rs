@@ -71,7 +71,7 @@ use uuid::Uuid;
 use crate::{KeyRange, Order, Table};
 
 pub(crate) use part::parts;
-pub use part::{Any, Part, Parts, Place, Sorted, Text};
+pub use part::{Any, KeyPart, Parts, Sorted, SortedPlace, Text};
 
 /// A table with keys of the parts `K`, whose entries are records `R`, or lead to records `R`.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ keys! {
     Range<R>: KeyRange,
 }
 
-impl<R, P: Part, K> Prefix<R, (P, K)> {
+impl<R, P: KeyPart, K> Prefix<R, (P, K)> {
     /// The keys of this prefix that have `part` next.
     pub fn then(mut self, part: P::Form<'_>) -> Prefix<R, K> {
         P::write(part, &mut self.bytes);
@@ -180,7 +180,7 @@ impl<R, P: Part, K> Prefix<R, (P, K)> {
 }
 
 // Ranges of keys, by the part that they have next.
-impl<R, P: Part, K> Prefix<R, (P, K)> {
+impl<R, P: KeyPart, K> Prefix<R, (P, K)> {
     /// The keys before those of `part`.
     pub(crate) fn before(&self, part: P::Form<'_>) -> Range<R> {
         let end = Bound::Excluded(self.clone().then(part).bytes);
@@ -223,7 +223,7 @@ impl<R, P: Part, K> Prefix<R, (P, K)> {
     }
 }
 
-impl<R, P: Part, Q: Part, K> Prefix<R, (P, (Q, K))> {
+impl<R, P: KeyPart, Q: KeyPart, K> Prefix<R, (P, (Q, K))> {
     /// The keys behind those that have the parts `one` and `next`.
     pub(crate) fn behind_both(&self, one: P::Form<'_>, next: Q::Form<'_>) -> Range<R> {
         Range::new(self.table, self.above(&self.clone().then(one).then(next).bytes))

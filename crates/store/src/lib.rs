@@ -88,9 +88,11 @@ pub use self::{
     fork::Fork,
     index_entries::{Entry, Referent, Sweep, dependents, index_entries},
     kept::{Kept, ReadKept},
-    key::{Any, Bytes, Key, Open, Part, Parts, Place, Prefix, Range, Sorted, TableOf, Text},
+    key::{
+        Any, Bytes, Key, KeyPart, Open, Parts, Prefix, Range, Sorted, SortedPlace, TableOf, Text,
+    },
     once::Once,
-    pages::{Bounds, List, Reach, Selection},
+    pages::{Bounds, List, Selection, WalkLimit},
     progress::{OnProgress, OnRows},
     record::{Entries, Excerpt, Record, excerpts, if_readable},
     records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},

@@ -14,7 +14,7 @@ use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
 use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table, list_counts};
 
 pub(crate) use among::page as among;
-pub use walk::{Bounds, Reach, Selection};
+pub use walk::{Bounds, Selection, WalkLimit};
 pub(crate) use walk::{page as selected, total};
 
 /// A list of records: its parts, and the condition for the records that it shows.

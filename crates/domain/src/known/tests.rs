@@ -20,7 +20,7 @@ fn there_are_a_subscriber_a_payload_contexts_and_a_workflow() {
         [context("tenant:acme", json!({ "plan": "pro" })), context("app:web", json!({}))];
     let workflow = sample::workflow(json!([]));
 
-    let data = Known::new(&subscriber, &payload, &contexts, &workflow).data();
+    let data = TemplateData::new(&subscriber, &payload, &contexts, &workflow).data();
     assert_eq!(data["subscriber"]["firstName"], "Ada");
     assert_eq!(data["subscriber"]["subscriberId"], "ada");
     let rest = json!({
@@ -39,7 +39,7 @@ fn there_are_a_subscriber_a_payload_contexts_and_a_workflow() {
 fn what_is_not_there_is_empty() {
     let subscriber = about(&sample::subscriber(json!({})));
     let (payload, workflow) = (Object::default(), sample::workflow(json!([])));
-    let data = Known::new(&subscriber, &payload, &[], &workflow).data();
+    let data = TemplateData::new(&subscriber, &payload, &[], &workflow).data();
     assert_eq!((&data["payload"], &data["context"]), (&json!({}), &json!({})));
 }
 
@@ -55,8 +55,8 @@ fn the_settings_of_channels_are_not_known() {
     assert_eq!(known.get("lastName"), Some(&json!("Lovelace")));
     assert_eq!(known.get("channels"), None);
     let (payload, workflow) = (Object::default(), sample::workflow(json!([])));
-    let data = Known::new(&subscriber, &payload, &[], &workflow).data();
-    assert_eq!(data, Known::new(&known, &payload, &[], &workflow).data());
+    let data = TemplateData::new(&subscriber, &payload, &[], &workflow).data();
+    assert_eq!(data, TemplateData::new(&known, &payload, &[], &workflow).data());
     assert_eq!(data["subscriber"], Value::from(known));
 }
 
@@ -67,7 +67,7 @@ fn objects_of_the_deepest_nesting_are_known_as_well() {
     let subscriber = about(&sample::subscriber(json!({ "data": deepest })));
     let (payload, workflow) = (sample::object(deepest.clone()), sample::workflow(json!([])));
     let contexts = [context("tenant:acme", deepest.clone())];
-    let data = Known::new(&subscriber, &payload, &contexts, &workflow).data();
+    let data = TemplateData::new(&subscriber, &payload, &contexts, &workflow).data();
     assert_eq!(data["subscriber"]["data"], deepest);
     assert_eq!(data["payload"], deepest);
     assert_eq!(data["context"]["tenant"]["data"], deepest);
@@ -100,7 +100,7 @@ fn results_of_steps_events_and_the_actor_are_added() {
     results.insert(&step("wait"), "skipped", StepOutput::Nothing);
 
     let workflow = sample::workflow(json!([]));
-    let known = Known::new(&subscriber, &payload, &[], &workflow);
+    let known = TemplateData::new(&subscriber, &payload, &[], &workflow);
     let known = known.with_actor(&actor).with_steps(&results).with_digest(digested);
     let data = known.data();
     let wire = |id: &str| {
@@ -126,7 +126,7 @@ fn results_of_steps_events_and_the_actor_are_added() {
     }
 
     // Templates, conditions and filters see the same.
-    let known = Known::new(&subscriber, &payload, &[], &workflow);
+    let known = TemplateData::new(&subscriber, &payload, &[], &workflow);
     let variables = Variables::new(known.with_steps(&results).with_digest(digested));
     let text = "{{ total_count }} {{ first.payload.of }}-{{ last.payload.of }} \
                 {% for event in events %}{{ event.id }}{% endfor %} {{ steps.charge.result.paid }}";
@@ -171,7 +171,7 @@ fn templates_see_the_data() {
         let shared = Shared::default();
         for subscriber in &people {
             let results = StepResults::default();
-            let mut known = Known::new(subscriber, &payload, &contexts, &workflow);
+            let mut known = TemplateData::new(subscriber, &payload, &contexts, &workflow);
             if with_actor {
                 known = known.with_actor(&actor);
             }

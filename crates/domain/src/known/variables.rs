@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use minijinja::value::{Enumerator, Object, Serde, Value};
 use serde::Serialize;
 
-use super::Known;
+use super::TemplateData;
 use crate::ids::StepId;
 use crate::step::Rendered;
 use crate::template::Variables;
@@ -42,7 +42,7 @@ struct Roots {
     link: Option<Link>,
 }
 
-impl Known<'_> {
+impl TemplateData<'_> {
     /// Returns the data for templates. `shared` is that of the event.
     pub(crate) fn variables(&self, shared: &Shared) -> Variables {
         let steps = self.steps.map(value);
@@ -73,7 +73,7 @@ impl Shared {
 }
 
 impl Common {
-    fn of(known: &Known<'_>) -> Self {
+    fn of(known: &TemplateData<'_>) -> Self {
         Self {
             payload: value(known.payload),
             context: value(&known.context),

@@ -9,7 +9,7 @@ use crate::explain::{EvidenceKind, LayerSetting};
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
-use crate::known::{Known, about};
+use crate::known::{TemplateData, about};
 use crate::layout::Framed;
 use crate::preference::{ConditionData, Layer, Layers, resolve};
 use crate::schedule::{Schedule, Timing};
@@ -58,10 +58,10 @@ impl<'a> RunStep<'a> {
         Ok(Self { run, facts, subscriber, workflow, step, results, about, actor })
     }
 
-    pub(super) fn known(&self) -> Known<'_> {
+    pub(super) fn known(&self) -> TemplateData<'_> {
         let Run { payload, digested, .. } = self.run;
         let Facts { contexts, actor, .. } = self.facts;
-        let mut known = Known::new(self.subscriber, payload, contexts, self.workflow);
+        let mut known = TemplateData::new(self.subscriber, payload, contexts, self.workflow);
         if let Some(actor) = actor {
             known = known.with_actor(actor);
         }

@@ -14,7 +14,7 @@ use crate::vocabulary::Channel;
 
 /// Endpoint of the subscriber, with the connection to its workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct ConnectedEndpoint {
     /// Endpoint.
     pub endpoint: ChannelEndpoint,
     /// Connection to its workspace.
@@ -126,7 +126,7 @@ impl<'a> RunStep<'a> {
                 }
             }
         }
-        let own = |reach: &&Reach| reach.endpoint.integration_id == integration.id;
+        let own = |reach: &&ConnectedEndpoint| reach.endpoint.integration_id == integration.id;
         for reach in self.facts.endpoints.iter().filter(own) {
             let identifier = reach.endpoint.identifier.clone();
             found.push(target(Destination::Endpoint { identifier }, Address::of(reach)));
@@ -188,7 +188,7 @@ impl Address {
     }
 
     // The address of an endpoint.
-    fn of(reach: &Reach) -> Self {
+    fn of(reach: &ConnectedEndpoint) -> Self {
         let connection = reach.connection.as_ref();
         match &reach.endpoint.endpoint {
             Endpoint::Webhook { url, channel } => Address::Webhook {

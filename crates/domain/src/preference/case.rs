@@ -15,7 +15,7 @@ use crate::convert::{IntoChecked, each_checked};
 use crate::error::{Invalid, Reason};
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
-use crate::known::Known;
+use crate::known::TemplateData;
 use crate::schedule::{Schedule, Timing};
 use crate::subscription;
 use crate::time::Timestamp;
@@ -306,7 +306,9 @@ impl PreferenceCase {
         let (name, identifier) = &self.workflow;
         let subscriber = self.subscriber.as_ref().unwrap_or(&empty);
         let payload = self.payload.as_ref().unwrap_or(&empty);
-        is_known.then(|| Known::of_parts(subscriber, payload, contexts, (name, identifier)).data())
+        is_known.then(|| {
+            TemplateData::of_parts(subscriber, payload, contexts, (name, identifier)).data()
+        })
     }
 
     fn refused(&self, data: Option<&Value>) -> Option<Decision> {

@@ -9,7 +9,7 @@ use domain::trigger::{Trigger, TriggerReceipt};
 use store::Step;
 
 use crate::idempotency::StoredRefusal;
-use crate::pipeline::current::Named;
+use crate::pipeline::current::NamedRecords;
 use crate::pipeline::planned::Prepared;
 use crate::pipeline::prepare::{TRIGGER, transaction_id};
 use crate::pipeline::trigger::{accept, prefetch, receipt_now};
@@ -123,7 +123,7 @@ impl<'b> Bulk<'b> {
             }
             prefetch(tx, prepared)?;
             let next = iter::zip(self.triggers.iter().skip(before), prepared);
-            let mut named = Named::default();
+            let mut named = NamedRecords::default();
             let receipts = next
                 .map(|(trigger, prepared)| accept(tx, (trigger, TRIGGER), prepared, &mut named));
             let receipts = receipts.collect::<Result<Vec<_>>>()?;

@@ -18,7 +18,7 @@ use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::delivery::AGAIN;
 use crate::pipeline::facts::is_canceled;
-use crate::pipeline::fan_out::{Members, Part, Source};
+use crate::pipeline::fan_out::{CrowdRange, Members, Source};
 use crate::pipeline::planned::PlannedRecipient;
 use crate::pipeline::prepare::{plan_recipient, prefetch_recipients};
 use crate::pipeline::trigger::{find_receipt, notify};
@@ -111,7 +111,8 @@ fn plan(
         None => None,
     };
     let source = Source::of(view, &fan_out.crowd)?;
-    let part = Part { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
+    let part =
+        CrowdRange { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
     let members = source.members(view, part)?;
     let audience = match &fan_out.crowd {
         Crowd::Topics { .. } => fan_out.trigger.accepted_audience()?,

@@ -19,14 +19,14 @@ use crate::tx::{Reading, Tx, View};
 /// Records that the events of a transaction name so far. What is read of them in the transaction is not what
 /// was read before it, as these events have changed them.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedRecords {
     subscribers: HashSet<SubscriberId>,
     contexts: HashSet<ContextKey>,
     /// `true` if an event was prepared again. Those behind it were prepared to come after what it was before.
     is_other: bool,
 }
 
-impl Named {
+impl NamedRecords {
     /// Returns `true` if an event has named a subscriber.
     pub(crate) fn has(&self, id: &SubscriberId) -> bool {
         self.subscribers.contains(id)
@@ -46,7 +46,7 @@ pub(crate) fn prepared_again(
     tx: &Tx<'_>,
     (trigger, prepare): (&Trigger, Prepare),
     prepared: &Prepared,
-    named: &mut Named,
+    named: &mut NamedRecords,
 ) -> Result<Option<Prepared>> {
     let (id, may_be_known) = match prepared {
         Prepared::Refused(_) => return Ok(None),
@@ -75,7 +75,7 @@ pub(crate) fn prepared_again(
 
 // Returns `true` if the records that a plan was made from, and that its transaction changes or shows, are as
 // they were read.
-fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &Named) -> Result<bool> {
+fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Result<bool> {
     let direct = planned.direct.iter().map(|direct| (&direct.recipient, &direct.read));
     let actor = planned.actor.iter().map(|(actor, read)| (actor, read));
     for (recipient, read) in direct.chain(actor) {

@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 use store::{Order, ReadRecords, layout};
 
-use crate::pipeline::fan_out::{Part, Source};
+use crate::pipeline::fan_out::{CrowdRange, Source};
 use crate::pipeline::trigger::{find_accepted, find_receipt};
 use crate::resources::subscribers;
 use crate::tx::View;
@@ -133,7 +133,7 @@ impl Events<'_> {
             let (mut subscribers, mut behind) = (0, None);
             while subscribers < COUNTED {
                 let members =
-                    source.members(view, Part { behind, before: None, limit: AT_ONCE })?;
+                    source.members(view, CrowdRange { behind, before: None, limit: AT_ONCE })?;
                 let told = members.found.iter().filter(|member| !member.is_excluded(&audience));
                 subscribers += told.count();
                 if members.all {

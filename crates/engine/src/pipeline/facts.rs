@@ -14,7 +14,7 @@ use domain::layout::Framed;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::page::OrderBy;
-use domain::plan::{Facts, Reach, Run};
+use domain::plan::{ConnectedEndpoint, Facts, Run};
 use domain::preference::{Preference, SubscriberPreference};
 use domain::schedule::Schedule;
 use domain::subscriber::Subscriber;
@@ -41,7 +41,7 @@ pub(crate) struct RunFacts {
     preferences: Preferences,
     integrations: Vec<Arc<Integration>>,
     texts: Option<Texts>,
-    endpoints: Vec<Reach>,
+    endpoints: Vec<ConnectedEndpoint>,
     suppressions: Vec<Suppression>,
     pub(crate) canceled: bool,
     /// `true` if the jobs go on without the event of the notification, for others of a digest.
@@ -142,7 +142,7 @@ impl RunFacts {
                 view.first(&list.range(), Order::Ascending, ChannelEndpoint::MAX_PER_INTEGRATION)?;
             for endpoint in endpoints {
                 let connection = connection_of(view, &endpoint)?;
-                self.endpoints.push(Reach { endpoint, connection });
+                self.endpoints.push(ConnectedEndpoint { endpoint, connection });
             }
         }
         Ok(self)

@@ -45,7 +45,7 @@ pub(crate) struct Member {
 
 /// Part of a crowd to visit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct CrowdRange {
     pub(crate) behind: Option<InternalSubscriberId>,
     /// Members with this id or a later one are left out.
     pub(crate) before: Option<Uuid>,
@@ -115,7 +115,7 @@ impl Source {
     }
 
     /// Returns the next members.
-    pub(crate) fn members(&self, view: &dyn View, part: Part) -> Result<Members> {
+    pub(crate) fn members(&self, view: &dyn View, part: CrowdRange) -> Result<Members> {
         match self {
             Source::Topics(topics) => of_topics(view, topics, part),
             Source::Everybody => everybody(view, part),
@@ -123,7 +123,7 @@ impl Source {
     }
 }
 
-fn everybody(view: &dyn View, part: Part) -> Result<Members> {
+fn everybody(view: &dyn View, part: CrowdRange) -> Result<Members> {
     let range = layout::subscriber_ids_behind(view.environment_id(), part.behind);
     let mut found: Vec<Subscriber> = view.readable(&range, Order::Ascending, part.limit)?;
     let is_late = |subscriber: &Subscriber| part.is_late(subscriber.id.into());
@@ -136,7 +136,7 @@ fn everybody(view: &dyn View, part: Part) -> Result<Members> {
 }
 
 // Reads a part of each topic. The members up to the first end of such a part are complete.
-fn of_topics(view: &dyn View, topics: &[Topic], part: Part) -> Result<Members> {
+fn of_topics(view: &dyn View, topics: &[Topic], part: CrowdRange) -> Result<Members> {
     let share = (part.limit / topics.len().max(1)).max(AT_LEAST);
     let mut end: Option<InternalSubscriberId> = None;
     let mut by_subscriber: BTreeMap<InternalSubscriberId, Vec<Subscription>> = BTreeMap::new();
@@ -170,7 +170,7 @@ fn of_topics(view: &dyn View, topics: &[Topic], part: Part) -> Result<Members> {
 fn subscribed(
     view: &dyn View,
     visited: Vec<(InternalSubscriberId, Vec<Subscription>)>,
-    part: Part,
+    part: CrowdRange,
 ) -> Result<Vec<Member>> {
     let environment = view.environment_id();
     let in_time = visited.into_iter().filter_map(|(subscriber, mut subscriptions)| {
@@ -190,7 +190,7 @@ fn subscribed(
     Ok(members.collect())
 }
 
-impl Part {
+impl CrowdRange {
     fn is_late(self, id: Uuid) -> bool {
         self.before.is_some_and(|before| id >= before)
     }

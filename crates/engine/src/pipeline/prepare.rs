@@ -23,7 +23,7 @@ use self::changes::{Changed, Changes};
 use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::facts::Preferences;
-use crate::pipeline::fan_out::{Member, Part, Source};
+use crate::pipeline::fan_out::{CrowdRange, Member, Source};
 use crate::pipeline::planned::{
     FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
 };
@@ -354,7 +354,7 @@ fn few(view: &dyn View, source: &Source) -> Result<Option<Vec<Member>>> {
     let mut behind = None;
     loop {
         let limit = Trigger::MAX_AT_ONCE + 1 - few.len();
-        let part = source.members(view, Part { behind, before: None, limit })?;
+        let part = source.members(view, CrowdRange { behind, before: None, limit })?;
         few.extend(part.found);
         if few.len() > Trigger::MAX_AT_ONCE {
             return Ok(None);

@@ -18,7 +18,7 @@ use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecord
 
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::apply::Course;
-use crate::pipeline::current::{Named, prepared_again};
+use crate::pipeline::current::{NamedRecords, prepared_again};
 use crate::pipeline::fan_out::Source;
 use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
 use crate::pipeline::prepare::{BROADCAST, Prepare, TRIGGER};
@@ -243,7 +243,7 @@ fn accept_one(
     prepared: &Prepared,
 ) -> Result<TriggerReceipt> {
     prefetch(tx, slice::from_ref(prepared))?;
-    accept(tx, event, prepared, &mut Named::default())?.map_err(Error::from)
+    accept(tx, event, prepared, &mut NamedRecords::default())?.map_err(Error::from)
 }
 
 /// Accepts a trigger, behind those of its call that have named some records. A refusal leaves nothing of it
@@ -252,7 +252,7 @@ pub(crate) fn accept(
     tx: &mut Tx<'_>,
     (trigger, prepare): (&Trigger, Prepare),
     prepared: &Prepared,
-    named: &mut Named,
+    named: &mut NamedRecords,
 ) -> Result<Result<TriggerReceipt, StoredRefusal>> {
     let again = prepared_again(tx, (trigger, prepare), prepared, named)?;
     match again.as_ref().unwrap_or(prepared) {
@@ -300,7 +300,7 @@ fn notify_all(
     tx: &mut Tx<'_>,
     trigger: &Trigger,
     planned: &PlannedTrigger,
-    named: &Named,
+    named: &NamedRecords,
 ) -> Result<TriggerReceipt> {
     let contexts = contexts::store_named(tx, &planned.contexts)?;
     let actor = planned.actor.as_ref();

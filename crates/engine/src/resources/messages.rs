@@ -15,7 +15,7 @@ use domain::task::Task;
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use store::{
-    Bounds, Excerpt, List, Order, Reach, ReadRecords, Selection, WriteRecords, counters, layout,
+    Bounds, Excerpt, List, Order, ReadRecords, Selection, WalkLimit, WriteRecords, counters, layout,
 };
 
 use crate::damage::if_readable;
@@ -249,9 +249,9 @@ impl Selectable for WholeMessage {
 }
 
 // How far a page looks for its messages, and beyond them for its total.
-const PAGE: Reach =
-    Reach { entries: MessageQuery::MAX_ENTRIES, records: MessageQuery::MAX_SCANNED };
-const BEYOND: Reach = Reach { entries: PAGE.entries / 2, records: PAGE.records / 2 };
+const PAGE: WalkLimit =
+    WalkLimit { entries: MessageQuery::MAX_ENTRIES, records: MessageQuery::MAX_SCANNED };
+const BEYOND: WalkLimit = WalkLimit { entries: PAGE.entries / 2, records: PAGE.records / 2 };
 
 // Messages that a query selects.
 struct Selected<'q> {

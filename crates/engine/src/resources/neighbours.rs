@@ -20,7 +20,7 @@ use crate::{Entity, Error, Result};
 const LOOKED_AT: usize = 64;
 
 /// A record that is named by its identifier or by its id.
-pub(crate) trait Named: Identified<Identifier: FromStr + Display> {
+pub(crate) trait NamedRecord: Identified<Identifier: FromStr + Display> {
     /// Kind of the record, for errors.
     const ENTITY: Entity;
 
@@ -28,7 +28,7 @@ pub(crate) trait Named: Identified<Identifier: FromStr + Display> {
     fn by_id(environment: EnvironmentId, name: &str) -> Option<Key<Self>>;
 }
 
-impl Named for Workflow {
+impl NamedRecord for Workflow {
     const ENTITY: Entity = Entity::Workflow;
 
     fn by_id(environment: EnvironmentId, name: &str) -> Option<Key<Self>> {
@@ -36,7 +36,7 @@ impl Named for Workflow {
     }
 }
 
-impl Named for Layout {
+impl NamedRecord for Layout {
     const ENTITY: Entity = Entity::Layout;
 
     fn by_id(environment: EnvironmentId, name: &str) -> Option<Key<Self>> {
@@ -44,7 +44,7 @@ impl Named for Layout {
     }
 }
 
-impl Named for Integration {
+impl NamedRecord for Integration {
     const ENTITY: Entity = Entity::Integration;
 
     fn by_id(environment: EnvironmentId, name: &str) -> Option<Key<Self>> {
@@ -53,7 +53,7 @@ impl Named for Integration {
 }
 
 /// What `look_up` finds under a name. A name that looks like an id is an identifier first.
-pub(crate) fn find<R: Named, T>(
+pub(crate) fn find<R: NamedRecord, T>(
     environment: EnvironmentId,
     name: &str,
     look_up: impl Fn(&Key<R>) -> Result<Option<T>>,
@@ -67,14 +67,18 @@ pub(crate) fn find<R: Named, T>(
 }
 
 /// What was found under a name. Otherwise the error suggests the nearest of the identifiers around it.
-pub(crate) fn expect<R: Named, T>(view: &dyn View, name: &str, found: Option<T>) -> Result<T> {
+pub(crate) fn expect<R: NamedRecord, T>(
+    view: &dyn View,
+    name: &str,
+    found: Option<T>,
+) -> Result<T> {
     match found {
         Some(found) => Ok(found),
         None => Err(missing::<R>(view, name)?),
     }
 }
 
-fn missing<R: Named>(view: &dyn View, name: &str) -> Result<Error> {
+fn missing<R: NamedRecord>(view: &dyn View, name: &str) -> Result<Error> {
     let missing = Error::not_found(R::ENTITY, name);
     let Ok(identifier) = name.parse() else { return Ok(missing) };
     let [before, behind] = layout::around_identifier::<R>(view.environment_id(), &identifier);

@@ -11,16 +11,16 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use super::Reach;
+use super::AddressScope;
 
 #[derive(Debug)]
 pub(super) struct Guard {
     resolver: DefaultResolver,
-    reach: Reach,
+    reach: AddressScope,
 }
 
 impl Guard {
-    pub(super) fn new(reach: Reach) -> Self {
+    pub(super) fn new(reach: AddressScope) -> Self {
         Self { resolver: DefaultResolver::default(), reach }
     }
 }
@@ -37,8 +37,8 @@ impl Resolver for Guard {
             error => error,
         })?;
         let is_reached = |address: IpAddr| match self.reach {
-            Reach::Public => is_public(address),
-            Reach::Private => true,
+            AddressScope::Public => is_public(address),
+            AddressScope::Private => true,
         };
         if found.iter().all(|address| is_reached(address.ip())) {
             return Ok(found);

@@ -57,7 +57,7 @@ pub(super) struct State {
     /// Commits of this process that are under way. A reader may learn of one before its writer does.
     pub(super) under_way: HashMap<Head, UnderWay>,
     /// Keys whose values were known, and were changed by other processes of late.
-    pub(super) wanted: HashMap<Head, Vec<Wanted>>,
+    pub(super) wanted: HashMap<Head, Vec<LikelyRead>>,
     /// Keys whose values were known before other processes have changed them.
     pub(super) stale: HashMap<Head, HashMap<Table, BTreeSet<Vec<u8>>>>,
     size: usize,
@@ -78,7 +78,7 @@ pub(super) struct UnderWay {
 }
 
 /// A key whose value was known, and is likely to be read.
-pub(super) struct Wanted {
+pub(super) struct LikelyRead {
     pub(super) table: Table,
     pub(super) key: Vec<u8>,
     /// Number of transactions that still want it.
@@ -200,7 +200,7 @@ impl State {
     fn want(&mut self, head: Head, table: Table, key: Vec<u8>) {
         let wanted = self.wanted.entry(head).or_default();
         wanted.retain(|wanted| wanted.table != table || wanted.key != key);
-        wanted.insert(0, Wanted { table, key, times: TIMES_WANTED });
+        wanted.insert(0, LikelyRead { table, key, times: TIMES_WANTED });
         let mut of_table = 0;
         wanted.retain(|wanted| {
             of_table += usize::from(wanted.table == table);

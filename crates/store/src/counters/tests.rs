@@ -114,7 +114,7 @@ impl World {
     }
 
     fn is_complete(&self) -> bool {
-        let known = read(&self.store, |snapshot| Known::find(snapshot, key().as_bytes()));
+        let known = read(&self.store, |snapshot| CountersUntil::find(snapshot, key().as_bytes()));
         known.unwrap().until.is_none()
     }
 

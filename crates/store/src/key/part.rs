@@ -24,7 +24,7 @@ use domain::vocabulary::Channel;
 use uuid::Uuid;
 
 /// A part of a key.
-pub trait Part {
+pub trait KeyPart {
     /// The form in which a part is given.
     type Form<'f>;
     /// The form in which a part is read.
@@ -61,7 +61,7 @@ impl Parts for () {
     }
 }
 
-impl<First: Part, Others: Parts> Parts for (First, Others) {
+impl<First: KeyPart, Others: Parts> Parts for (First, Others) {
     type Read<'k> = (First::Read<'k>, Others::Read<'k>);
 
     fn read<'k>(key: &mut &'k [u8]) -> Option<Self::Read<'k>> {
@@ -72,7 +72,7 @@ impl<First: Part, Others: Parts> Parts for (First, Others) {
 // Parts that are given and read by value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ty: |$value:ident| $bytes:expr, |$key:ident| $read:expr;)+) => {
-        $($(#[$doc])* impl Part for $name {
+        $($(#[$doc])* impl KeyPart for $name {
             type Form<'f> = Self;
             type Read<'k> = Self;
 
@@ -98,7 +98,7 @@ macro_rules! ids {
 // Names are texts.
 macro_rules! names {
     ($($name:ident,)+) => {
-        $(impl Part for $name {
+        $(impl KeyPart for $name {
             type Form<'f> = &'f Self;
             type Read<'k> = Self;
 
@@ -174,7 +174,7 @@ values! {
     };
 }
 
-impl Part for ListPlace {
+impl KeyPart for ListPlace {
     type Form<'f> = Self;
     type Read<'k> = Self;
 
@@ -196,7 +196,7 @@ pub enum Text {}
 // the query finds nothing.
 const NO_TEXT: u8 = 0xFF;
 
-impl Part for Text {
+impl KeyPart for Text {
     type Form<'f> = &'f str;
     type Read<'k> = &'k str;
 
@@ -215,7 +215,7 @@ impl Part for Text {
     }
 }
 
-impl Part for ContextKey {
+impl KeyPart for ContextKey {
     type Form<'f> = &'f Self;
     type Read<'k> = Self;
 
@@ -229,7 +229,7 @@ impl Part for ContextKey {
     }
 }
 
-impl Part for ContextSet {
+impl KeyPart for ContextSet {
     type Form<'f> = &'f Self;
     type Read<'k> = Self;
 
@@ -243,7 +243,7 @@ impl Part for ContextSet {
     }
 }
 
-impl Part for Resource {
+impl KeyPart for Resource {
     type Form<'f> = &'f Self;
     type Read<'k> = Self;
 
@@ -265,7 +265,7 @@ impl Part for Resource {
 #[derive(Debug)]
 pub struct Any<P>(PhantomData<P>);
 
-impl<P: Part> Part for Any<P> {
+impl<P: KeyPart> KeyPart for Any<P> {
     type Form<'f> = Option<P::Form<'f>>;
     type Read<'k> = Option<P::Read<'k>>;
 
@@ -291,7 +291,7 @@ pub struct Sorted<Id>(PhantomData<Id>);
 
 /// The place of an item in a list: its sort value and its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'p, Id> {
+pub enum SortedPlace<'p, Id> {
     /// In a list by id.
     Id(Id),
     /// In a list by time of creation.
@@ -302,30 +302,30 @@ pub enum Place<'p, Id> {
     Key(&'p str),
 }
 
-impl<Id> Place<'_, Id> {
+impl<Id> SortedPlace<'_, Id> {
     fn order_by(&self) -> OrderBy {
         match self {
-            Place::Id(_) => OrderBy::Id,
-            Place::CreatedAt(..) => OrderBy::CreatedAt,
-            Place::UpdatedAt(..) => OrderBy::UpdatedAt,
-            Place::Key(_) => OrderBy::Key,
+            SortedPlace::Id(_) => OrderBy::Id,
+            SortedPlace::CreatedAt(..) => OrderBy::CreatedAt,
+            SortedPlace::UpdatedAt(..) => OrderBy::UpdatedAt,
+            SortedPlace::Key(_) => OrderBy::Key,
         }
     }
 }
 
-impl<Id: Part> Part for Sorted<Id> {
-    type Form<'f> = Place<'f, Id::Form<'f>>;
-    type Read<'k> = Place<'k, Id::Read<'k>>;
+impl<Id: KeyPart> KeyPart for Sorted<Id> {
+    type Form<'f> = SortedPlace<'f, Id::Form<'f>>;
+    type Read<'k> = SortedPlace<'k, Id::Read<'k>>;
 
     fn write(place: Self::Form<'_>, key: &mut Vec<u8>) {
         u8::write(place.order_by().tag(), key);
         match place {
-            Place::Id(id) => Id::write(id, key),
-            Place::CreatedAt(time, id) | Place::UpdatedAt(time, id) => {
+            SortedPlace::Id(id) => Id::write(id, key),
+            SortedPlace::CreatedAt(time, id) | SortedPlace::UpdatedAt(time, id) => {
                 Timestamp::write(time, key);
                 Id::write(id, key);
             }
-            Place::Key(text) => Text::write(text, key),
+            SortedPlace::Key(text) => Text::write(text, key),
         }
     }
 
@@ -333,10 +333,10 @@ impl<Id: Part> Part for Sorted<Id> {
         let tag = u8::read(key)?;
         let order_by = OrderBy::ALL.iter().find(|order_by| order_by.tag() == tag)?;
         Some(match order_by {
-            OrderBy::Id => Place::Id(Id::read(key)?),
-            OrderBy::CreatedAt => Place::CreatedAt(Timestamp::read(key)?, Id::read(key)?),
-            OrderBy::UpdatedAt => Place::UpdatedAt(Timestamp::read(key)?, Id::read(key)?),
-            OrderBy::Key => Place::Key(Text::read(key)?),
+            OrderBy::Id => SortedPlace::Id(Id::read(key)?),
+            OrderBy::CreatedAt => SortedPlace::CreatedAt(Timestamp::read(key)?, Id::read(key)?),
+            OrderBy::UpdatedAt => SortedPlace::UpdatedAt(Timestamp::read(key)?, Id::read(key)?),
+            OrderBy::Key => SortedPlace::Key(Text::read(key)?),
         })
     }
 }

@@ -16,7 +16,7 @@ type Times = TableOf<(), parts![Timestamp]>;
 const TABLE: Table = Table::ALL[0];
 
 // The bytes of a part, after which `P::read` finds the part again and leaves what follows.
-fn read_again<P: Part>(part: P::Form<'_>, check: impl FnOnce(P::Read<'_>)) {
+fn read_again<P: KeyPart>(part: P::Form<'_>, check: impl FnOnce(P::Read<'_>)) {
     let mut bytes = Vec::new();
     P::write(part, &mut bytes);
     for len in 0..bytes.len() {
@@ -65,8 +65,9 @@ fn a_prefix_ends_where_the_next_one_starts() {
 fn a_list_has_the_prefix_of_its_order() {
     type List = TableOf<(), parts![Sorted<InternalSubscriberId>]>;
     let (time, id) = (Timestamp::from_millis(1), Uuid::max().into());
-    let places = [Place::Id(id), Place::CreatedAt(time, id), Place::UpdatedAt(time, id)];
-    for place in places.into_iter().chain([Place::Key("news")]) {
+    let places =
+        [SortedPlace::Id(id), SortedPlace::CreatedAt(time, id), SortedPlace::UpdatedAt(time, id)];
+    for place in places.into_iter().chain([SortedPlace::Key("news")]) {
         let key = List::new(TABLE).all().then(place).end();
         for order_by in OrderBy::ALL.iter().copied() {
             let list = List::new(TABLE).all().by(order_by);
@@ -82,12 +83,12 @@ fn a_list_has_the_prefix_of_its_order() {
     }
 }
 
-fn place_order<Id>(place: &Place<'_, Id>) -> OrderBy {
+fn place_order<Id>(place: &SortedPlace<'_, Id>) -> OrderBy {
     match place {
-        Place::Id(_) => OrderBy::Id,
-        Place::CreatedAt(..) => OrderBy::CreatedAt,
-        Place::UpdatedAt(..) => OrderBy::UpdatedAt,
-        Place::Key(_) => OrderBy::Key,
+        SortedPlace::Id(_) => OrderBy::Id,
+        SortedPlace::CreatedAt(..) => OrderBy::CreatedAt,
+        SortedPlace::UpdatedAt(..) => OrderBy::UpdatedAt,
+        SortedPlace::Key(_) => OrderBy::Key,
     }
 }
 
@@ -124,8 +125,8 @@ proptest! {
             read_again::<Any<Text>>(text, |read| assert_eq!(read, text));
         }
         let id = InternalSubscriberId::from(uuid);
-        let places = [Place::Id(id), Place::CreatedAt(time, id), Place::UpdatedAt(time, id)];
-        for place in places.into_iter().chain([Place::Key(name.as_str())]) {
+        let places = [SortedPlace::Id(id), SortedPlace::CreatedAt(time, id), SortedPlace::UpdatedAt(time, id)];
+        for place in places.into_iter().chain([SortedPlace::Key(name.as_str())]) {
             read_again::<Sorted<InternalSubscriberId>>(place, |read| assert_eq!(read, place));
         }
     }

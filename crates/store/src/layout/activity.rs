@@ -10,7 +10,7 @@ use super::{
     ACTIVITY_DELETED, ACTIVITY_FACETS, ACTIVITY_HEADS, ACTIVITY_MERGED, ACTIVITY_SEGMENTS,
     NOTIFICATION_OUTCOMES, Table,
 };
-use crate::key::{Bytes, Key, Open, Part, Prefix, Range, TableOf, parts};
+use crate::key::{Bytes, Key, KeyPart, Open, Prefix, Range, TableOf, parts};
 
 /// The tables that have keys of generations.
 pub const ACTIVITY: [Table; 4] =
@@ -36,7 +36,7 @@ pub enum SegmentPart {
     },
 }
 
-impl Part for SegmentPart {
+impl KeyPart for SegmentPart {
     type Form<'f> = Self;
     type Read<'k> = Self;
 
@@ -86,7 +86,7 @@ pub enum MergedPart {
     },
 }
 
-impl Part for MergedPart {
+impl KeyPart for MergedPart {
     type Form<'f> = Self;
     type Read<'k> = Self;
 

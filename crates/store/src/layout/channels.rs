@@ -7,7 +7,7 @@ use domain::ids::{ConnectionId, EndpointId, EnvironmentId, IntegrationId, Subscr
 use domain::page::OrderBy;
 
 use super::{CONNECTION_LISTS, ENDPOINT_LISTS};
-use crate::key::{Any, Part, Prefix, Range, Sorted, TableOf, parts};
+use crate::key::{Any, KeyPart, Prefix, Range, Sorted, TableOf, parts};
 use crate::record::Record;
 
 /// A table of lists: of an integration, of a subscriber or of any, for a context set or for any.
@@ -19,7 +19,7 @@ pub type ChannelLists<R, Id> = TableOf<
 /// A connection or an endpoint: a record that belongs to an integration.
 pub trait OfIntegration: Record {
     /// Id of the record.
-    type Id: Part;
+    type Id: KeyPart;
 
     /// The table of its lists.
     const LISTS: ChannelLists<Self, Self::Id>;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     LIST_COUNTS, Table, context_list, environment_of, subscriber_ids, subscription_ids, topic_list,
 };
-use crate::key::{Bytes, Key, Open, Part, Prefix};
+use crate::key::{Bytes, Key, KeyPart, Open, Prefix};
 
 const SUBSCRIBERS: u8 = 0;
 const TOPICS: u8 = 1;

@@ -44,7 +44,7 @@ use super::{
     subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
     workflow,
 };
-use crate::key::{Bytes, Key, Place};
+use crate::key::{Bytes, Key, SortedPlace};
 use crate::outcomes::Listed;
 use crate::record::{CountedPlace, Entries, Excerpt, LanePlace, Record};
 use crate::text_index::IndexedText;
@@ -212,8 +212,12 @@ impl Record for ChannelConnection {
 }
 
 // The places of a record in lists by times and by id.
-fn places<Id: Copy>(id: Id, created: Timestamp, updated: Timestamp) -> [Place<'static, Id>; 3] {
-    [Place::CreatedAt(created, id), Place::UpdatedAt(updated, id), Place::Id(id)]
+fn places<Id: Copy>(
+    id: Id,
+    created: Timestamp,
+    updated: Timestamp,
+) -> [SortedPlace<'static, Id>; 3] {
+    [SortedPlace::CreatedAt(created, id), SortedPlace::UpdatedAt(updated, id), SortedPlace::Id(id)]
 }
 
 impl Record for Topic {
@@ -226,7 +230,7 @@ impl Record for Topic {
     fn index(&self, entries: &mut Entries<Self>) {
         let (key, name) = (fold(self.key.as_str()), fold(self.name.as_deref().unwrap_or_default()));
         let by_times = places(self.id, self.created_at, self.updated_at);
-        for place in by_times.into_iter().chain([Place::Key(self.key.as_str())]) {
+        for place in by_times.into_iter().chain([SortedPlace::Key(self.key.as_str())]) {
             let list = TOPIC_LISTS.within(self.environment_id).then(place);
             entries.add(list.then(&key).then(&name).end());
         }

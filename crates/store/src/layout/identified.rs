@@ -6,13 +6,13 @@ use domain::layout::Layout;
 use domain::workflow::Workflow;
 
 use super::{INTEGRATION_IDENTIFIERS, LAYOUTS, WORKFLOW_IDENTIFIERS};
-use crate::key::{Key, Part, Range, TableOf, parts};
+use crate::key::{Key, KeyPart, Range, TableOf, parts};
 use crate::record::Record;
 
 /// A record with an identifier that no other one in its environment has.
 pub trait Identified: Record {
     /// The identifier.
-    type Identifier: for<'i> Part<Form<'i> = &'i Self::Identifier, Read<'i> = Self::Identifier>
+    type Identifier: for<'i> KeyPart<Form<'i> = &'i Self::Identifier, Read<'i> = Self::Identifier>
         + 'static;
 
     /// The table of the identifiers.

@@ -44,7 +44,7 @@ use super::{
     TOPIC_SUBSCRIBERS, TOPICS, TRANSACTIONS, TRANSLATION_GROUPS, TRANSLATION_IDS, TRANSLATIONS,
     TRIGGERS, WORKFLOW_PREFERENCES, WORKFLOWS,
 };
-use crate::key::{Bytes, Key, Part, Prefix, Range, parts};
+use crate::key::{Bytes, Key, KeyPart, Prefix, Range, parts};
 
 /// A list of messages.
 pub type MessageList = Prefix<Message, parts![ListPlace]>;

@@ -37,8 +37,8 @@ struct Case {
     all: Vec<About>,
     tags: Vec<u8>,
     limit: u32,
-    page: Reach,
-    beyond: Reach,
+    page: WalkLimit,
+    beyond: WalkLimit,
     is_ascending: bool,
     // What is known of the messages that are shown: their number, and a number that they do not exceed.
     is_counted: bool,
@@ -62,7 +62,10 @@ struct Listed<'i> {
 }
 
 // What a walk from the start of a list looks at.
-fn within<'l, 'i>(reach: Reach, listed: &'l [Listed<'i>]) -> impl Iterator<Item = &'l Listed<'i>> {
+fn within<'l, 'i>(
+    reach: WalkLimit,
+    listed: &'l [Listed<'i>],
+) -> impl Iterator<Item = &'l Listed<'i>> {
     let mut left = reach.records;
     listed.iter().take(reach.entries).take_while(move |one| {
         let goes_on = left > 0;
@@ -215,8 +218,8 @@ prop_compose! {
     }
 }
 
-fn reach(least: usize) -> impl Strategy<Value = Reach> {
-    (least..40, least..40).prop_map(|(entries, records)| Reach { entries, records })
+fn reach(least: usize) -> impl Strategy<Value = WalkLimit> {
+    (least..40, least..40).prop_map(|(entries, records)| WalkLimit { entries, records })
 }
 
 prop_compose! {
@@ -250,7 +253,7 @@ fn a_walk_ends_at_the_first_of_its_bounds() {
             let tag = u8::from(is_asked(number));
             About { tag, is_seen: false, is_readable: true, is_signed }
         });
-        let reach = Reach { entries, records };
+        let reach = WalkLimit { entries, records };
         let case = Case {
             all: all.collect(),
             tags: vec![1],

@@ -34,9 +34,9 @@ pub struct Selection<'l, E: Excerpt> {
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// How far a walk goes for a page.
-    pub page: Reach,
+    pub page: WalkLimit,
     /// How far walks go beyond a page, for its total and for the cursor on its other side.
-    pub beyond: Reach,
+    pub beyond: WalkLimit,
     /// Number of records that are shown, if it is known.
     pub total: Option<usize>,
     /// Number that the shown records do not exceed.
@@ -45,14 +45,14 @@ pub struct Bounds {
 
 /// How far a walk goes. It ends at the first of both numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct WalkLimit {
     /// Number of entries that are looked at.
     pub entries: usize,
     /// Number of records that are read.
     pub records: usize,
 }
 
-impl Reach {
+impl WalkLimit {
     // What is left of this reach behind `gone`.
     fn behind(self, gone: Self) -> Self {
         Self {
@@ -131,7 +131,7 @@ struct Earlier {
     count: usize,
     at_cursor: usize,
     // How far the walk has gone.
-    gone: Reach,
+    gone: WalkLimit,
     // `true` if nothing else is there.
     is_all: bool,
     // Number that the other records of the selection do not exceed.
@@ -218,7 +218,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
     }
 
     // The number of records within `reach`.
-    fn total(&self, reach: Reach) -> Result<Total> {
+    fn total(&self, reach: WalkLimit) -> Result<Total> {
         let Bounds { total, at_most, .. } = self.selection.bounds;
         if let Some(total) = total {
             return Ok(Total::of(total));
@@ -242,7 +242,7 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
             found: VecDeque::new(),
             last: Vec::new(),
             left: self.selection.bounds.page,
-            gone: Reach::default(),
+            gone: WalkLimit::default(),
             shown: 0,
             hidden: usize::MAX,
             wanted: 0,
@@ -281,8 +281,8 @@ struct Walk<'w, 's, S: ?Sized, E: Excerpt> {
     // Place of the last entry that was looked at.
     last: Vec<u8>,
     // How far it may still go, and how far it has gone.
-    left: Reach,
-    gone: Reach,
+    left: WalkLimit,
+    gone: WalkLimit,
     // Number of records that it has found.
     shown: usize,
     // Number that the records which were not found yet do not exceed.

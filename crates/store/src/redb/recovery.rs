@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::RedbOptions;
 use super::database::{DatabaseFile, Frozen};
 use super::failure::{Failure, attempt};
-use super::log::{self, Found, LogPlace, Scan};
+use super::log::{self, LogContent, LogPlace, Scan};
 use super::meta::{Note, NoteState};
 use crate::memtable::{Malformed, Memtable};
 use crate::{Error, Result};
@@ -42,27 +42,29 @@ impl Recovery {
         let log = log::name(path);
         let found = find(place, note).map_err(|failure| failure.at(&log))?;
         match (note.state, found) {
-            (_, Found::Foreign) => Err(Error::NotOurs { path: log }),
-            (_, Found::Newer { found, supported }) => {
+            (_, LogContent::Foreign) => Err(Error::NotOurs { path: log }),
+            (_, LogContent::Newer { found, supported }) => {
                 Err(Error::NewerFormat { path: log, found, supported })
             }
-            (_, Found::Damaged) if !discards => Err(damaged(log, DamagedHeader)),
-            (_, Found::Damaged) => Ok(Recovery::Discard(Frozen::without_log(note))),
-            (NoteState::Closed, Found::Nothing) => Ok(Recovery::Nothing(*note)),
-            (NoteState::Closed, Found::Log { id, scan }) => {
+            (_, LogContent::Damaged) if !discards => Err(damaged(log, DamagedHeader)),
+            (_, LogContent::Damaged) => Ok(Recovery::Discard(Frozen::without_log(note))),
+            (NoteState::Closed, LogContent::Nothing) => Ok(Recovery::Nothing(*note)),
+            (NoteState::Closed, LogContent::Log { id, scan }) => {
                 // Its removal was lost, or its creation was interrupted.
                 let is_left = id == note.id || (scan.payloads.is_empty() && scan.damage.is_none());
                 let foreign = || Error::ForeignLog { path: path.to_owned(), log };
                 if is_left { Ok(Recovery::Nothing(*note)) } else { Err(foreign()) }
             }
-            (NoteState::Open, Found::Nothing) if !discards => {
+            (NoteState::Open, LogContent::Nothing) if !discards => {
                 Err(Error::LogMissing { path: path.to_owned(), log })
             }
-            (NoteState::Open, Found::Nothing) => Ok(Recovery::Replay(Frozen::without_log(note))),
-            (NoteState::Open, Found::Log { id, .. }) if id != note.id => {
+            (NoteState::Open, LogContent::Nothing) => {
+                Ok(Recovery::Replay(Frozen::without_log(note)))
+            }
+            (NoteState::Open, LogContent::Log { id, .. }) if id != note.id => {
                 Err(Error::ForeignLog { path: path.to_owned(), log })
             }
-            (NoteState::Open, Found::Log { scan, .. }) => match scan.damage {
+            (NoteState::Open, LogContent::Log { scan, .. }) => match scan.damage {
                 Some(damage) if !discards => Err(damaged(log, damage)),
                 _ => replay(scan, note).map_err(|malformed| damaged(log, malformed)),
             },
@@ -109,14 +111,14 @@ impl Frozen {
     }
 }
 
-fn find(place: Option<&dyn LogPlace>, note: &Note) -> Result<Found, Failure> {
+fn find(place: Option<&dyn LogPlace>, note: &Note) -> Result<LogContent, Failure> {
     // A closed file is compared with no log, so that each record of a foreign one counts.
     let applied = match note.state {
         NoteState::Closed => 0,
         NoteState::Open => note.applied,
     };
     let find = |place| attempt("read the log", || log::find(place, applied).map_err(io));
-    place.map_or(Ok(Found::Nothing), find)
+    place.map_or(Ok(LogContent::Nothing), find)
 }
 
 fn replay(scan: Scan, note: &Note) -> Result<Recovery, Malformed> {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::keys::KeyId;
 use super::probe::{Evidence, evidence, first_key, is_empty, opens_none_of_the_first};
 use super::seal::{Extent, Seal, key_of};
-use crate::key::Part;
+use crate::key::KeyPart;
 use crate::range::EVERYTHING;
 use crate::{Error, Order, Result, Snapshot, Table, Transaction, layout};
 

@@ -73,7 +73,7 @@ fn candidates(
 ) -> Result<Option<Vec<(u32, u64)>>> {
     // Maximum number of trigrams that are looked up.
     const MOST: usize = 32;
-    let mut asked: Vec<trigrams::Place> = Vec::new();
+    let mut asked: Vec<trigrams::WordPlace> = Vec::new();
     for place in places(part.as_bytes()).take(MOST) {
         if !asked.contains(&place) {
             asked.push(place);
@@ -108,7 +108,7 @@ fn candidates(
 fn scan_words(
     snapshot: &(impl Snapshot + ?Sized),
     index: TextIndex,
-    place: trigrams::Place,
+    place: trigrams::WordPlace,
     visit: &mut dyn FnMut(u32, u64),
 ) -> Result<()> {
     let wanted = u32::from(place.page);

@@ -13,24 +13,24 @@ const PAGES: usize = 256;
 
 /// The place of the word of a trigram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct WordPlace {
     pub(super) page: u8,
     word: usize,
 }
 
 /// The places of the trigrams of `text`, which has NUL between texts.
-pub(super) fn places(text: &[u8]) -> impl Iterator<Item = Place> {
+pub(super) fn places(text: &[u8]) -> impl Iterator<Item = WordPlace> {
     let trigrams = text.windows(3).filter_map(<[u8]>::first_chunk);
     trigrams.filter(|trigram| !trigram.contains(&0)).map(|[one, two, three]| {
         let trigram = u32::from_le_bytes([*one, *two, *three, 0]);
         // The highest bits of a product with an odd number depend on all bits.
         let [low, high, ..] = (trigram.wrapping_mul(0x9e37_79b1) >> 18).to_le_bytes();
-        Place { page: high << 2 | low >> 6, word: usize::from(low) % WORDS }
+        WordPlace { page: high << 2 | low >> 6, word: usize::from(low) % WORDS }
     })
 }
 
 /// The word of `place` in its page. Returns `None` if the page has another length.
-pub(super) fn word(page: &[u8], place: Place) -> Option<u64> {
+pub(super) fn word(page: &[u8], place: WordPlace) -> Option<u64> {
     let (words, rest) = page.as_chunks();
     let is_whole = words.len() == WORDS && rest.is_empty();
     words.get(place.word).filter(|_| is_whole).map(|word| u64::from_le_bytes(*word))
@@ -45,7 +45,7 @@ impl Trigrams {
     pub(super) fn of<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut words = vec![0; PAGES * WORDS];
         for (row, text) in texts.enumerate() {
-            for Place { page, word } in places(text) {
+            for WordPlace { page, word } in places(text) {
                 if let Some(word) = words.get_mut(usize::from(page) * WORDS + word) {
                     *word |= 1 << row;
                 }

@@ -23,7 +23,7 @@ pub(super) struct Selection<'q> {
 
 /// Dead letters that a scan has found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LetterBatch {
     /// Their ids, oldest failure first.
     pub(super) entries: Vec<DeadLetterId>,
     /// The dead letter behind which the next scan goes on. `None` if there is none behind it.
@@ -59,8 +59,8 @@ impl<'q> Selection<'q> {
         behind: Option<DeadLetterId>,
         through: Option<DeadLetterId>,
         limit: usize,
-    ) -> Result<Found> {
-        let (mut found, mut last) = (Found::default(), None);
+    ) -> Result<LetterBatch> {
+        let (mut found, mut last) = (LetterBatch::default(), None);
         let mut left = DeadLetterQuery::MAX_SCANNED;
         let range = layout::dead_letters_behind(view.environment_id(), behind);
         view.scan_bytes(&range, Order::Ascending, None, &mut |entry, _| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use activity::{Filter, Term, Wanted};
+use activity::{Filter, ScopedFilter, Term};
 use domain::context::ContextFilter;
 use domain::folded::FoldedPart;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
@@ -65,9 +65,9 @@ impl<'q> Search<'q> {
         self.with(&mut |wanted| Ok(index.count(*view, environment, wanted)?))
     }
 
-    fn with<T>(&self, run: &mut dyn FnMut(Wanted<'_>) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, run: &mut dyn FnMut(ScopedFilter<'_>) -> Result<T>) -> Result<T> {
         match &self.many {
-            None => run(Wanted::from(&self.filter)),
+            None => run(ScopedFilter::from(&self.filter)),
             Some(named) => {
                 run(self.filter.among(&|visit| named.each(self.view, self.query, visit)))
             }

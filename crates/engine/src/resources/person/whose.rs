@@ -50,7 +50,7 @@ pub(super) struct Person {
 }
 
 /// Notification of a person, with what the person is recognized by in it and in its messages.
-pub(super) struct Found {
+pub(super) struct PersonalNotification {
     pub(super) ordinal: Ordinal,
     owner: InternalSubscriberId,
     addresses: Vec<(Channel, String)>,
@@ -97,7 +97,7 @@ pub(super) fn next_of(
     person: &Person,
     after: &[u8],
     limit: usize,
-) -> Result<(Vec<Found>, Option<Vec<u8>>)> {
+) -> Result<(Vec<PersonalNotification>, Option<Vec<u8>>)> {
     let (mut some, mut own) = (Vec::new(), person.own.clone());
     let last = each_behind(view, after, limit, &mut |owner, whole| {
         if own.contains(&owner.subscriber_id) || owner.is_recipient(&person.id) {
@@ -105,7 +105,7 @@ pub(super) fn next_of(
             some.extend(whole());
         }
     })?;
-    let found: Result<_> = some.iter().map(|one| Found::of(view, one)).collect();
+    let found: Result<_> = some.iter().map(|one| PersonalNotification::of(view, one)).collect();
     Ok((found?, last))
 }
 
@@ -220,7 +220,7 @@ pub(super) fn address_of(suppression: &Suppression) -> (Channel, String) {
     (suppression.address.channel(), suppression.address.address().to_owned())
 }
 
-impl Found {
+impl PersonalNotification {
     fn of(view: &dyn View, notification: &Notification) -> Result<Self> {
         let (ordinal, owner) = (notification.id.ordinal(), notification.subscriber_id);
         let mut addresses = addresses_of_messages(view, ordinal)?;
@@ -291,8 +291,8 @@ impl Person {
     }
 
     /// Adds notifications, which are behind those that are known.
-    pub(super) fn add(&mut self, found: Vec<Found>) {
-        for Found { ordinal, owner, addresses } in found {
+    pub(super) fn add(&mut self, found: Vec<PersonalNotification>) {
+        for PersonalNotification { ordinal, owner, addresses } in found {
             self.own.insert(owner);
             self.add_addresses(addresses);
             self.notifications.push(ordinal);

@@ -51,7 +51,7 @@ enum Half {
 
 /// What lies in the place of a log.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum LogContent {
     /// Nothing, or a log whose creation was interrupted.
     Nothing,
     /// Something else than a log.
@@ -153,19 +153,19 @@ impl Half {
 }
 
 /// Reads the log of a database that has everything up to the sequence `applied`.
-pub(super) fn find(place: &dyn LogPlace, applied: u64) -> io::Result<Found> {
-    let Some(storage) = place.open()? else { return Ok(Found::Nothing) };
+pub(super) fn find(place: &dyn LogPlace, applied: u64) -> io::Result<LogContent> {
+    let Some(storage) = place.open()? else { return Ok(LogContent::Nothing) };
     let header = match Start::decode(&read(&*storage, 0, size(SECTOR))?) {
-        Start::Blank => return Ok(Found::Nothing),
-        Start::Foreign => return Ok(Found::Foreign),
-        Start::Newer { found } => return Ok(Found::Newer { found, supported: VERSION }),
-        Start::Damaged => return Ok(Found::Damaged),
+        Start::Blank => return Ok(LogContent::Nothing),
+        Start::Foreign => return Ok(LogContent::Foreign),
+        Start::Newer { found } => return Ok(LogContent::Newer { found, supported: VERSION }),
+        Start::Damaged => return Ok(LogContent::Damaged),
         Start::Header(header) => header,
     };
     let read = |half: Half| read(&*storage, half.start(&header), header.half);
     let (first, second) = (read(Half::First)?, read(Half::Second)?);
     let scan = scan::scan(header.id, [&first, &second], applied);
-    Ok(Found::Log { id: header.id, scan })
+    Ok(LogContent::Log { id: header.id, scan })
 }
 
 /// The `len` bytes from `start` on, or as many as there are.
