@@ -409,7 +409,9 @@ impl Message {
         self.created_at = before.created_at;
         let now = std::mem::take(&mut self.delivered_at);
         self.delivered_at.clone_from(&before.delivered_at);
-        now.into_iter().for_each(|at| self.note_delivery(at));
+        for at in now {
+            self.note_delivery(at);
+        }
         if self.channel != Channel::InApp {
             self.stage = before.stage;
         }

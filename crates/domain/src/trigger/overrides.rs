@@ -68,7 +68,9 @@ pub(crate) fn settings(
 fn put(settings: &mut Map<String, Value>, level: Option<&Map<String, Value>>) {
     for (name, value) in level.into_iter().flatten().filter(|(name, _)| *name != "providers") {
         if LAYOUT.contains(&name.as_str()) {
-            LAYOUT.iter().for_each(|one| drop(settings.remove(*one)));
+            for one in LAYOUT {
+                settings.remove(one);
+            }
         }
         settings.insert(name.clone(), value.clone());
     }
