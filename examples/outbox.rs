@@ -19,7 +19,7 @@
 //! The database is redb here. With SQL, the tables are
 //! `CREATE TABLE outbox (id INTEGER PRIMARY KEY, trigger TEXT NOT NULL)` and the like.
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, backends};
+use redb::{Database, ReadableDatabase, TableDefinition, backends};
 use serde_json::json;
 use tidings::step::Step;
 use tidings::trigger::{Trigger, TriggerReceipt};
