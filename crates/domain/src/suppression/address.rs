@@ -96,8 +96,13 @@ impl SuppressedAddress {
     }
 }
 
-// A letter whose small form has more bytes stays as it is, so that the address is no longer than before.
+// Some letters have a small form with more bytes. They stay as they are in an address that would be too long
+// with them.
 fn lowercase(text: &str) -> String {
+    let whole = text.to_lowercase();
+    if whole.len() <= Email::MAX_LEN {
+        return whole;
+    }
     let small = |letter: char| {
         let small: String = letter.to_lowercase().collect();
         if small.len() > letter.len_utf8() { letter.to_string() } else { small }
