@@ -16,8 +16,9 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// The longest pause, if a try is quick.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A pause is so many times as long as the try before it, or longer. A try reads the whole file.
-const REST: u32 = 10;
+/// The longest pause behind a try that is not quick. A try reads the whole file, and takes seconds if that
+/// is large.
+const LONGEST_REST: Duration = Duration::from_secs(10);
 
 /// Why there are no commits.
 #[derive(Clone)]
@@ -39,7 +40,7 @@ impl Stop {
             Some(Stop::Pause { pause, .. }) => pause.saturating_mul(2).min(LONGEST),
             Some(Stop::End(_)) | None => SHORTEST,
         };
-        let until = Instant::now() + pause.max(start.elapsed().saturating_mul(REST));
+        let until = Instant::now() + pause_behind(start.elapsed(), pause);
         Stop::Pause { failure, until, pause }
     }
 
@@ -50,6 +51,12 @@ impl Stop {
             Stop::End(failure) => Failure::Stopped(Box::new(failure.clone())),
         }
     }
+}
+
+/// The pause behind a try that took so long, if it would otherwise be that `pause`. Callers are then told
+/// at once that the disk is full, and do not wait for a try.
+fn pause_behind(tried: Duration, pause: Duration) -> Duration {
+    pause.max(tried.min(LONGEST_REST))
 }
 
 impl Shared {
@@ -136,6 +143,16 @@ mod tests {
     use super::super::super::{RedbOptions, open};
     use super::super::{Keeping, Logged};
     use super::*;
+
+    /// The guide states these pauses.
+    #[test]
+    fn a_pause_is_short_whatever_the_size_of_the_file() {
+        let seconds = Duration::from_secs;
+        assert_eq!(pause_behind(Duration::from_millis(1), SHORTEST), SHORTEST);
+        assert_eq!(pause_behind(seconds(1), LONGEST), seconds(2));
+        assert_eq!(pause_behind(seconds(5), SHORTEST), seconds(5));
+        assert_eq!(pause_behind(seconds(60), LONGEST), seconds(10));
+    }
 
     #[test]
     fn a_commit_that_was_interrupted_ends_nothing() {
