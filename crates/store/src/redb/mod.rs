@@ -110,8 +110,9 @@ impl RedbStore {
         // if the process changes its folder, or if a link on the way is set to another folder.
         let path = path.canonicalize().map_err(|source| Error::of_opening(path, source))?;
         let path = path.as_path();
-        // A log makes the name of the file durable together with its own.
-        if options.log.is_none() && file.metadata().is_ok_and(|found| found.len() == 0) {
+        // A log makes the name of the file durable together with its own, but only with the first write:
+        // an earlier opening may have made the file, and not its name durable.
+        if options.log.is_none() {
             log::sync_folder(path).map_err(|source| Error::of_opening(path, source))?;
         }
         let place = Box::new(LogFile::beside(path, &file));

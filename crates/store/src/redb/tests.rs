@@ -20,6 +20,9 @@ use super::failure::Failure;
 use super::{AppliedBy, LogOptions, LogPlace, Loss, RedbOptions, RedbStore, open};
 use crate::{Decision, Error, Order, Snapshot, Store, Table};
 
+#[cfg(unix)]
+mod names;
+
 /// Far longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 

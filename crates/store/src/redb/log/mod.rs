@@ -14,6 +14,8 @@ use redb::StorageBackend;
 
 pub(super) use self::format::LogId;
 use self::format::{Header, Record, SECTOR, Start, VERSION};
+#[cfg(all(test, unix))]
+pub(super) use self::place::SYNCED_FOLDERS;
 pub(super) use self::place::{LogFile, file, name, sync_folder};
 pub use self::place::{LogPlace, Loss};
 pub(super) use self::scan::Scan;

@@ -151,9 +151,17 @@ fn storage(file: File) -> io::Result<Box<dyn StorageBackend>> {
     Ok(Box::new(FileBackend::new(file).map_err(io::Error::other)?))
 }
 
+#[cfg(all(test, unix))]
+thread_local! {
+    /// Number of folders that this thread has synced.
+    pub(in crate::redb) static SYNCED_FOLDERS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Makes the names in the folder of `path` durable. Other systems do so when they create a file.
 #[cfg(unix)]
 pub(in crate::redb) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    SYNCED_FOLDERS.set(SYNCED_FOLDERS.get() + 1);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
