@@ -76,15 +76,21 @@ impl RedbStore {
     /// there, or ends with `-partial`, as that of an unfinished backup; [`Error::AlreadyOpen`] if the file
     /// is open already; [`Error::NotOurs`], [`Error::NewerFormat`], [`Error::OlderFormat`] or
     /// [`Error::Damaged`] if this version cannot use the file or its log; [`Error::LogMissing`] or
-    /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it. File and
+    /// [`Error::ForeignLog`] if the log beside the file is not the one that belongs to it;
+    /// [`Error::Replaced`] if another program replaces the file again and again meanwhile. File and
     /// log stay as they are.
     pub fn open_with(path: impl AsRef<Path>, options: &RedbOptions) -> Result<Self> {
         backup::check_name_and_links(path.as_ref())?;
         Self::open_file(path.as_ref(), options, &mut File::options())
     }
 
-    /// Opens the store as [`open_with`](Self::open_with) does, with more options for the file.
+    /// Opens the store as [`open_with`](Self::open_with) does, with more options for the file. It is opened again
+    /// if a compaction or a backup gives its name to another one before it is locked.
     fn open_file(path: &Path, options: &RedbOptions, how: &mut OpenOptions) -> Result<Self> {
+        unless_replaced(|| Self::try_open_file(path, options, how))
+    }
+
+    fn try_open_file(path: &Path, options: &RedbOptions, how: &mut OpenOptions) -> Result<Self> {
         let log = log::name(path);
         if options.create && !path.exists() {
             // A file whose log cannot be made is not made either.
@@ -200,6 +206,18 @@ impl RedbStore {
         let base = self.0.base();
         base.checkpoint().map_err(|failure| failure.at(&base.file().path))
     }
+}
+
+/// Opens a file, so many times at most as another one has got its name meanwhile.
+fn unless_replaced<T>(mut open: impl FnMut() -> Result<T>) -> Result<T> {
+    const TRIES: usize = 4;
+    for _ in 1..TRIES {
+        match open() {
+            Err(Error::Replaced { .. }) => {}
+            opened => return opened,
+        }
+    }
+    open()
 }
 
 impl Store for RedbStore {

@@ -10,7 +10,7 @@ use super::database::DatabaseFile;
 use super::failure::{attempt, caught};
 use super::gate::Gate;
 use super::handle::Handle;
-use super::log::LogPlace;
+use super::log::{LogPlace, Loss};
 use super::medium::Medium;
 use super::meta::{self, Identity, Note};
 use super::recovery::Recovery;
@@ -31,6 +31,11 @@ pub(super) fn open(
     });
     let (medium, gate) = looked.map_err(|failure| failure.at(path))?;
     let mut database = start(gate.clone(), path, options.cache_bytes)?;
+    // The lock is of the file that was opened. Log and name may be those of another one since.
+    let lost = caught(|| place.and_then(LogPlace::lost)).map_err(|failure| failure.at(path))?;
+    if lost == Some(Loss::File) {
+        return Err(Error::Replaced { path: path.to_owned() });
+    }
     if options.verify {
         verify(&mut database, path)?;
     }

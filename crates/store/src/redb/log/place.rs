@@ -27,7 +27,8 @@ pub trait LogPlace: Debug + Send + Sync + 'static {
     fn remove(&self) -> io::Result<()>;
 
     /// Returns what another program has moved, deleted or replaced since the last call of
-    /// [`create`](Self::create). It is asked before each batch, and has to be quick.
+    /// [`create`](Self::create). It is asked when the store has locked its file, and before each batch, and
+    /// has to be quick.
     fn lost(&self) -> Option<Loss> {
         None
     }
