@@ -28,7 +28,7 @@ impl ActivityIndex {
         let mut places = Set::default();
         places.insert(place);
         deleted::add(txn, environment, &head, segment, &places)?;
-        head.deleted += 1;
+        head.count_deleted(head.deleted.saturating_add(1));
         forget_if_gone(txn, notification.environment_id, &notification.transaction_id)?;
         head.put(txn, environment)
     }
@@ -145,8 +145,8 @@ fn leave_out(
     } else {
         0
     };
-    head.deleted = head.deleted.saturating_sub(before) + above.len() as u64;
     head.floor = floor;
+    head.count_deleted(head.deleted.saturating_sub(before).saturating_add(above.len() as u64));
     for of_one in above.chunk_by(|one, next| head.place(*one).0 == head.place(*next).0) {
         let Some(segment) = of_one.first().map(|ordinal| head.place(*ordinal).0) else { continue };
         let mut places = Set::default();

@@ -116,6 +116,12 @@ impl Head {
         (self.era, self.generation, self.next)
     }
 
+    /// Sets the number of deleted notifications, or as many as there can be. Where rows of deletions are
+    /// lost, the floor passes some that nothing takes from the number.
+    pub(crate) fn count_deleted(&mut self, deleted: u64) {
+        self.deleted = deleted.min(self.next.saturating_sub(self.floor));
+    }
+
     /// The segment that an ordinal is in, and its place there.
     pub(crate) fn place(&self, ordinal: u64) -> (u32, u16) {
         let size = u64::from(self.segment_size);

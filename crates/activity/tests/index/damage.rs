@@ -78,6 +78,31 @@ fn an_index_that_starts_anew_is_sealed() {
     }
 }
 
+/// The number of deletions is larger than that of the places then, unless it is bounded.
+#[test]
+fn notifications_are_created_where_the_rows_of_deletions_are_lost() {
+    let retention = Deed::DeleteBefore { ago: 0, limit: 4 };
+    for last in [retention, Deed::Delete(0, 4)] {
+        let store = MemoryStore::default();
+        let world = World::new(Backend::Memory(store.clone()), 16);
+        let append = Deed::Append { count: 10, transaction: 2, traits: 99, later: 1 };
+        world.does(0, &append).unwrap();
+        world.does(0, &Deed::Delete(2, 6)).unwrap();
+        store::write(&store, |txn| {
+            let table = Table::ActivityDeleted;
+            let rows = entries(&*txn, table);
+            rows.iter().try_for_each(|(key, _)| txn.delete(table, key))
+        })
+        .unwrap();
+        world.does(0, &last).unwrap();
+        world.does(0, &append).unwrap();
+        world.does(0, &Deed::DeleteBefore { ago: -1, limit: 16 }).unwrap();
+        world.does(0, &append).unwrap();
+        world.does(0, &Deed::Rebuild).unwrap();
+        world.is_in_order(&queries(1, 3));
+    }
+}
+
 /// Whether the check finds nothing wrong. Then there is nothing wrong.
 fn is_clean(world: &World) -> bool {
     let mut is_clean = false;
