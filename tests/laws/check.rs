@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use store::Table;
-use store::check::Pass;
+use store::check::{Homes, Pass};
 use store::layout::{Derived, Role, Target};
 use testkit::tables::{Entry, dump, is_activity, of_plain_worlds, put};
 use testkit::world::{World, in_app};
@@ -121,8 +121,9 @@ fn lanes_are_looked_at_in_steps_and_none_is_passed_over() {
     assert!(rows.len() > 3 * 256, "{}", rows.len());
     let (mut looked, mut behind) = (0, None::<Vec<u8>>);
     while {
-        let step =
-            store::read(&world.store, |snapshot| Pass::Lanes.step(snapshot, behind.as_deref()));
+        let step = store::read(&world.store, |snapshot| {
+            Pass::Lanes.step(snapshot, behind.as_deref(), &Homes::default())
+        });
         let step = step.unwrap();
         assert!(step.rows <= 256 && step.found.is_empty(), "{step:?}");
         looked += step.rows;

@@ -34,6 +34,8 @@ use uuid::Uuid;
 use crate::large::{self, noise};
 use crate::parsed;
 
+mod larger;
+
 /// Rows that one transaction may look at and change.
 const MOST: usize = 13_000;
 

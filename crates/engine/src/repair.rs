@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 use serde::Serialize;
-use store::check::{Fix, Pass, PassStep, Waiting, stalled};
+use store::check::{Fix, Homes, Pass, PassStep, Waiting, stalled};
 use store::layout::CountedList;
 use store::{OnProgress, Step, Table, WriteScope, counters, list_counts, text_index};
 
@@ -163,7 +163,10 @@ impl Engine {
     ) -> Result<ControlFlow<()>> {
         let mut behind: Option<Vec<u8>> = None;
         loop {
-            let step = self.read(|snapshot| Ok(pass.step(snapshot, behind.as_deref())?))?;
+            let (step, homes) = self.read(|snapshot| {
+                let homes = Homes::default();
+                Ok((pass.step(snapshot, behind.as_deref(), &homes)?, homes))
+            })?;
             if let Some(index) = step.lost_texts() {
                 let told = &mut summed(&mut report.rows, progress);
                 let rebuilt = guarded(self, index.environment, |store| {
@@ -175,7 +178,7 @@ impl Engine {
                     None => {}
                 }
             } else if is_mendable(&step) {
-                self.mend(pass, behind.as_deref(), report)?;
+                self.mend(pass, behind.as_deref(), &homes.settled(), report)?;
             }
             for key in step.lost_counters() {
                 report.mended += u64::from(if_mended(self.recount(key))?.is_some());
@@ -193,9 +196,15 @@ impl Engine {
     }
 
     // Looks at the same rows again, and mends them.
-    fn mend(&self, pass: Pass, behind: Option<&[u8]>, report: &mut RepairReport) -> Result<()> {
+    fn mend(
+        &self,
+        pass: Pass,
+        behind: Option<&[u8]>,
+        homes: &Homes,
+        report: &mut RepairReport,
+    ) -> Result<()> {
         let (put_aside, mended, replaced) = self.write(self.now(), |draft| {
-            let step = pass.step(as_snapshot(draft), behind)?;
+            let step = pass.step(as_snapshot(draft), behind, homes)?;
             let mut counts = (0, 0, Vec::new());
             for (_, fix) in &step.found {
                 if let Fix::PutAside(table, unreadable) = fix {

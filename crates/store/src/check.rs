@@ -11,7 +11,8 @@ mod lanes;
 mod rows;
 mod stalled;
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use domain::environment::Environment;
@@ -26,6 +27,7 @@ use crate::{
 
 pub(crate) use self::derived::next_key;
 pub use self::finding::{Problem, TableCheck, TableFinding};
+pub use self::homes::Homes;
 pub(crate) use self::rows::{has_records, is_readable};
 pub use self::stalled::{Stalled, StalledPart, Waiting, stalled};
 
@@ -115,14 +117,19 @@ impl Pass {
         }
     }
 
-    /// Looks at some rows behind `behind`, or at the first ones.
-    pub fn step(self, snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
+    /// Looks at some rows behind `behind`, or at the first ones. Steps on one snapshot share `homes`.
+    pub fn step(
+        self,
+        snapshot: &dyn Snapshot,
+        behind: Option<&[u8]>,
+        homes: &Homes,
+    ) -> Result<PassStep> {
         let step = match self {
             Self::Records(table) => rows::records(snapshot, table, behind),
-            Self::Homes => homes::homes(snapshot, behind),
+            Self::Homes => homes::homes(snapshot, behind, homes),
             Self::LinkKeys => homes::link_keys(snapshot, behind),
             Self::Index(table) => rows::index(snapshot, table, behind),
-            Self::Keys(table) => rows::keys(snapshot, table, behind),
+            Self::Keys(table) => rows::keys(snapshot, table, behind, homes),
             Self::Counters => derived::counters(snapshot, behind),
             Self::Counted(table) => derived::counted(snapshot, table, behind),
             Self::Lists => derived::lists(snapshot, behind),
@@ -142,9 +149,7 @@ impl Pass {
             step => step?,
         };
         if !step.found.is_empty() {
-            let deleted = deleted_environments(snapshot)?;
-            let is_deleted = |of: Option<EnvironmentId>| of.is_some_and(|of| deleted.contains(&of));
-            step.found.retain(|(finding, _)| !is_deleted(finding.environment));
+            step.forget_deleted(snapshot, homes)?;
             if backfill::is_pending(snapshot)? {
                 step.forget_backfilled();
             }
@@ -258,6 +263,20 @@ impl PassStep {
         })
     }
 
+    // Leaves out those of environments that are being deleted. Their rows contradict one another until they
+    // are gone.
+    fn forget_deleted(&mut self, snapshot: &dyn Snapshot, homes: &Homes) -> Result<()> {
+        let mut are_deleted = BTreeMap::new();
+        for environment in self.found.iter().filter_map(|(finding, _)| finding.environment) {
+            if let Entry::Vacant(place) = are_deleted.entry(environment) {
+                place.insert(homes.is_deleted(snapshot, environment)?);
+            }
+        }
+        let is_deleted = |of: EnvironmentId| are_deleted.get(&of) == Some(&true);
+        self.found.retain(|(finding, _)| !finding.environment.is_some_and(is_deleted));
+        Ok(())
+    }
+
     // Leaves out the rows that records of an older format have not got yet.
     fn forget_backfilled(&mut self) {
         let lost = self.lost_texts();
@@ -276,13 +295,14 @@ impl PassStep {
 /// its own. Ends if `progress` breaks.
 pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<TableCheck> {
     let (mut check, mut unsound) = (TableCheck::default(), BTreeSet::new());
+    let homes = Homes::default();
     for pass in Pass::all() {
         if pass.follows().iter().any(|table| unsound.contains(table)) {
             continue;
         }
         let (mut behind, mut own) = (None, 0);
         loop {
-            let step = pass.step(snapshot, behind.as_deref())?;
+            let step = pass.step(snapshot, behind.as_deref(), &homes)?;
             own += step.rows;
             let goes_on = progress(pass.table(), step.rows).is_continue();
             for (finding, _) in step.found {
@@ -354,7 +374,7 @@ pub fn check(snapshot: &dyn Snapshot) -> Result<TableCheck> {
     check_with(snapshot, &mut |_, _| ControlFlow::Continue(()))
 }
 
-// The environments that are being deleted. Their rows contradict one another until they are gone.
+// The environments that are being deleted.
 fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let (all, mut deleted) = (Prefix::<Environment>::of_all().range(), BTreeSet::new());
     let read = snapshot.each_readable::<Environment>(&all, Order::Ascending, |environment| {

@@ -27,7 +27,7 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
-use super::{Fix, PassStep, Problem, homes};
+use super::{Fix, Homes, PassStep, Problem};
 use crate::layout::{self, Derived, Role, Target};
 use crate::record::{IndexEntry, Row, misplaced};
 use crate::{
@@ -265,6 +265,7 @@ pub(super) fn keys(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: Option<&[u8]>,
+    homes: &Homes,
 ) -> Result<PassStep> {
     let (rows, next) = some_rows(snapshot, table, behind)?;
     let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
@@ -273,7 +274,7 @@ pub(super) fn keys(
         let environment = layout::environment_of(table, &key);
         let environment = environment.filter(|_| layout::is_derived_key(table, &key));
         if let Some(environment) = environment.filter(|one| !known.contains_key(one)) {
-            known.insert(environment, is_source_there(snapshot, table, environment)?);
+            known.insert(environment, is_source_there(snapshot, table, environment, homes)?);
         }
         let is_possible =
             environment.is_some_and(|environment| known.get(&environment) == Some(&true));
@@ -291,9 +292,10 @@ fn is_source_there(
     snapshot: &dyn Snapshot,
     table: Table,
     environment: EnvironmentId,
+    homes: &Homes,
 ) -> Result<bool> {
     if matches!(table.role(), Role::Derived(Derived::Texts(_))) || table == Table::ActivityHeads {
-        return homes::has_record(snapshot, environment);
+        return homes.has_record(snapshot, environment);
     }
     let is_any = snapshot.count(&layout::notifications(environment), Some(1))? > 0;
     Ok(is_any || snapshot.contains(&layout::activity_head(environment))?)

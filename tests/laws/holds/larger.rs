@@ -1,0 +1,67 @@
+//! Transactions that touch as many rows in a store that has more environments.
+
+use domain::environment::{Environment, Home};
+use domain::ids::OrganizationId;
+use store::{Table, WriteRecords, layout};
+use testkit::holds::Noted;
+use testkit::tables;
+use tidings::time::Timestamp;
+use uuid::Uuid;
+
+use super::{most_of, noted_world};
+
+fn home(number: u32) -> Home {
+    let environment_id = Uuid::from_u128(u128::from(number) << 64).into();
+    Home { organization_id: OrganizationId::new("acme").unwrap(), environment_id }
+}
+
+/// A repair looks for what it knows of the environments of its findings, not for all of them.
+#[test]
+fn a_repair_touches_as_many_rows_among_more_environments() {
+    let a_topic = |noted: &Noted| {
+        let key = [Uuid::from(home(5).environment_id).as_bytes(), b"news\0".as_slice()].concat();
+        tables::put(noted, Table::Topics, &key, Some(b"damaged"));
+    };
+    let records = |noted: &Noted| {
+        for number in 0..40 {
+            let Home { organization_id, environment_id } = home(number * 3);
+            let key = layout::environment(&organization_id, environment_id);
+            tables::put(noted, key.table(), key.as_bytes(), None);
+        }
+    };
+    let entries = |noted: &Noted| {
+        for number in 0..40 {
+            let key = layout::environment_id(home(number * 3).environment_id);
+            tables::put(noted, key.table(), key.as_bytes(), Some(b"damaged"));
+        }
+    };
+    let damages: [(&str, &dyn Fn(&Noted)); 3] =
+        [("a topic", &a_topic), ("records", &records), ("entries", &entries)];
+    for (what, damage) in damages {
+        let most = |environments: u32| {
+            let (world, noted) = noted_world(|builder| builder);
+            store::write(&noted, |tx| {
+                (0..environments).try_for_each(|number| {
+                    let now = Timestamp::from_millis(0);
+                    tx.insert(&Environment::stand_in(&home(number), format!("e{number}"), now))
+                })
+            })
+            .unwrap();
+            // Each environment gets a key of its links.
+            assert!(world.engine.repair().unwrap().is_finished);
+            damage(&noted);
+            noted.take();
+            let report = world.engine.repair().unwrap();
+            assert!(report.put_aside + report.mended > 0, "{report:?}");
+            let most = most_of(&noted);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+            most
+        };
+        let (few, many) = (most(2_000), most(6_000));
+        println!("{what}: {few} and {many} rows");
+        assert!(
+            many <= few + few / 4,
+            "{what}: {many} rows in one transaction, and {few} of fewer"
+        );
+    }
+}
