@@ -9,9 +9,10 @@ use domain::page::{Page, PageRequest, Total};
 use crate::layout::Target;
 use crate::pages::{self, List, Selection};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
+use crate::text_index::{self, TextChanges};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
-    Transaction, Visit, WriteBody, WriteScope, text_index,
+    Transaction, Visit, WriteBody, WriteScope,
 };
 
 /// Runs `body` on a snapshot of `store`, and returns its result.
@@ -405,6 +406,23 @@ pub trait WriteRecords: Transaction {
     ///
     /// [`Error::Corrupt`] if their keys differ.
     fn replace<R: Record>(&mut self, old: &R, new: &R) -> Result<()> {
+        let mut texts = TextChanges::default();
+        self.replace_but_texts(old, new, &mut texts)?;
+        texts.make(self)
+    }
+
+    /// [`replace`](Self::replace) that leaves the indexes of texts as they are, and adds their changes to
+    /// `texts`. They are made together, once for many records.
+    ///
+    /// # Errors
+    ///
+    /// As [`replace`](Self::replace).
+    fn replace_but_texts<R: Record>(
+        &mut self,
+        old: &R,
+        new: &R,
+        texts: &mut TextChanges,
+    ) -> Result<()> {
         if old == new {
             return Ok(());
         }
@@ -420,13 +438,7 @@ pub trait WriteRecords: Transaction {
         for entry in after.iter().filter(|entry| before.iter().all(|before| before != *entry)) {
             self.put_bytes(&entry.key, &entry.value(&key))?;
         }
-        let (before, after) = (old.texts(), new.texts());
-        for text in before.iter().filter(|text| !after.contains(text)) {
-            text_index::remove(self, text)?;
-        }
-        for text in after.iter().filter(|text| !before.contains(text)) {
-            text_index::add(self, text)?;
-        }
+        texts.note(old.texts(), new.texts());
         self.changed(Change::new(ChangeKind::Replaced, &key).of(Some(old), Some(new)));
         Ok(())
     }
@@ -436,9 +448,7 @@ pub trait WriteRecords: Transaction {
         for entry in Entries::of(record).iter() {
             self.delete_key(&entry.key)?;
         }
-        for text in record.texts() {
-            text_index::remove(self, &text)?;
-        }
+        text_index::remove_all(self, &record.texts())?;
         let key = record.key();
         self.delete_key(&key)?;
         self.changed(Change::new(ChangeKind::Removed, &key).of(Some(record), None));

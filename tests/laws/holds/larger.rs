@@ -1,14 +1,16 @@
-//! Transactions that touch as many rows in a store that has more environments.
+//! Transactions that touch as many rows in a store that has more environments, or more subscribers.
 
 use domain::environment::{Environment, Home};
 use domain::ids::OrganizationId;
+use serde_json::json;
 use store::{Table, WriteRecords, layout};
 use testkit::holds::Noted;
-use testkit::tables;
+use testkit::tables::{self, dump};
 use tidings::time::Timestamp;
 use uuid::Uuid;
 
-use super::{most_of, noted_world};
+use super::{MOST, most_of, noted_world};
+use crate::parsed;
 
 fn home(number: u32) -> Home {
     let environment_id = Uuid::from_u128(u128::from(number) << 64).into();
@@ -63,5 +65,37 @@ fn a_repair_touches_as_many_rows_among_more_environments() {
             many <= few + few / 4,
             "{what}: {many} rows in one transaction, and {few} of fewer"
         );
+    }
+}
+
+/// Texts that are replaced are looked for together.
+#[test]
+fn a_bulk_of_new_texts_touches_as_many_rows_as_stated() {
+    let touched = |subscribers: usize| {
+        let (world, noted) = noted_world(|builder| builder);
+        let upsert = |numbers: &mut dyn Iterator<Item = usize>, at: &str| {
+            let one = |number: usize| {
+                let text = format!("{number}.{:08x}", number * 0x9e37_79b1 % 0xffff_ffff);
+                let email = format!("{text}@{at}.example.com");
+                parsed(json!({ "subscriberId": number.to_string(), "email": email,
+                    "firstName": format!("{at} {text}") }))
+            };
+            let bulk: Vec<_> = numbers.map(one).collect();
+            world.env.subscribers().upsert_bulk(&bulk).unwrap();
+        };
+        for first in (0..subscribers).step_by(500) {
+            upsert(&mut (first..first + 500), "one");
+        }
+        noted.take();
+        upsert(&mut (0..subscribers).step_by(subscribers / 500), "two");
+        let touched = most_of(&noted);
+        assert!(world.engine.check().unwrap().findings.is_empty());
+        let rows = dump(&noted).into_iter().filter(|row| row.0 == Table::EmailIndex).count();
+        println!("{touched} rows of {subscribers} subscribers, {rows} of the index");
+        touched
+    };
+    for subscribers in [7_000, 21_000] {
+        let touched = touched(subscribers);
+        assert!(touched <= MOST, "{touched} rows in one transaction of {subscribers} subscribers");
     }
 }

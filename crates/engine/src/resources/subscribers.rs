@@ -311,10 +311,13 @@ fn change(tx: &mut Tx<'_>, before: &Subscriber, create: &SubscriberCreate) -> Re
     Ok(after)
 }
 
-// Replaces a subscriber. The suppressions of addresses that it has no more name it, so that its erasure
-// finds them.
 fn replace(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
     tx.replace(before, after)?;
+    note_left(tx, before, after)
+}
+
+// The suppressions of addresses that a subscriber has no more name it, so that its erasure finds them.
+fn note_left(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
     let left = before.profile.addresses();
     let left = left.filter(|address| !after.profile.addresses().any(|kept| kept == *address));
     suppressions::note(tx, &before.subscriber_id, left)

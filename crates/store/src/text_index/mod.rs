@@ -20,7 +20,7 @@ mod search;
 mod tests;
 mod trigrams;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use domain::contact::Email;
@@ -31,11 +31,15 @@ use uuid::Uuid;
 pub(crate) use self::compare::compare;
 pub use self::rebuild::rebuild;
 use self::row::{ROOM, Row, View};
-use self::search::visit_rows;
+use self::search::{visit_all_rows, visit_rows};
 use self::trigrams::{ROWS, Trigrams};
 use crate::layout::{IndexPart, SearchedField, TextIndex};
 use crate::record::corrupt;
 use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Transaction, WriteRecords};
+
+/// So many texts, or more, are looked for in one pass through all rows. A search for one of them reads all
+/// rows of the last group, and about three pages of trigrams of each other group.
+const TOGETHER: usize = 16;
 
 /// A text by whose parts a subscriber is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,28 +212,77 @@ pub(crate) fn add<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> R
     tail.put(txn)
 }
 
-/// Removes a text, if it is there. A rebuild that was interrupted leaves it in two rows.
-pub(crate) fn remove<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> Result<()> {
-    let part = FoldedPart::of_folded(text.distinctive_part());
-    let IndexedText { index, text, subscriber } = text;
-    let mut places = Vec::new();
-    let wanted = (text.as_bytes(), *subscriber);
-    _ = visit_rows(&*txn, *index, &part, &mut |at, row| {
-        if row.entries().any(|entry| entry == wanted) {
-            places.push((at, Row::from(row)));
+/// What records lose and get of the texts by which they are found. The texts that are lost in a transaction
+/// are looked for together.
+#[derive(Debug, Default)]
+#[must_use = "the index is as it was until the changes are made"]
+pub struct TextChanges {
+    lost: Vec<IndexedText>,
+    new: Vec<IndexedText>,
+}
+
+impl TextChanges {
+    /// Adds those of a record that has the texts `after` in place of `before`.
+    pub(crate) fn note(&mut self, before: Vec<IndexedText>, after: Vec<IndexedText>) {
+        let is_in = |texts: &[IndexedText], text: &IndexedText| texts.contains(text);
+        self.lost.extend(before.iter().filter(|text| !is_in(&after, text)).cloned());
+        self.new.extend(after.into_iter().filter(|text| !is_in(&before, text)));
+    }
+
+    /// Makes the changes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub fn make<T: Transaction + ?Sized>(self, txn: &mut T) -> Result<()> {
+        remove_all(txn, &self.lost)?;
+        self.new.iter().try_for_each(|text| add(txn, text))
+    }
+}
+
+/// Removes texts, if they are there. A rebuild that was interrupted leaves some in two rows.
+pub(crate) fn remove_all<T: Transaction + ?Sized>(
+    txn: &mut T,
+    texts: &[IndexedText],
+) -> Result<()> {
+    let mut indexes: BTreeMap<TextIndex, Vec<&IndexedText>> = BTreeMap::new();
+    for text in texts {
+        indexes.entry(text.index).or_default().push(text);
+    }
+    indexes.iter().try_for_each(|(index, texts)| remove_from(txn, *index, texts))
+}
+
+fn remove_from<T: Transaction + ?Sized>(
+    txn: &mut T,
+    index: TextIndex,
+    texts: &[&IndexedText],
+) -> Result<()> {
+    let lost: BTreeSet<_> = texts.iter().map(|it| (it.text.as_bytes(), it.subscriber)).collect();
+    let mut found = BTreeMap::new();
+    let visit = &mut |at: Place, row: View<'_>| {
+        if row.entries().any(|entry| lost.contains(&entry)) {
+            found.insert(at, Row::from(row));
         }
         ControlFlow::Continue(())
-    })?;
-    let Some(head) = Head::find(&*txn, *index)? else { return Ok(()) };
+    };
+    if texts.len() < TOGETHER {
+        for text in texts {
+            let part = FoldedPart::of_folded(text.distinctive_part());
+            _ = visit_rows(&*txn, index, &part, visit)?;
+        }
+    } else {
+        _ = visit_all_rows(&*txn, index, visit)?;
+    }
+    let Some(head) = Head::find(&*txn, index)? else { return Ok(()) };
     let mut falling = BTreeSet::new();
-    for (at, mut row) in places {
+    for (at, mut row) in found {
         let before = row.view().len();
-        row.remove(text.as_bytes(), *subscriber);
-        txn.put_bytes(&row_key(*index, at), &row.to_bytes())?;
+        row.remove(|entry| lost.contains(&entry));
+        txn.put_bytes(&row_key(index, at), &row.to_bytes())?;
         let falls = (row.view().len() + 1..=before).contains(&(ROOM / 4));
         falling.extend((at.0 < head.group && falls).then_some(at.0));
     }
-    falling.into_iter().try_for_each(|group| spread(txn, *index, group))
+    falling.into_iter().try_for_each(|group| spread(txn, index, group))
 }
 
 // Adds the texts of a group anew, if half of it is free.

@@ -107,16 +107,12 @@ impl Row {
         true
     }
 
-    /// Removes a text. Returns `false` if it is not there.
-    pub(super) fn remove(&mut self, text: &[u8], subscriber: InternalSubscriberId) -> bool {
-        let count = self.ids.len();
+    /// Removes the texts for which `is_gone` returns `true`.
+    pub(super) fn remove(&mut self, is_gone: impl Fn((&[u8], InternalSubscriberId)) -> bool) {
         let mut rest = Self::default();
-        for (other, id) in self.view().entries() {
-            if (other, id) != (text, subscriber) {
-                rest.push(other, id);
-            }
+        for (text, id) in self.view().entries().filter(|entry| !is_gone(*entry)) {
+            rest.push(text, id);
         }
         *self = rest;
-        self.ids.len() < count
     }
 }

@@ -194,6 +194,30 @@ proptest! {
     }
 }
 
+/// Few texts are looked for one by one, and many by a look at all rows.
+#[test]
+fn texts_are_replaced_together() {
+    for field in SearchedField::ALL {
+        for lost in [1, 15, 16, 200] {
+            let mut world = World::of(field, &users(0..250));
+            write(&world.store, |txn| {
+                let mut texts = TextChanges::default();
+                for number in 0..lost {
+                    let old = subscriber(field, number, &world.texts[&number]);
+                    let text = format!("other-{number}@b.cc");
+                    txn.replace_but_texts(&old, &subscriber(field, number, &text), &mut texts)?;
+                    world.texts.insert(number, text);
+                }
+                texts.make(txn)
+            })
+            .unwrap();
+            assert_eq!(world.findings(), [], "{lost} of {field:?}");
+            let found = |part| world.found(part).unwrap().len();
+            assert_eq!((found("user-"), found("other-")), (250 - usize::from(lost), lost.into()));
+        }
+    }
+}
+
 #[test]
 fn a_missing_row_is_corrupt() {
     for field in SearchedField::ALL {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use domain::subscriber::{Subscriber, SubscriberCreate, Upserted};
-use store::Snapshot;
 use store::layout::{self, CountedList};
+use store::text_index::TextChanges;
+use store::{Snapshot, WriteRecords};
 
-use super::{Subscribers, find, made, put, replace, superseded};
+use super::{Subscribers, find, made, note_left, put, superseded};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result};
 
@@ -49,12 +50,17 @@ impl Subscribers<'_> {
             SubscriberCreate::check_bulk(creates, tx.limits())?;
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let (upserted, planned) = plan(tx, creates)?;
+            let mut texts = TextChanges::default();
             for (before, after) in &planned {
                 match before {
-                    Some(before) => replace(tx, before, after)?,
+                    Some(before) => {
+                        tx.replace_but_texts(before, after, &mut texts)?;
+                        note_left(tx, before, after)?;
+                    }
                     None => put(tx, after)?,
                 }
             }
+            texts.make(tx)?;
             Ok(upserted)
         })
     }
