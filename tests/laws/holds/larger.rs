@@ -12,6 +12,8 @@ use uuid::Uuid;
 use super::{MOST, most_of, noted_world};
 use crate::parsed;
 
+type Damage = fn(&Noted);
+
 fn home(number: u32) -> Home {
     let environment_id = Uuid::from_u128(u128::from(number) << 64).into();
     Home { organization_id: OrganizationId::new("acme").unwrap(), environment_id }
@@ -37,8 +39,8 @@ fn a_repair_touches_as_many_rows_among_more_environments() {
             tables::put(noted, key.table(), key.as_bytes(), Some(b"damaged"));
         }
     };
-    let damages: [(&str, &dyn Fn(&Noted)); 3] =
-        [("a topic", &a_topic), ("records", &records), ("entries", &entries)];
+    let damages: [(&str, Damage); 3] =
+        [("a topic", a_topic), ("records", records), ("entries", entries)];
     for (what, damage) in damages {
         let most = |environments: u32| {
             let (world, noted) = noted_world(|builder| builder);
