@@ -11,7 +11,7 @@
 //! * Each event is triggered exactly once. Each message is sent at least once, under one
 //!   idempotency key for all attempts.
 //! * An event that the engine refuses, such as one of a workflow that is not there, goes to a table of its
-//!   own with the reason, and holds up no other one. A failure that may pass ends the round.
+//!   own with the reason, and holds up no other one. A failure of the store ends the round.
 //!
 //! The engine remembers a transaction id for as long as it has notifications of the event. A relay
 //! should not be further behind than `delete_before` reaches.
@@ -64,7 +64,7 @@ fn relay(database: &Database, env: &Scope) -> Result<usize> {
                 }
                 // The event waits while its workflow is inactive.
                 Ok(_) => {}
-                Err(error) if error.is_retryable() => return Err(error.into()),
+                Err(error @ tidings::Error::Store(_)) => return Err(error.into()),
                 Err(refusal) => set_aside(database, number, &refusal.to_string())?,
             }
         }

@@ -15,7 +15,7 @@ const WRITING: [&str; 6] = [
     ".write(\"",
     ".write_in_steps(\"",
     ".write_in_steps_with(\"",
-    ".write_at(now,\"",
+    "Write::new(self.scope,\"",
     ".edit(\"",
     ".change(\"",
 ];
@@ -75,12 +75,13 @@ fn name(of: Option<&str>) -> String {
 
 /// The operations that the engine's code names in these calls.
 fn operations(calls: &[&str]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let (mut found, mut used) = (BTreeSet::new(), BTreeSet::new());
     for path in sources(&root().join("crates/engine/src")) {
         let code = fs::read_to_string(path).unwrap();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         let code: String = lines.flat_map(str::chars).filter(|it| !it.is_whitespace()).collect();
         for call in calls {
+            used.extend(code.contains(call).then_some(*call));
             let calls = code.match_indices(call).map(|(at, _)| &code[at + call.len()..]);
             let names = calls.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name);
             // The name of an operation has its group in front.
@@ -93,6 +94,7 @@ fn operations(calls: &[&str]) -> BTreeSet<String> {
             }));
         }
     }
+    assert_eq!(used, calls.iter().copied().collect(), "no code has some of the calls");
     found
 }
 

@@ -155,7 +155,7 @@ fn whichever_task_is_lost_the_record_that_waits_for_it_goes_on() {
             let letters = world.env.dead_letters();
             for letter in letters.list(&DeadLetterQuery::default()).unwrap().data {
                 assert_eq!(letter.reason, DeadLetterReason::AnswerLost);
-                assert!(task.send().is_some());
+                assert!(task.send_work().is_some());
                 letters.redrive(letter.id).unwrap();
             }
             world.run_due();

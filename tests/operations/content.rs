@@ -246,6 +246,11 @@ fn a_mail_has_the_layout_that_is_named_next_to_it() {
             ),
             (
                 json!(null),
+                json!({ "email": { "layoutId": "festive", "layoutIdentifier": "basic" } }),
+                within("festive"),
+            ),
+            (
+                json!(null),
                 json!({ "channels": { "email": { "layoutId": late.id } } }),
                 within("late"),
             ),

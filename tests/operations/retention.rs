@@ -31,7 +31,7 @@ fn days(world: &World, days: u32) -> usize {
     (0..days).map(|_| sweep()).sum()
 }
 
-fn rows(world: &World, table: Table) -> usize {
+pub(crate) fn rows(world: &World, table: Table) -> usize {
     world.dump().keys().filter(|(name, _)| *name == table.name()).count()
 }
 

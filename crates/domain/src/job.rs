@@ -195,8 +195,10 @@ impl Job {
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
-        if self.execution_details.len() >= MAX_LOG {
-            self.execution_details.remove(MAX_LOG / 2);
+        if let Some(last) = self.execution_details.len().checked_sub(MAX_LOG / 2 - 1)
+            && last > MAX_LOG / 2
+        {
+            self.execution_details.drain(MAX_LOG / 2..last);
         }
         self.execution_details.push(entry);
     }

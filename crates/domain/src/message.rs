@@ -52,9 +52,6 @@ pub use signature::{Signature, SignatureFilter};
 pub use stage::Edit;
 pub use stage::Stage;
 
-// A reader may snooze a message without end.
-const MAX_DELIVERIES: usize = 100;
-
 /// Message on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,8 +93,8 @@ pub struct Message {
     pub template_identifier: Option<WorkflowIdentifier>,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// Times of delivery: more than one if the message was delivered again. Of more than 100, the first and the
-    /// last 50 are kept.
+    /// Times of delivery: more than one if the message was delivered again. Of a message that was snoozed more than
+    /// 100 times, the first and the last 50 are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivered_at: Vec<Timestamp>,
     /// Time by which lists sort the message, if its own is not behind that of an earlier one.
@@ -390,15 +387,6 @@ impl Message {
         self
     }
 
-    /// Adds a time of delivery. Of many, the first ones and the last ones are kept.
-    #[doc(hidden)]
-    pub fn note_delivery(&mut self, at: Timestamp) {
-        if self.delivered_at.len() >= MAX_DELIVERIES {
-            self.delivered_at.remove(MAX_DELIVERIES / 2);
-        }
-        self.delivered_at.push(at);
-    }
-
     /// Returns the message in the place of `before`, which was stored earlier: with its id and all times
     /// of delivery. A message for a provider keeps its marks. One in the inbox has those that it was
     /// given, as it is unseen again.
@@ -407,11 +395,7 @@ impl Message {
     pub fn in_place_of(mut self, before: &Message) -> Self {
         self.id = before.id;
         self.created_at = before.created_at;
-        let now = std::mem::take(&mut self.delivered_at);
-        self.delivered_at.clone_from(&before.delivered_at);
-        for at in now {
-            self.note_delivery(at);
-        }
+        self.delivered_at.splice(0..0, before.delivered_at.iter().copied());
         if self.channel != Channel::InApp {
             self.stage = before.stage;
         }

@@ -212,7 +212,7 @@ impl Task {
 
     /// Returns the task with this message to send.
     #[must_use]
-    pub fn with_send(self, work: SendWork) -> Self {
+    pub fn with_send_work(self, work: SendWork) -> Self {
         Self { work: Work::Send(work), ..self }
     }
 
@@ -223,7 +223,7 @@ impl Task {
     }
 
     /// Returns the message that the task sends to a provider. Returns `None` if it does other work.
-    pub const fn send(&self) -> Option<&SendWork> {
+    pub const fn send_work(&self) -> Option<&SendWork> {
         match &self.work {
             Work::Send(send) => Some(send),
             _ => None,
@@ -233,7 +233,7 @@ impl Task {
     /// Returns the id of the send of the task. Returns `None` if the task sends the only message of
     /// its job, or none.
     pub fn send_id(&self) -> Option<JobId> {
-        self.send()?.target.as_ref().map(|_| Uuid::from(self.id).into())
+        self.send_work()?.target.as_ref().map(|_| Uuid::from(self.id).into())
     }
 
     /// Returns a task that has failed, due again at `now`. Its attempts are counted anew, and those before have no

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
+use tidings::store::Table;
+
 use super::{delay, event_at, log, run_at, say, statuses};
+use crate::retention::rows;
 use crate::world::{World, on_both};
 
 fn throttled(world: &World, metadata: Value) {
@@ -75,6 +78,21 @@ fn a_window_is_fixed_or_slides() {
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
     }
+}
+
+/// The end of the window is in the payload. A window that is over restricts nothing.
+#[test]
+fn a_window_that_is_over_takes_no_place() {
+    on_both(|world| {
+        throttled(&world, json!({ "dynamicKey": "quiet" }));
+        let over = json!({ "quiet": "2020-01-01T00:00:00Z" });
+        let later = json!({ "quiet": { "amount": 1, "unit": "hours" } });
+        let passed =
+            [&over, &over, &later, &over].map(|payload| passes(&world, 0, payload.clone()));
+        assert_eq!(passed, [true, true, true, false]);
+        assert_eq!(rows(&world, Table::ThrottleSlots), 1);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }
 
 /// The throttle comes first, or behind a delay that has begun under the right clock.

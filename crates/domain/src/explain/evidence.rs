@@ -87,8 +87,10 @@ pub enum EvidenceKind {
         limit: u32,
         /// Number of places that are taken, without that of this event.
         used: u32,
-        /// Time at which the next place is free, or that of this event.
-        until: Timestamp,
+        /// Time at which the next place is free, or that of this event. `None` if the window of the event is over,
+        /// so that it takes no place.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// A content was chosen among the variants of the step.
     Variants {
@@ -349,12 +351,17 @@ impl EvidenceKind {
         EvidenceKind::Delay { end }
     }
 
-    /// Returns the evidence of a throttle with `used` places taken.
+    /// Returns the evidence of a throttle with `used` places taken, at `now`.
     #[doc(hidden)]
-    pub fn throttle(metadata: &ThrottleMetadata, used: usize, admission: Admission) -> Self {
+    pub fn throttle(
+        metadata: &ThrottleMetadata,
+        used: usize,
+        admission: Admission,
+        now: Timestamp,
+    ) -> Self {
         let (passes, until) = match admission {
-            Admission::Admitted(slot) => (true, slot.until),
-            Admission::Refused { until } => (false, until),
+            Admission::Admitted(slot) => (true, Some(slot.until).filter(|until| now < *until)),
+            Admission::Refused { until } => (false, Some(until)),
         };
         let used = u32::try_from(used).unwrap_or(u32::MAX);
         EvidenceKind::Throttle { passes, limit: metadata.limit(), used, until }

@@ -264,11 +264,12 @@ fn digest(result: DigestResult) -> String {
     }
 }
 
-fn throttle(passes: bool, until: Timestamp) -> String {
-    if passes {
-        format!("passes and takes one until {until}")
-    } else {
-        format!("the next one is free at {until}")
+fn throttle(passes: bool, until: Option<Timestamp>) -> String {
+    match (passes, until) {
+        (true, Some(until)) => format!("passes and takes one until {until}"),
+        (false, Some(until)) => format!("the next one is free at {until}"),
+        (true, None) => "passes and takes none, as its window is over".into(),
+        (false, None) => "does not pass".into(),
     }
 }
 

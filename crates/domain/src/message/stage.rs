@@ -7,6 +7,9 @@ use crate::error::{Invalid, Reason};
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
+// A reader may snooze a message without end.
+const MAX_DELIVERIES: usize = 100;
+
 /// Progress of the reader. Each stage includes the ones before it: a read message was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StageFields", into = "StageFields")]
@@ -147,7 +150,10 @@ impl Message {
     pub fn woken(&self, now: Timestamp) -> Self {
         let mut after = self.clone();
         (after.snoozed_until, after.listed_at, after.stage) = (None, None, Stage::Unseen);
-        after.note_delivery(now);
+        if after.delivered_at.len() >= MAX_DELIVERIES {
+            after.delivered_at.remove(MAX_DELIVERIES / 2);
+        }
+        after.delivered_at.push(now);
         after
     }
 

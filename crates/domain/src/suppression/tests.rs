@@ -12,6 +12,7 @@ fn two_spellings_are_one_address() {
         (Channel::Email, "ada", None),
         (Channel::Email, &longest, Some(&longest)),
         (Channel::Email, "\u{23a}da@x.de", Some("\u{2c65}da@x.de")),
+        (Channel::Email, "ΟΔΥΣΣΕΥΣ@x.gr", Some("οδυσσευς@x.gr")),
         (Channel::Sms, "+44 (20) 7946-0000", Some("+442079460000")),
         (Channel::Sms, "0044 20 7946 0000", Some("+442079460000")),
         (Channel::Sms, "12/34.5", Some("12345")),

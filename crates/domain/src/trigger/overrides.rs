@@ -49,7 +49,7 @@ pub(crate) fn settings(
         rest.iter().try_fold(whole, |value, name| value.get(*name))?.as_object()
     };
     let channel = channel.as_str();
-    let mut put = |names: &[&str]| put(&mut settings, at(names));
+    let mut put = |names: &[&str]| put_over(&mut settings, at(names));
     if let Some(provider) = provider {
         put(&["providers", provider]);
     }
@@ -65,15 +65,13 @@ pub(crate) fn settings(
 }
 
 // Puts the settings of a level in place of those before. The two names of the layout are one setting.
-fn put(settings: &mut Map<String, Value>, level: Option<&Map<String, Value>>) {
-    for (name, value) in level.into_iter().flatten().filter(|(name, _)| *name != "providers") {
-        if LAYOUT.contains(&name.as_str()) {
-            for one in LAYOUT {
-                settings.remove(one);
-            }
-        }
-        settings.insert(name.clone(), value.clone());
+fn put_over(settings: &mut Map<String, Value>, level: Option<&Map<String, Value>>) {
+    let Some(level) = level else { return };
+    if LAYOUT.iter().any(|name| level.contains_key(*name)) {
+        settings.retain(|name, _| !LAYOUT.contains(&name.as_str()));
     }
+    let own = level.iter().filter(|(name, _)| *name != "providers");
+    settings.extend(own.map(|(name, value)| (name.clone(), value.clone())));
 }
 
 /// Returns the layout of a message of `step`: that of the trigger, or else that of the step. `null`

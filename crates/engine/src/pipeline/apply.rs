@@ -90,7 +90,7 @@ impl<'r, 't> Course<'r, 't> {
         let message =
             Message::of_job(&self.notification, job, content, rendered.clone(), (now, random));
         let Some(mut message) = message else { return Ok(()) };
-        message.note_delivery(now);
+        message.delivered_at.push(now);
         if self.store(job, message)?.is_none() {
             self.refuse(job, Refusal::new(RefusalKind::Skip, Detail::SubscriberDeleted));
             return Ok(());

@@ -147,7 +147,9 @@ impl Course<'_, '_> {
         let now = self.tx.now();
         let admission = limit.metadata.admit(&taken, now, &payload, limit.zone);
         if let Ok(admission) = &admission {
-            self.note(job, || EvidenceKind::throttle(&limit.metadata, taken.len(), *admission))?;
+            self.note(job, || {
+                EvidenceKind::throttle(&limit.metadata, taken.len(), *admission, now)
+            })?;
         }
         match admission {
             Ok(Admission::Admitted(slot)) => {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
+use std::iter;
 use std::ops::{Bound, ControlFlow};
 #[cfg(unix)]
 use std::os::unix::fs::MetadataExt;
@@ -286,20 +287,22 @@ pub(super) fn check_name(path: &Path) -> Result<()> {
     }
 }
 
-/// Refuses the same names also for the file to which a link leads, whether it is there or not.
+/// Refuses these names also for the file to which a link leads, whether it is there or not.
 pub(super) fn check_name_and_links(path: &Path) -> Result<()> {
-    check_name(path)?;
+    links(path).iter().try_for_each(|linked| check_name(linked))
+}
+
+/// Returns `path` and what its links lead to. The last path is that of the file, whether it is there or not.
+pub(super) fn links(path: &Path) -> Vec<PathBuf> {
     // It follows links among the folders, too.
     if let Ok(linked) = path.canonicalize() {
-        return check_name(&linked);
+        return vec![path.to_owned(), linked];
     }
-    let mut linked = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        let Ok(target) = linked.read_link() else { break };
-        linked = linked.parent().unwrap_or(Path::new("")).join(target);
-        check_name(&linked)?;
-    }
-    Ok(())
+    let next = |link: &PathBuf| {
+        let target = link.read_link().ok()?;
+        Some(link.parent().unwrap_or(Path::new("")).join(target))
+    };
+    iter::successors(Some(path.to_owned()), next).take(MAX_LINKS + 1).collect()
 }
 
 #[cfg(test)]

@@ -91,9 +91,10 @@ impl RedbStore {
     }
 
     fn try_open_file(path: &Path, options: &RedbOptions, how: &mut OpenOptions) -> Result<Self> {
-        let log = log::name(path);
         if options.create && !path.exists() {
-            // A file whose log cannot be made is not made either.
+            // A file whose log cannot be made is not made either, also through a link that leads to no file.
+            let links = backup::links(path);
+            let log = log::name(links.last().map_or(path, PathBuf::as_path));
             match log.try_exists() {
                 Ok(true) => return Err(Error::ForeignLog { path: path.to_owned(), log }),
                 Err(source) if source.kind() == ErrorKind::InvalidFilename => {

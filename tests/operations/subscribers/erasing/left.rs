@@ -48,7 +48,7 @@ fn an_erasure_reaches_the_tasks_of_a_deleted_notification() {
             world.tick();
             world.env.notifications().delete_before(world.now()).unwrap();
             let tasks =
-                || world.records::<Task>().iter().filter(|task| task.send().is_some()).count();
+                || world.records::<Task>().iter().filter(|task| task.send_work().is_some()).count();
             assert!(tasks() > 0);
 
             assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
@@ -67,7 +67,8 @@ fn an_erasure_counts_tasks_whose_notification_is_gone() {
         world.tick();
         world.env.notifications().delete_before(world.now()).unwrap();
         world.env.subscribers().delete("canary-id").unwrap();
-        let sends = || world.records::<Task>().iter().filter(|task| task.send().is_some()).count();
+        let sends =
+            || world.records::<Task>().iter().filter(|task| task.send_work().is_some()).count();
         assert_eq!(sends(), 2);
 
         let erased = world.env.subscribers().erase("canary-id").unwrap();

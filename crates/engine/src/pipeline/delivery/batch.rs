@@ -23,8 +23,8 @@ use crate::{Error, Result, trace};
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-// Time that results wait for each unit of time that a settlement takes, so that settlements take a tenth of the
-// time of a worker at most, unless they take long.
+// Results wait for so many times the time that the last settlement took. Settlements of up to 10 ms then take a
+// tenth of the time of a worker.
 const WAIT_FACTOR: u32 = 10;
 
 // Time of the engine's clock after which what is left of a batch is given back, checked before each task. A

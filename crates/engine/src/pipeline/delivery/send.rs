@@ -203,7 +203,7 @@ fn made_for_another(view: &dyn View, work: &SendWork, job: &Job) -> Result<Optio
 pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
     let integration = &delivery.integration;
     let calling = delivery.tries.calling(integration.id, integration.on_unknown);
-    let is_known = leased.task.send().is_some_and(|work| work.tries == calling);
+    let is_known = leased.task.send_work().is_some_and(|work| work.tries == calling);
     if integration.on_unknown == OnUnknown::Resend || is_known {
         return Ok(true);
     }
@@ -211,11 +211,12 @@ pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) 
     engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
         let task = found.filter(|task| leased.is_current(task));
-        let Some((task, work)) = task.as_ref().and_then(|task| Some((task, task.send()?))) else {
+        let Some((task, work)) = task.as_ref().and_then(|task| Some((task, task.send_work()?)))
+        else {
             return Ok(false);
         };
         let work = work.after(delivery.message.clone(), calling.clone());
-        tx.draft.writer.replace(task, &task.clone().with_send(work))?;
+        tx.draft.writer.replace(task, &task.clone().with_send_work(work))?;
         Ok(true)
     })
 }

@@ -121,3 +121,20 @@ impl StorageBackend for Replaced {
         self.file.query_lock_range(start, end)
     }
 }
+
+/// The store with that name could not be opened beside the new file, of whose log it has the name.
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_whose_log_has_the_name_of_a_store_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alias, file] = ["alias", "shop"].map(|name| folder.path().join(name));
+    let store = name(&file);
+    drop(RedbStore::open(&store).unwrap());
+    std::os::unix::fs::symlink("shop", &alias).unwrap();
+
+    let opened = RedbStore::open(&alias);
+
+    assert!(matches!(opened, Err(Error::ForeignLog { .. })), "{opened:?}");
+    assert!(!file.exists());
+    drop(RedbStore::open(&store).unwrap());
+}

@@ -67,7 +67,7 @@ impl Course<'_, '_> {
             job.sent_as(delivery.integration.id, id);
         }
         let mut message = delivery.message.clone();
-        message.note_delivery(self.tx.now());
+        message.delivered_at.push(self.tx.now());
         self.tx.remove(task)?;
         if let Some(send) = delivery.send {
             self.store_send(job, send, message)?;
@@ -100,8 +100,8 @@ impl Course<'_, '_> {
             return Ok(settled);
         }
         let mut after = task.with(TaskState::Waiting { due_at, attempts });
-        if let Some(work) = task.send() {
-            after = after.with_send(work.after(delivery.message.clone(), tries));
+        if let Some(work) = task.send_work() {
+            after = after.with_send_work(work.after(delivery.message.clone(), tries));
         }
         self.tx.replace(task, &after)?;
         Ok(self.failed_attempt(failed, Some(due_at)))

@@ -64,7 +64,7 @@ impl Course<'_, '_> {
         detail: Detail,
         text: Option<String>,
     ) -> Result<()> {
-        let Some((work, reason)) = task.send().zip(DeadLetterReason::of(detail)) else {
+        let Some((work, reason)) = task.send_work().zip(DeadLetterReason::of(detail)) else {
             return Ok(());
         };
         let send = task.send_id();
