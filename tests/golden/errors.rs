@@ -28,6 +28,9 @@ fn read(json: &Value) -> Error {
             suggestion: parsed(&of["suggestion"]),
         },
         "conflict" => Error::Conflict { entity: parsed(&of["entity"]), id: parsed(&of["id"]) },
+        "beingDeleted" => {
+            Error::BeingDeleted { entity: parsed(&of["entity"]), id: parsed(&of["id"]) }
+        }
         "rejected" => Error::Rejected(parsed(of)),
         "unauthorized" => Error::Unauthorized(parsed(of)),
         other => panic!("{other}"),
@@ -116,6 +119,11 @@ fn of_names() {
             "is there already"
         };
         check(&conflict, &format!("{name} `a` {taken}"), 409);
+        let deleted = json!({ "beingDeleted": { "entity": entity, "id": "a" } });
+        let text = format!(
+            "{name} `a` is being deleted: if the deletion was interrupted, delete it again"
+        );
+        check(&deleted, &text, 409);
     }
 }
 

@@ -54,6 +54,16 @@ pub enum Error {
         id: String,
     },
 
+    /// The deletion of an entity has begun. It takes several transactions, and another call goes on with
+    /// one that was interrupted.
+    #[error("{entity} `{id}` is being deleted: if the deletion was interrupted, delete it again")]
+    BeingDeleted {
+        /// Kind of the entity.
+        entity: Entity,
+        /// Name of the entity.
+        id: String,
+    },
+
     /// A well-formed request that a rule forbids.
     #[error(transparent)]
     Rejected(#[from] Rejection),
@@ -257,6 +267,11 @@ impl Error {
         Error::Conflict { entity, id: excerpt(id.to_string()) }
     }
 
+    /// Returns the error of an `entity` whose deletion has begun.
+    pub(crate) fn being_deleted(entity: Entity, id: impl fmt::Display) -> Self {
+        Error::BeingDeleted { entity, id: excerpt(id.to_string()) }
+    }
+
     /// Returns the error of a rejected request.
     pub const fn rejected(rejection: Rejection) -> Self {
         Error::Rejected(rejection)
@@ -268,6 +283,7 @@ impl Error {
             Error::Invalid(_) => 422,
             Error::NotFound { .. } => 404,
             Error::Conflict { .. }
+            | Error::BeingDeleted { .. }
             | Error::Store(
                 store::Error::TargetExists { .. }
                 | store::Error::TargetInUse
@@ -295,6 +311,7 @@ impl Error {
             Error::Invalid(_)
             | Error::NotFound { .. }
             | Error::Conflict { .. }
+            | Error::BeingDeleted { .. }
             | Error::Rejected(_)
             | Error::Unauthorized(_) => false,
         }
@@ -324,7 +341,25 @@ pub(crate) fn as_text<S: Serializer>(error: &impl fmt::Display, to: S) -> Result
 const fn taken(entity: Entity) -> &'static str {
     match entity {
         Entity::IdempotencyKey => "was used for another call",
-        _ => "is there already",
+        Entity::ApiKey
+        | Entity::ChannelConnection
+        | Entity::ChannelEndpoint
+        | Entity::Context
+        | Entity::DeadLetter
+        | Entity::Environment
+        | Entity::Event
+        | Entity::Integration
+        | Entity::Layout
+        | Entity::Message
+        | Entity::Notification
+        | Entity::QuarantineEntry
+        | Entity::Subscriber
+        | Entity::Subscription
+        | Entity::Suppression
+        | Entity::Topic
+        | Entity::Translation
+        | Entity::TranslationGroup
+        | Entity::Workflow => "is there already",
     }
 }
 

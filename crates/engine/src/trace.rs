@@ -85,6 +85,7 @@ mod spans {
             Error::Invalid(_) => "invalid",
             Error::NotFound { .. } => "not_found",
             Error::Conflict { .. } => "conflict",
+            Error::BeingDeleted { .. } => "being_deleted",
             Error::Rejected(_) => "rejected",
             Error::Unauthorized(_) => "unauthorized",
             Error::Store(_) => "store_error",

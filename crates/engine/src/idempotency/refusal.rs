@@ -20,6 +20,10 @@ pub(crate) enum StoredRefusal {
         entity: Entity,
         id: String,
     },
+    BeingDeleted {
+        entity: Entity,
+        id: String,
+    },
     Rejected(Rejection),
 }
 
@@ -37,6 +41,9 @@ impl StoredRefusal {
             Error::Conflict { entity, id } => {
                 Some(Self::Conflict { entity: *entity, id: id.clone() })
             }
+            Error::BeingDeleted { entity, id } => {
+                Some(Self::BeingDeleted { entity: *entity, id: id.clone() })
+            }
             Error::Rejected(rejection) => Some(Self::Rejected(rejection.clone())),
             Error::Unauthorized(_) | Error::Store(_) => None,
         }
@@ -51,6 +58,7 @@ impl From<StoredRefusal> for Error {
                 Error::NotFound { entity, ids, suggestion }
             }
             StoredRefusal::Conflict { entity, id } => Error::Conflict { entity, id },
+            StoredRefusal::BeingDeleted { entity, id } => Error::BeingDeleted { entity, id },
             StoredRefusal::Rejected(rejection) => Error::Rejected(rejection),
         }
     }
@@ -83,6 +91,10 @@ mod tests {
             (
                 Error::conflict(Entity::Topic, "orders"),
                 r#"{"conflict":{"entity":"topic","id":"orders"}}"#,
+            ),
+            (
+                Error::being_deleted(Entity::Workflow, "a"),
+                r#"{"beingDeleted":{"entity":"workflow","id":"a"}}"#,
             ),
             (
                 Error::Rejected(Rejection::NoPrimary { channel: Channel::Chat }),

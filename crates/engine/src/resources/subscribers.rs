@@ -20,6 +20,7 @@ use store::layout::CountedList;
 use store::{Progress, ReadRecords, Step, WriteRecords, layout};
 
 use crate::backfill;
+use crate::damage;
 use crate::resources::cascade::{Damaged, Removed};
 use crate::resources::{person, suppressions};
 use crate::tx::{Tx, View};
@@ -55,7 +56,8 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if the id is in use; [`Error::Invalid`], if a text or the custom data
+    /// [`Error::Conflict`], if the id is in use; [`Error::BeingDeleted`], if the
+    /// [deletion](Self::delete) of its subscriber has begun; [`Error::Invalid`], if a text or the custom data
     /// is too large, if there are more than 100 destinations or two of one integration, or if an
     /// integration has more than 100 device tokens.
     pub fn create(&self, create: &SubscriberCreate) -> Result<Subscriber> {
@@ -65,7 +67,7 @@ impl Subscribers<'_> {
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
             if tx.contains(&key)? {
-                return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
+                return Err(taken(tx, &create.subscriber_id)?);
             }
             insert(tx, create)
         })
@@ -79,7 +81,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`], if the [deletion](Self::delete) of the subscriber has begun;
+    /// [`Error::BeingDeleted`], if the [deletion](Self::delete) of the subscriber has begun;
     /// [`Error::Invalid`], if a text or the custom data is too large, if two of the destinations are of one
     /// integration, if the subscriber would have more than 100 destinations, or more than 100 device
     /// tokens of an integration.
@@ -89,7 +91,7 @@ impl Subscribers<'_> {
             tx.limits().check_profile(&create.profile)?;
             let upserted = upsert(tx, create)?;
             if upserted.deleted {
-                return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
+                return Err(being_deleted(&create.subscriber_id));
             }
             Ok(upserted)
         })
@@ -359,6 +361,17 @@ fn put(tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<()> {
     tx.insert(subscriber)?;
     tx.begin_counters(subscriber.id);
     Ok(())
+}
+
+// The refusal of an id in use. A subscriber that cannot be read has its id as well.
+fn taken(view: &dyn View, id: &SubscriberId) -> Result<Error> {
+    let found = damage::if_readable(find(view, id))?.flatten();
+    let is_deleted = found.is_some_and(|found| found.deleted);
+    Ok(if is_deleted { being_deleted(id) } else { Error::conflict(Entity::Subscriber, id) })
+}
+
+fn being_deleted(id: &SubscriberId) -> Error {
+    Error::being_deleted(Entity::Subscriber, id)
 }
 
 fn missing(id: &SubscriberId) -> Error {

@@ -14,6 +14,7 @@ use domain::unsubscribe::LinkTo;
 use domain::workflow::{StepIds, Workflow, WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 use store::{Key, List, ReadRecords, Step, WriteRecords, layout};
 
+use crate::damage;
 use crate::pipeline::texts;
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{contexts, neighbours, subscribers, translation_groups, unsubscribe};
@@ -55,7 +56,8 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::Invalid`] with the way to the field, if a step cannot be run or a template does
-    /// not compile; [`Error::Conflict`], if the identifier is taken.
+    /// not compile; [`Error::Conflict`], if the identifier is taken; [`Error::BeingDeleted`], if the
+    /// [deletion](Self::delete) of its workflow has begun.
     pub fn create(&self, create: &WorkflowCreate) -> Result<Workflow> {
         self.scope.write("workflows.create", create, |tx| {
             tx.limits().check_data(create.data.as_ref())?;
@@ -64,7 +66,7 @@ impl Workflows<'_> {
             let identifier = workflow.identifier();
             let key: Key<Workflow> = layout::by_identifier(tx.environment_id(), identifier);
             if tx.contains(&key)? {
-                return Err(Error::conflict(Entity::Workflow, identifier));
+                return Err(taken(tx, identifier)?);
             }
             tx.insert(&workflow)?;
             translate(tx, &workflow)?;
@@ -284,6 +286,22 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step
         tx.replace(workflow, &workflow.deleted(tx.now()))?;
     }
     Ok(step)
+}
+
+// The refusal of an identifier in use. A workflow that cannot be read has its identifier as well.
+fn taken(view: &dyn View, identifier: &WorkflowIdentifier) -> Result<Error> {
+    let key = layout::by_identifier(view.environment_id(), identifier);
+    let found = damage::if_readable(known(view, &key))?.flatten();
+    let is_deleted = found.is_some_and(|found| found.is_deleted());
+    Ok(if is_deleted {
+        being_deleted(identifier)
+    } else {
+        Error::conflict(Entity::Workflow, identifier)
+    })
+}
+
+fn being_deleted(identifier: &WorkflowIdentifier) -> Error {
+    Error::being_deleted(Entity::Workflow, identifier)
 }
 
 /// Marks a workflow as not translated.

@@ -8,9 +8,9 @@ use store::layout::{self, CountedList};
 use store::text_index::TextChanges;
 use store::{Snapshot, WriteRecords};
 
-use super::{Subscribers, find, made, note_left, put, superseded};
+use super::{Subscribers, being_deleted, find, made, note_left, put, superseded};
+use crate::Result;
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result};
 
 impl Subscribers<'_> {
     /// Creates or changes up to 500 subscribers as [`upsert`](Self::upsert) does, in one transaction: all of
@@ -88,7 +88,7 @@ fn plan(tx: &Tx<'_>, creates: &[SubscriberCreate]) -> Result<(Vec<Upserted>, Vec
                     continue;
                 };
                 if stored.deleted {
-                    return Err(Error::conflict(Entity::Subscriber, &create.subscriber_id));
+                    return Err(being_deleted(&create.subscriber_id));
                 }
                 planned.push((Some(stored.clone()), stored));
                 place

@@ -7,10 +7,10 @@ use domain::ids::WorkflowId;
 use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
 use store::{Step, WriteRecords, layout};
 
-use super::{Workflows, known, remove, step_ids, translate};
+use super::{Workflows, being_deleted, known, remove, step_ids, translate};
 use crate::resources::cascade::Removed;
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, Result};
+use crate::{Error, Result};
 
 // Remainder of a synchronization after its first transaction.
 struct Rest {
@@ -58,8 +58,7 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create). Only a workflow whose [deletion](Self::delete) was interrupted
-    /// conflicts.
+    /// As [`create`](Self::create). An identifier in use is no conflict.
     pub fn upsert(&self, create: &WorkflowCreate) -> Result<Workflow> {
         self.scope.write("workflows.upsert", create, |tx| Ok(declare(tx, create)?.0))
     }
@@ -118,7 +117,7 @@ fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change
     let key = layout::by_identifier(tx.environment_id(), &create.workflow_id);
     let (workflow, change) = match known(tx, &key)? {
         Some(before) if before.is_deleted() => {
-            return Err(Error::conflict(Entity::Workflow, &create.workflow_id));
+            return Err(being_deleted(&create.workflow_id));
         }
         None => {
             let (step_ids, create) = (|| step_ids(tx), create.clone());
