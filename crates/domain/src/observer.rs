@@ -10,8 +10,8 @@ use crate::preference::{PreferenceScope, SubscriberPreference};
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, JobType};
 
-/// Something that has happened. All of it but [`ClockJumped`](Self::ClockJumped) and
-/// [`Lagged`](Self::Lagged) is stored.
+/// Something that has happened. All of it but [`ClockJumped`](Self::ClockJumped),
+/// [`WorkerFailed`](Self::WorkerFailed) and [`Lagged`](Self::Lagged) is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -51,6 +51,12 @@ pub enum Event {
         from: Timestamp,
         /// Time on the clock.
         to: Timestamp,
+    },
+    /// A worker has come across an error of the store, or a panic of the host's code outside of providers.
+    /// It goes on after a pause of up to one second, and each pause is told once.
+    WorkerFailed {
+        /// Text of the error.
+        error: String,
     },
     /// So many events were not told, because the observer is too slow.
     Lagged(u64),

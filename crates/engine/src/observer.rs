@@ -83,6 +83,13 @@ impl Dispatcher {
         (!events.is_empty()).then(|| Ticket::take(shared, events))
     }
 
+    /// Tells the observer of an event that belongs to no transaction.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        if let Some(shared) = &self.0 {
+            Ticket::take(shared, vec![event()]).commit();
+        }
+    }
+
     /// Reads the clock, and tells the observer if it has jumped. A manual clock never does.
     pub(crate) fn read(&self, clock: &dyn Clock) -> Timestamp {
         let Some(shared) = self.0.as_ref().filter(|_| clock.as_manual().is_none()) else {

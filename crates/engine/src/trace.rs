@@ -1,9 +1,10 @@
-//! Spans of operations, tasks and calls of providers, for the crate `tracing` (feature `tracing`).
+//! Spans of operations, tasks and calls of providers, and events of workers that fail, for the crate
+//! `tracing` (feature `tracing`).
 //!
-//! A span has names, ids, numbers and the word of an outcome. It has nothing that a record holds
-//! otherwise: no content, no address, no secret, and no text of an error.
+//! A span or an event has names, ids, numbers and the word of an outcome. It has nothing that a record
+//! holds otherwise: no content, no address, no secret, and no text of an error.
 
-pub(crate) use self::spans::{operation, provider_call, task};
+pub(crate) use self::spans::{operation, provider_call, task, worker_failed};
 
 #[cfg(feature = "tracing")]
 mod spans {
@@ -13,7 +14,7 @@ mod spans {
     use domain::integration::Integration;
     use domain::task::{Task, Work};
     use tracing::field::{Empty, display};
-    use tracing::{debug_span, info_span};
+    use tracing::{debug_span, error, info_span};
 
     use crate::{Error, Result};
 
@@ -76,6 +77,12 @@ mod spans {
         answer
     }
 
+    /// Tells that a worker has failed, by an error of the store or by a panic of the host's code.
+    pub(crate) fn worker_failed(error: Option<&Error>) {
+        let outcome = error.map_or("panicked", failure);
+        error!(target: "tidings", outcome, "a worker has failed");
+    }
+
     fn outcome<T>(result: &Result<T>) -> &'static str {
         result.as_ref().map_or_else(failure, |_| "ok")
     }
@@ -113,7 +120,10 @@ mod spans {
     use domain::integration::Integration;
     use domain::task::Task;
 
-    use crate::Result;
+    use crate::{Error, Result};
+
+    #[inline]
+    pub(crate) fn worker_failed(_: Option<&Error>) {}
 
     #[inline]
     pub(crate) fn operation<T>(

@@ -12,7 +12,8 @@ pub struct WorkerReport {
     /// Results of the tasks.
     pub delivery: DeliveryReport,
     /// Number of errors of the store, and of panics of the host's code outside of providers. The
-    /// worker goes on after a pause, or at once if the upkeep of the activity index has failed.
+    /// worker goes on after a pause, or at once if the upkeep of the activity index has failed. An observer
+    /// is told of each ([`Event::WorkerFailed`](crate::observer::Event::WorkerFailed)).
     pub errors: usize,
     /// Text of the last one.
     pub last_error: Option<String>,

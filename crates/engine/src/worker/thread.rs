@@ -9,8 +9,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::WorkerReport;
 use crate::host::{self, Panicked};
+use crate::observer::Event;
 use crate::pipeline::delivery::{ClaimLoop, DeliveryQueue};
-use crate::{DeliveryReport, Engine, Result};
+use crate::{DeliveryReport, Engine, Error, Result, trace};
 
 // A sleeping thread looks at the queue after this time at the latest: another process may have
 // added a task, and the clock may have jumped.
@@ -91,7 +92,7 @@ impl WorkerThread {
         let mut pause = SHORTEST_PAUSE;
         while !shared.is_stopping() {
             let heard = bell.heard();
-            let error = match host::call(|| self.step(&mut claims)) {
+            let failure = match host::call(|| self.step(&mut claims)) {
                 Ok(Ok(sleep)) => {
                     pause = SHORTEST_PAUSE;
                     if !sleep.is_zero() && !shared.is_stopping() {
@@ -99,18 +100,26 @@ impl WorkerThread {
                     }
                     continue;
                 }
-                Ok(Err(error)) => error.to_string(),
-                Err(Panicked) => "the host's code panicked".into(),
+                Ok(Err(error)) => Some(error),
+                Err(Panicked) => None,
             };
-            shared.failed(error);
+            self.failed(failure.as_ref());
             claims = ClaimLoop::default();
             self.pause(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
         }
         // What the store did not take before would be lost with the process.
         if let Ok(Err(error)) = host::call(|| self.settle_kept()) {
-            shared.failed(error.to_string());
+            self.failed(Some(&error));
         }
+    }
+
+    // Counts and tells a failure. Without an error, it is a panic.
+    fn failed(&self, error: Option<&Error>) {
+        let text = error.map_or_else(|| "the host's code panicked".into(), Error::to_string);
+        trace::worker_failed(error);
+        self.engine.parts.settings.observer.tell(|| Event::WorkerFailed { error: text.clone() });
+        self.running.0.failed(text);
     }
 
     fn settle_kept(&self) -> Result<()> {
@@ -140,7 +149,7 @@ impl WorkerThread {
     // waits for the upkeep.
     fn tend(&self) -> bool {
         self.engine.tend_one().unwrap_or_else(|error| {
-            self.running.0.failed(error.to_string());
+            self.failed(Some(&error));
             false
         })
     }
