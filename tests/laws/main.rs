@@ -46,6 +46,7 @@ mod repair;
 mod sealing;
 mod secrets;
 mod signatures;
+mod spans;
 mod stalled;
 mod storm;
 mod unreadable;

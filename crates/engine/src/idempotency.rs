@@ -1,5 +1,6 @@
 //! Calls with an idempotency key: their outcomes are stored, and returned when the call is made again.
 
+mod name;
 mod refusal;
 
 use domain::idempotency::{CallOutcome, Replay, StoredAnswer};
@@ -35,7 +36,7 @@ impl<'s> KeyedCall<'s> {
         arguments: impl Serialize,
     ) -> Result<Option<Self>> {
         let Some(key) = &scope.idempotency_key else { return Ok(None) };
-        let hash = hash(&json(&(operation, arguments))?.to_string());
+        let hash = hash(&json(&(name::stored(operation), arguments))?.to_string());
         Ok(Some(Self { scope, key, hash, now }))
     }
 

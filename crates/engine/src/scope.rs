@@ -3,7 +3,7 @@
 mod write;
 
 use domain::convert::IntoChecked;
-use domain::environment::{Environment, Home};
+use domain::environment::{Environment, Home, Provided};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::page::{ListId, ListKind};
 
@@ -54,12 +54,17 @@ impl Organization {
 
     /// Returns the scope of the environment `Development`. The first call creates the environment.
     pub fn development(&self) -> Result<Scope> {
-        Ok(Scope::new(self.engine.clone(), &self.environments().development()?))
+        self.provided("organization.development", Provided::Development)
     }
 
     /// Returns the scope of the environment `Production`. The first call creates the environment.
     pub fn production(&self) -> Result<Scope> {
-        Ok(Scope::new(self.engine.clone(), &self.environments().production()?))
+        self.provided("organization.production", Provided::Production)
+    }
+
+    fn provided(&self, operation: &'static str, provided: Provided) -> Result<Scope> {
+        let environment = self.environments().provided_for(operation, provided)?;
+        Ok(Scope::new(self.engine.clone(), &environment))
     }
 
     /// The organization's environments, with all of their keys.

@@ -125,7 +125,7 @@ fn operations_tasks_and_calls_of_providers_have_spans() {
     tracing::subscriber::with_default(spans.clone(), || work().unwrap());
 
     let operations = [
-        "environments.development ok -",
+        "organization.development ok -",
         "integrations.create ok -",
         "workflows.create ok -",
         "workflows.get not_found -",

@@ -168,11 +168,11 @@ pub(super) const WRITES: &[(&str, Write)] = &[
         let update = json!({ "defaultLocale": args.pick("de", "fr") });
         shown(scope.environments().update(scope.environment_id(), &parsed(update)))
     }),
-    ("keys.create", |scope, _, args| {
+    ("api_keys.create", |scope, _, args| {
         let create = json!({ "name": args.pick("Orders", "Reports") });
         shown(scope.api_keys().create(&parsed(create)))
     }),
-    ("keys.revoke", |scope, known, args| {
+    ("api_keys.revoke", |scope, known, args| {
         let [these, others] = known.keys;
         shown(scope.api_keys().revoke(if args == Args::These { these } else { others }))
     }),
@@ -420,11 +420,18 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     ("suppressions.remove", |scope, _, args| {
         shown(scope.suppressions().remove(Channel::Email, args.pick("a@b.c", "b@b.c")))
     }),
-    ("suppressions.clear", |scope, _, args| {
+    ("suppressions.clear_channel", |scope, _, args| {
         let channel = if args == Args::These { Channel::Email } else { Channel::Sms };
         shown(scope.suppressions().clear_channel(channel))
     }),
-    ("unsubscribe", |scope, known, args| {
+    ("suppressions.clear_all", |scope, _, args| {
+        let suppressions = scope.suppressions();
+        shown(match args {
+            Args::These => suppressions.clear_all(),
+            Args::Others => suppressions.clear_channel(Channel::Sms),
+        })
+    }),
+    ("scope.unsubscribe", |scope, known, args| {
         let [these, others] = &known.tokens;
         shown(scope.unsubscribe(if args == Args::These { these } else { others }))
     }),

@@ -95,8 +95,7 @@ impl Events<'_> {
         transaction: &mut dyn HostTransaction,
         trigger: &Trigger,
     ) -> Result<TriggerReceipt> {
-        // A repeated call may be one of `trigger`.
-        const NAME: &str = "events.trigger";
+        const NAME: &str = "events.trigger_in";
         self.scope.operation(NAME, || {
             let now = self.scope.engine.now();
             let prepared =

@@ -165,6 +165,15 @@ impl<'e> Environments<'e> {
         self.operation("environments.development", || self.provided(Provided::Development))
     }
 
+    /// One of the environments that every organization has, for the operation of that name.
+    pub(crate) fn provided_for(
+        &self,
+        operation: &'static str,
+        provided: Provided,
+    ) -> Result<Environment> {
+        self.operation(operation, || self.provided(provided))
+    }
+
     /// The environment `Production`. Every organization has it: it is created when it is first
     /// asked for.
     #[doc(hidden)]

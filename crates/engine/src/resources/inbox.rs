@@ -71,7 +71,7 @@ impl Inbox<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn counts(&self) -> Result<InboxCounts> {
-        self.counted(MessageCounters::counts)
+        self.counted("inbox.counts", MessageCounters::counts)
     }
 
     /// Returns the numbers of unseen and of unread messages in the inbox with a tag. Snoozed and archived
@@ -81,7 +81,7 @@ impl Inbox<'_> {
     ///
     /// As [`counts`](Self::counts).
     pub fn counts_of_tag(&self, tag: &str) -> Result<InboxCounts> {
-        self.counted(|counters| counters.of_tag(tag))
+        self.counted("inbox.counts_of_tag", |counters| counters.of_tag(tag))
     }
 
     /// Returns the numbers of unseen and of unread messages in the inbox of a severity. Snoozed and
@@ -91,7 +91,7 @@ impl Inbox<'_> {
     ///
     /// As [`counts`](Self::counts).
     pub fn counts_of_severity(&self, severity: Severity) -> Result<InboxCounts> {
-        self.counted(|counters| counters.of_severity(severity))
+        self.counted("inbox.counts_of_severity", |counters| counters.of_severity(severity))
     }
 
     /// Returns the number of messages that match `query`, on all pages. It is exact if counters tell it:
@@ -110,8 +110,12 @@ impl Inbox<'_> {
         })
     }
 
-    fn counted(&self, count: impl Fn(&MessageCounters) -> InboxCounts) -> Result<InboxCounts> {
-        self.scope.read("inbox.counts", |view| {
+    fn counted(
+        &self,
+        operation: &'static str,
+        count: impl Fn(&MessageCounters) -> InboxCounts,
+    ) -> Result<InboxCounts> {
+        self.scope.read(operation, |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
             let key = layout::message_counters(view.environment_id(), subscriber.id);
             Ok(count(&store::counters::find(view, &key)?))

@@ -142,9 +142,7 @@ impl Integrations<'_> {
 
     /// Every integration that is active, oldest first.
     pub fn list_active(&self) -> Result<Vec<Integration>> {
-        let mut integrations = self.list()?;
-        integrations.retain(Integration::is_active);
-        Ok(integrations)
+        self.scope.read("integrations.list_active", |view| active(view))
     }
 
     /// Returns the state of every active integration, oldest first: whether its calls succeed in
@@ -166,7 +164,7 @@ impl Integrations<'_> {
     /// ```
     pub fn health(&self) -> Result<Vec<IntegrationHealth>> {
         let circuits = &self.scope.engine.parts.settings.circuits;
-        let active = self.list_active()?;
+        let active = self.scope.read("integrations.health", |view| active(view))?;
         Ok(active.iter().map(|one| IntegrationHealth::new(one, circuits.of(one.id))).collect())
     }
 
@@ -387,6 +385,12 @@ pub(crate) fn check_readable(view: &dyn View) -> Result<()> {
     let prefix = layout::integrations(view.environment_id());
     view.engine().parts.decoded.integrations.all(view, &prefix)?;
     Ok(())
+}
+
+fn active(view: &dyn View) -> Result<Vec<Integration>> {
+    let mut integrations = cloned(all(view)?);
+    integrations.retain(Integration::is_active);
+    Ok(integrations)
 }
 
 fn cloned(integrations: Vec<Arc<Integration>>) -> Vec<Integration> {

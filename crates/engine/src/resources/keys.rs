@@ -53,7 +53,7 @@ impl ApiKeys<'_> {
     /// [`Error::Conflict`], if the name is taken; [`Rejection::TooManyApiKeys`], if the environment has
     /// [`ApiKey::MAX`] keys.
     pub fn create(&self, create: &ApiKeyCreate) -> Result<CreatedApiKey> {
-        self.scope.write("keys.create", create, |tx| {
+        self.scope.write("api_keys.create", create, |tx| {
             let siblings = tx.all(&layout::environment_keys(tx.environment_id()))?;
             create.check(&siblings).map_err(|refusal| match refusal {
                 ApiKeyRefusal::NameTaken => Error::conflict(Entity::ApiKey, &create.name),
@@ -69,7 +69,7 @@ impl ApiKeys<'_> {
 
     /// The keys that are not revoked, oldest first.
     pub fn list(&self) -> Result<Vec<ApiKey>> {
-        self.scope.read("keys.list", |view| {
+        self.scope.read("api_keys.list", |view| {
             let all = layout::environment_keys(view.environment_id()).range();
             Ok(view.readable(&all, Order::Ascending, usize::MAX)?)
         })
@@ -82,7 +82,7 @@ impl ApiKeys<'_> {
     /// [`Error::NotFound`], if the environment has no such key.
     pub fn revoke(&self, id: impl IntoChecked<ApiKeyId>) -> Result<ApiKey> {
         let id = id.into_checked()?;
-        self.scope.write("keys.revoke", id, |tx| {
+        self.scope.write("api_keys.revoke", id, |tx| {
             let found = tx.find(&layout::environment_key(tx.environment_id(), id))?;
             let key = found.ok_or_else(|| Error::not_found(Entity::ApiKey, id))?;
             tx.remove(&key)?;

@@ -69,7 +69,11 @@ impl Suppressions<'_> {
     /// [`Error::NotFound`], if messages are sent to it; [`Error::Invalid`], if it is no address of
     /// the channel.
     pub fn get(&self, channel: Channel, address: &str) -> Result<Suppression> {
-        self.find(channel, address)?.ok_or_else(|| missing(address))
+        let of = SuppressedAddress::new(channel, address)?;
+        let now = self.scope.engine.now();
+        self.scope.read("suppressions.get", |view| {
+            in_force(view, &of, now)?.ok_or_else(|| missing(address))
+        })
     }
 
     /// The suppression of an address, as [`get`](Self::get) compares it. Returns `None` if messages
@@ -127,20 +131,20 @@ impl Suppressions<'_> {
     /// Removes the addresses of a channel. Returns the number of those that were suppressed until then:
     /// what has expired is removed as well, and is not counted.
     pub fn clear_channel(&self, channel: Channel) -> Result<u64> {
-        self.clear(Some(channel))
+        self.clear("suppressions.clear_channel", Some(channel))
     }
 
     /// Removes the addresses of all channels. Returns the number that [`clear_channel`](Self::clear_channel)
     /// counts.
     pub fn clear_all(&self) -> Result<u64> {
-        self.clear(None)
+        self.clear("suppressions.clear_all", None)
     }
 
-    fn clear(&self, channel: Option<Channel>) -> Result<u64> {
+    fn clear(&self, operation: &'static str, channel: Option<Channel>) -> Result<u64> {
         // The writer is held for a few milliseconds.
         const AT_A_TIME: usize = 250;
         let start = (0, None);
-        self.scope.write_in_steps("suppressions.clear", channel, start, |tx, (before, swept)| {
+        self.scope.write_in_steps(operation, channel, start, |tx, (before, swept)| {
             let list = layout::suppression_list(tx.environment_id(), channel);
             let range = list.range();
             let found = store::dependents(&*tx, &range, AT_A_TIME)?;

@@ -37,7 +37,7 @@ impl Scope {
     /// links is lost: a [repair](crate::Engine::repair) makes another one.
     pub fn unsubscribe_url(&self, request: &UnsubscribeRequest) -> Result<String> {
         request.check()?;
-        self.read("unsubscribe_url", |view| {
+        self.read("scope.unsubscribe_url", |view| {
             let links = self.engine.parts.settings.unsubscribe.as_ref();
             let links = links.ok_or_else(|| Error::rejected(Rejection::NoUnsubscribeUrl))?;
             let claims = Claims {
@@ -61,7 +61,7 @@ impl Scope {
     /// another environment or of a deleted subscriber; [`Error::NotFound`], if its workflow or topic
     /// was deleted.
     pub fn read_unsubscribe(&self, token: &str) -> Result<Unsubscription> {
-        self.read("read_unsubscribe", |view| {
+        self.read("scope.read_unsubscribe", |view| {
             Preference::of(view, token, self.engine.now())?.unsubscription(view)
         })
     }
@@ -96,7 +96,7 @@ impl Scope {
     /// As [`read_unsubscribe`](Self::read_unsubscribe), and [`Rejection::CriticalWorkflows`], if the
     /// workflow is critical.
     pub fn unsubscribe(&self, token: &str) -> Result<Unsubscription> {
-        self.write("unsubscribe", token, |tx| {
+        self.write("scope.unsubscribe", token, |tx| {
             let preference = Preference::of(tx, token, tx.now())?;
             preference.switch_off(tx)?;
             preference.unsubscription(tx)
