@@ -308,8 +308,10 @@ pub static TRANSLATION_IMPORT: Structure = Structure {
 };
 static MASTER_JSON: Structure =
     Structure { own: "layouts?", ..Structure::of("master JSON", "workflows") };
-pub static IMPORT_RESULT: Structure =
-    Structure::of("import result", "success message successful? failed?");
+pub static IMPORT_RESULT: Structure = Structure {
+    own: "errors?",
+    ..Structure::of("import result", "success message successful? failed?")
+};
 pub static TRANSLATION_QUERY: Structure =
     Structure { own: "resourceType? resourceId? locale?", ..page_query("translation query") };
 

@@ -5,6 +5,7 @@ mod plural;
 mod texts;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -164,6 +165,20 @@ pub struct ImportResult {
     /// Failed resources, as named in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
+    /// The error of each failed resource, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ImportError>,
+}
+
+/// Error of a resource that was not imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ImportError {
+    /// The resource, as named in the request.
+    #[serde(flatten)]
+    pub resource: Resource,
+    /// Text of the error.
+    pub message: String,
 }
 
 /// Query of translations. A translation must meet every condition that is set.
@@ -244,6 +259,25 @@ impl Translation {
             check_text(name, value).map_err(|invalid| invalid.within("content"))
         })
     }
+
+    /// Refuses texts with a mistake in a placeholder. The payload of the workflow may have a JSON `schema`.
+    #[doc(hidden)]
+    pub fn check_templates(content: &Object, schema: Option<&Object>) -> Result<(), Invalid> {
+        content.iter().try_for_each(|(name, value)| {
+            check_template(name, value, schema).map_err(|invalid| invalid.within("content"))
+        })
+    }
+}
+
+// The depth of an object is bounded, and so is this recursion.
+fn check_template(name: &str, value: &Value, schema: Option<&Object>) -> Result<(), Invalid> {
+    match value {
+        Value::String(text) => texts::check(text, schema).map_err(|invalid| invalid.named(name)),
+        Value::Object(inner) => inner.iter().try_for_each(|(inside, value)| {
+            check_template(inside, value, schema).map_err(|invalid| invalid.within(name))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Ok(()),
+    }
 }
 
 // The depth of an object is bounded, and so is this recursion.
@@ -299,10 +333,20 @@ impl TranslationImport {
     }
 }
 
-impl ImportResult {
-    /// Returns the result of an import with `successful` and `failed` resources.
+impl ImportError {
+    /// Returns the error of a resource.
     #[doc(hidden)]
-    pub fn new(successful: Vec<String>, failed: Vec<String>) -> Self {
+    pub fn new(resource: Resource, error: impl fmt::Display) -> Self {
+        Self { resource, message: error.to_string() }
+    }
+}
+
+impl ImportResult {
+    /// Returns the result of an import with `successful` resources, and the `errors` of the others.
+    #[doc(hidden)]
+    pub fn new(successful: Vec<String>, errors: Vec<ImportError>) -> Self {
+        let failed: Vec<_> =
+            errors.iter().map(|error| error.resource.resource_id.clone()).collect();
         let message = match (successful.len(), failed.len()) {
             (0, 0) => "no supported resources found".into(),
             (0, _) => "failed to import any resource".into(),
@@ -311,7 +355,7 @@ impl ImportResult {
                 format!("partial import: {count} resource(s) imported, {failed} failed")
             }
         };
-        Self { success: !successful.is_empty(), message, successful, failed }
+        Self { success: !successful.is_empty(), message, successful, failed, errors }
     }
 }
 

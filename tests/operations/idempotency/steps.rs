@@ -100,6 +100,16 @@ fn an_import_that_is_interrupted_is_made_as_a_whole() {
                 "message": "partial import: 3 resource(s) imported, 2 failed",
                 "successful": ["a", "b", "d"],
                 "failed": ["c", "e"],
+                "errors": [
+                    {
+                        "resourceId": "c", "resourceType": "workflow",
+                        "message": "workflow `c` is not there",
+                    },
+                    {
+                        "resourceId": "e", "resourceType": "workflow",
+                        "message": "`content` must be a JSON object",
+                    },
+                ],
             })
         );
         assert_eq!(imported(), "a b d");

@@ -17,7 +17,7 @@ fn every_resource_is_imported() {
         world.in_app_workflow("bye");
 
         // 12.1, 12.7, 12.8
-        let text = "Grüß {{payload.x | upcase}} 👋";
+        let text = "Grüß {{payload.x | upper}} 👋";
         let answer = import(
             &world,
             "en-US",
@@ -74,6 +74,11 @@ fn what_cannot_be_imported_is_listed() {
                 "message": "partial import: 1 resource(s) imported, 3 failed",
                 "successful": ["good"],
                 "failed": ["bad-content", "there", "unknown"],
+                "errors": [
+                    failed("bad-content", "`content.b.c` must be a text, or texts by their names"),
+                    failed("there", "workflow `there` is not there"),
+                    failed("unknown", "workflow `unknown` is not there"),
+                ],
             })
         );
         get(&world, "workflow", "good", "de").unwrap();
@@ -89,6 +94,10 @@ fn what_cannot_be_imported_is_listed() {
                 "success": false,
                 "message": "failed to import any resource",
                 "failed": ["there", "unknown"],
+                "errors": [
+                    failed("there", "workflow `there` is not there"),
+                    failed("unknown", "workflow `unknown` is not there"),
+                ],
             })
         );
     });
@@ -197,6 +206,8 @@ fn content_that_no_rule_allows_fails_alone() {
             json!({ "a": 1 }),
             json!({ "a": ["text"] }),
             json!({ "a": { "b": { "c": [] } } }),
+            json!({ "a": { "b": "{{ subscriber.fristName }}" } }),
+            json!({ "a": "{{ nope( }}" }),
             json!({ "a": "x".repeat(1024 * 1024) }),
             deep.clone(),
         ] {
@@ -208,6 +219,29 @@ fn content_that_no_rule_allows_fails_alone() {
             missing(&world, "workflow", "hi", "de");
         }
     });
+}
+
+#[test]
+fn a_resource_with_a_mistake_in_a_text_fails_with_the_way_to_it() {
+    on_both(|world| {
+        for name in ["hi", "good"] {
+            world.in_app_workflow(name);
+        }
+        let texts = json!({ "a": { "b": "{{ subscriber.fristName }}" }, "c": "C" });
+
+        let answer = import(&world, "de", json!({ "hi": texts, "good": { "a": "A" } }));
+
+        assert_eq!(answer.successful, ["good"]);
+        let reason = "`content.a.b` is not a valid template: `subscriber` has no field `fristName` \
+            (did you mean `firstName`?) in line 1";
+        assert_eq!(wire(answer)["errors"], json!([failed("hi", reason)]));
+        missing(&world, "workflow", "hi", "de");
+    });
+}
+
+// A workflow that is not imported, with the reason.
+fn failed(name: &str, message: &str) -> Value {
+    json!({ "resourceId": name, "resourceType": "workflow", "message": message })
 }
 
 fn import(world: &World, locale: &str, workflows: Value) -> ImportResult {

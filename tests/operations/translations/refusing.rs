@@ -6,7 +6,7 @@ use tidings::translation::{Resource, Translation, TranslationUpsert};
 
 use super::{delete, get, missing, resource, upsert};
 use crate::layouts;
-use crate::world::{on_both, parsed, unreadable};
+use crate::world::{in_app, on_both, parsed, unreadable, with, workflow_of};
 
 #[test]
 fn what_is_not_there_is_not_found() {
@@ -81,6 +81,56 @@ fn content_that_no_rule_allows_is_refused_with_the_way_to_it() {
             world.refuses(&refusal, || world.env.translations().upsert(&upsert));
         }
         upsert(&world, "workflow", "hi", "de", json!({ "a": longest }));
+    });
+}
+
+/// One row per mistake in a text, which would be sent as its key.
+#[test]
+fn a_text_with_a_mistake_is_refused_with_the_way_to_it() {
+    let invalid = |problem: &str| {
+        format!("422 `content.cart.title` is not a valid template: {problem} in line 1")
+    };
+    let schema = json!({ "type": "object", "properties": { "name": {}, "items": {} } });
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        world.workflow(with(
+            workflow_of("strict", &[in_app()]),
+            json!({ "payloadSchema": schema, "validatePayload": true }),
+        ));
+        let layout = json!({ "layoutId": "frame", "name": "Frame" });
+        world.env.layouts().upsert(&parsed(layout)).unwrap();
+        let field = "`subscriber` has no field `fristName` (did you mean `firstName`?)";
+        let payload = "`payload` has no field `naem` (did you mean `name`?)";
+        for (kind, name, text, problem) in [
+            ("workflow", "hi", "{{ subscriber.fristName }}", field),
+            ("layout", "frame", "{{ subscriber.fristName }}", field),
+            ("workflow", "hi", "{{ nope( }}", "unexpected `}`"),
+            ("workflow", "hi", "{{ t.a }}", "a text of a translation refers to other texts"),
+            (
+                "workflow",
+                "hi",
+                "{{ steps.a.read }}",
+                "a text of a translation has no results of steps: the template gives it values, as \
+                 in `t('key', read=steps.mail.read)`",
+            ),
+            ("workflow", "strict", "{{ payload.naem }}", payload),
+        ] {
+            let upsert = upsert_of(kind, name, json!({ "cart": { "title": text } }));
+            world.refuses(&invalid(problem), || world.env.translations().upsert(&upsert));
+        }
+        // A form of a text is a text, and what a template gives to a text has any name.
+        let forms = json!({ "items": { "one": "{{ count }}", "other": "{{ cuont }} {{ t.a }}" } });
+        let refusal = "422 `content.items.other` is not a valid template: a text of a translation \
+            refers to other texts in line 1";
+        let upsert_forms = upsert_of("workflow", "hi", forms);
+        world.refuses(refusal, || world.env.translations().upsert(&upsert_forms));
+        for (name, text) in [
+            ("hi", "{{ payload.naem }} {{ cuont }}"),
+            ("strict", "{{ payload.name.first }}"),
+            ("strict", "}} 100 % { {"),
+        ] {
+            upsert(&world, "workflow", name, "de", json!({ "cart": { "title": text } }));
+        }
     });
 }
 

@@ -16,8 +16,9 @@ pub(crate) enum Role<'p> {
     Message(Option<&'p Object>),
     /// Frame around messages.
     Frame,
-    /// Text of a translation, whose callers may give it values under any name.
-    Text,
+    /// Text of a translation, whose callers may give it values under any name. The payload may have a JSON
+    /// schema.
+    Text(Option<&'p Object>),
 }
 
 /// Use of a variable in a template.
@@ -35,9 +36,10 @@ impl Use<'_> {
     /// Refuses a variable that a template of this role does not have.
     pub(super) fn check(&self, role: Role<'_>) -> Result<(), Problem> {
         let payload = match role {
-            Role::Message(payload) => payload,
-            Role::Frame | Role::Text => None,
+            Role::Message(payload) | Role::Text(payload) => payload,
+            Role::Frame => None,
         };
+        let is_text = matches!(role, Role::Text(_));
         let field = |place: &str, name: &str, known: &[&str]| {
             if known.contains(&name) {
                 return Ok(());
@@ -52,16 +54,16 @@ impl Use<'_> {
                 field(&format!("context.{kind}"), name, &CONTEXT_FIELDS)
             }
             ("payload", path) => self.check_payload(path, payload),
-            (TEXTS, _) if role == Role::Text => {
+            (TEXTS, _) if is_text => {
                 Err(Problem::new("a text of a translation refers to other texts", self.at))
             }
             // They are read for the steps that the workflow names, which is not to depend on a language.
-            ("steps", _) if role == Role::Text => {
+            ("steps", _) if is_text => {
                 let what = "a text of a translation has no results of steps: the template gives it values, \
                     as in `t('key', read=steps.mail.read)`";
                 Err(Problem::new(what, self.at))
             }
-            (_, _) if role == Role::Text => Ok(()),
+            (_, _) if is_text => Ok(()),
             (root, _) if role == Role::Frame && FRAME_ROOTS.contains(&root) => Ok(()),
             (root, _) if role == Role::Frame => {
                 Err(Problem::unknown("variable", root, FRAME_ROOTS, self.at))

@@ -10,6 +10,7 @@ use super::Translation;
 use super::plural::{self, Rules};
 use crate::contact::Locale;
 use crate::error::Invalid;
+use crate::json::Object;
 use crate::template::{Role, Template};
 
 /// Translations of one resource. The first that has a text is used.
@@ -107,7 +108,7 @@ impl Translation {
             return compiled.map(Some);
         }
         let template = Template::unchecked(text.to_owned());
-        let checked = template.check_as(Role::Text);
+        let checked = template.check_as(Role::Text(None));
         let compiled: Compiled = match checked {
             Ok(()) => Ok(Arc::new(template)),
             Err(Invalid { reason, .. }) => Err(reason.to_string().into()),
@@ -136,6 +137,15 @@ impl Translation {
         weights.sort_unstable_by(|a, b| b.cmp(a));
         weights.iter().take(MAX_PREPARED).sum()
     }
+}
+
+/// Refuses a text with placeholders that does not compile, or that names what a text of a translation does
+/// not have. The payload may have a JSON `schema`.
+pub(super) fn check(text: &str, schema: Option<&Object>) -> Result<(), Invalid> {
+    if !is_template(text) {
+        return Ok(());
+    }
+    Template::unchecked(text.to_owned()).check_as(Role::Text(schema))
 }
 
 fn is_template(text: &str) -> bool {

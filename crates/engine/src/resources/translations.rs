@@ -5,8 +5,8 @@ use domain::convert::IntoChecked;
 use domain::json::Object;
 use domain::page::{ListKind, Page};
 use domain::translation::{
-    ImportResult, Resource, ResourceType, Translation, TranslationImport, TranslationQuery,
-    TranslationUpsert,
+    ImportError, ImportResult, Resource, ResourceType, Translation, TranslationImport,
+    TranslationQuery, TranslationUpsert,
 };
 use serde_json::Value;
 use store::{List, ReadRecords, Step, WriteRecords, layout};
@@ -36,6 +36,7 @@ use crate::{Entity, Error, Result, Scope};
 /// let imported = env.translations().import(&import)?;
 /// assert_eq!(imported.successful, ["greeting"]);
 /// assert_eq!(imported.failed, ["farewell"]);
+/// assert_eq!(imported.errors[0].message, "workflow `farewell` is not there");
 ///
 /// let greeting = Resource::workflow("greeting");
 /// let german = env.translations().get(&greeting, "de_DE")?;
@@ -54,14 +55,15 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such resource; [`Error::Invalid`] with the way to it if
-    /// the content holds anything but texts by their names, or is larger than 1 MiB.
+    /// [`Error::NotFound`], if there is no such resource; [`Error::Invalid`] with the way to it, if
+    /// the content holds anything but texts by their names, or is larger than 1 MiB, or if a placeholder of
+    /// a text has a mistake: it does not compile, or names a variable that a text does not have.
     pub fn upsert(&self, upsert: &TranslationUpsert) -> Result<Translation> {
         self.scope.write("translations.upsert", upsert, |tx| put(tx, upsert.clone()))
     }
 
     /// Stores the texts of many resources in one language, each in a transaction of its own. The
-    /// result names the resources that were stored, and those that were refused. The texts of a resource
+    /// result names the resources that were stored, and those that were refused, each with its error. The texts of a resource
     /// whose `isTranslationEnabled` is `false` are stored and not used.
     ///
     /// # Errors
@@ -75,11 +77,10 @@ impl Translations<'_> {
             let Some((resource, content)) = resources.next() else {
                 return Ok(Step::Done(done.clone().result()));
             };
-            let id = resource.resource_id.clone();
-            let done = match import_one(tx, resource, &import.locale, content) {
-                Ok(()) => done.clone().with(id),
+            let done = match import_one(tx, resource.clone(), &import.locale, content) {
+                Ok(()) => done.clone().with(resource.resource_id),
                 Err(Error::Store(error)) => return Err(error.into()),
-                Err(_) => done.clone().without(id),
+                Err(error) => done.clone().without(ImportError::new(resource, error)),
             };
             let last = resources.next().is_none();
             Ok(if last { Step::Done(done.result()) } else { Step::More(done) })
@@ -179,12 +180,12 @@ impl Translations<'_> {
 #[derive(Clone, Debug, Default)]
 struct Import {
     successful: Vec<String>,
-    failed: Vec<String>,
+    errors: Vec<ImportError>,
 }
 
 impl Import {
     fn count(&self) -> usize {
-        self.successful.len() + self.failed.len()
+        self.successful.len() + self.errors.len()
     }
 
     fn with(mut self, id: String) -> Self {
@@ -192,24 +193,25 @@ impl Import {
         self
     }
 
-    fn without(mut self, id: String) -> Self {
-        self.failed.push(id);
+    fn without(mut self, error: ImportError) -> Self {
+        self.errors.push(error);
         self
     }
 
     fn result(self) -> ImportResult {
-        ImportResult::new(self.successful, self.failed)
+        ImportResult::new(self.successful, self.errors)
     }
 }
 
 fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Value) -> Result<()> {
-    let content = Object::try_from(content.clone())?;
+    let content = Object::try_from(content.clone()).map_err(|invalid| invalid.named("content"))?;
     put(tx, TranslationUpsert::new(resource, locale, content)?).map(drop)
 }
 
 fn put(tx: &mut Tx<'_>, mut upsert: TranslationUpsert) -> Result<Translation> {
     Translation::check_content(&upsert.content)?;
     upsert.resource = known(tx, &upsert.resource)?;
+    check_templates(tx, &upsert)?;
     translation_groups::ensure(tx, upsert.resource.clone())?;
     let Some(before) = find(tx, &upsert.resource, &upsert.locale)? else {
         let translation = Translation::new(tx.id(), tx.home(), upsert, tx.now());
@@ -219,6 +221,16 @@ fn put(tx: &mut Tx<'_>, mut upsert: TranslationUpsert) -> Result<Translation> {
     let after = before.with_content(upsert.content, tx.now());
     tx.replace(&before, &after)?;
     Ok(after)
+}
+
+// A text with a mistake would be sent as its key.
+fn check_templates(view: &dyn View, upsert: &TranslationUpsert) -> Result<()> {
+    let workflow = match upsert.resource.resource_type {
+        ResourceType::Workflow => workflows::find(view, &upsert.resource.resource_id)?,
+        ResourceType::Layout => None,
+    };
+    let schema = workflow.as_ref().and_then(|workflow| workflow.payload_schema.as_deref());
+    Ok(Translation::check_templates(&upsert.content, schema)?)
 }
 
 // The resource by its identifier.
