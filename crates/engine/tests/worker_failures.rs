@@ -28,9 +28,7 @@ struct Failing {
 impl Store for Failing {
     fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
         let [fails, panics] = &*self.flags;
-        if panics.load(Ordering::SeqCst) {
-            std::panic::panic_any("ada@example.org");
-        }
+        assert!(!panics.load(Ordering::SeqCst), "ada@example.org");
         if fails.load(Ordering::SeqCst) {
             let source = "ada@example.org".into();
             return Err(store::Error::Backend { backend: "test", action: "read", source });
@@ -47,11 +45,11 @@ impl Store for Failing {
 #[derive(Clone, Debug, Default)]
 struct Recorder(Texts);
 
-struct Fields(String);
+struct Fields(Vec<String>);
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push_str(&format!(" {field}={value:?}"));
+        self.0.push(format!("{field}={value:?}"));
     }
 }
 
@@ -61,9 +59,9 @@ impl Subscriber for Recorder {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields(event.metadata().level().to_string());
+        let mut fields = Fields(vec![event.metadata().level().to_string()]);
         event.record(&mut fields);
-        self.0.lock().unwrap().push(fields.0);
+        self.0.lock().unwrap().push(fields.0.join(" "));
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
