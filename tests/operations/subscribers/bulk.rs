@@ -111,7 +111,7 @@ fn a_bulk_creates_nobody_whose_deletion_has_begun() {
         world.store.pause(Point::Write, 1, move || {
             let bulk = creates(json!([{ "subscriberId": "bob" }, { "subscriberId": "ada" }]));
             let refused = env.subscribers().upsert_bulk(&bulk).unwrap_err();
-            assert_eq!(refused.to_string(), "subscriber `ada` is there already");
+            assert_eq!(refused.to_string(), "subscriber `ada` is being deleted: if the deletion was interrupted, delete it again");
             assert!(env.subscribers().get("bob").is_err());
         });
 
