@@ -144,7 +144,7 @@ fn all(inbox: &Inbox<'_>, query: &MessageQuery) -> (usize, usize) {
 
 fn both_ways(inbox: &Inbox<'_>, messages: usize) {
     inbox.mark_all(MarkAs::Read).unwrap();
-    assert_eq!(inbox.mark_all(MarkAs::Unread).unwrap(), messages);
+    assert_eq!(inbox.mark_all(MarkAs::Unread).unwrap(), messages as u64);
 }
 
 fn fill(env: &Scope, messages: usize) {

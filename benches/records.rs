@@ -126,6 +126,6 @@ struct Sent;
 
 impl Provider for Sent {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        Ok(ProviderReceipt::id(delivery.idempotency_key().to_string()))
+        Ok(ProviderReceipt::with_id(delivery.idempotency_key().to_string()))
     }
 }

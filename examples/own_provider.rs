@@ -22,7 +22,7 @@ impl Provider for Terminal {
         };
         println!("{number}: {}", delivery.message.text().unwrap_or_default());
         // A service that takes a key of idempotency gets this one, the same for every attempt.
-        Ok(ProviderReceipt::id(delivery.idempotency_key().to_string()))
+        Ok(ProviderReceipt::with_id(delivery.idempotency_key().to_string()))
     }
 }
 

@@ -21,7 +21,7 @@ impl Provider for Carrier {
         }
         check(&delivery.address)?;
         let id = format!("{}-{call:05}", delivery.integration.provider_id);
-        Ok(ProviderReceipt::id(id))
+        Ok(ProviderReceipt::with_id(id))
     }
 }
 

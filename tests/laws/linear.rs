@@ -143,7 +143,7 @@ impl OfMarks {
         let mark = |read: bool| if read { MarkAs::Read } else { MarkAs::Unread };
         match self {
             Self::Mark(which, read) => inbox.mark_as([ids[*which]], mark(*read)).unwrap().len(),
-            Self::All(read) => inbox.mark_all(mark(*read)).unwrap(),
+            Self::All(read) => usize::try_from(inbox.mark_all(mark(*read)).unwrap()).unwrap(),
             Self::Unread => inbox.counts().unwrap().unread,
         }
     }

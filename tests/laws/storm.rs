@@ -198,7 +198,7 @@ impl Provider for Host {
             1 => Err(SendError::permanent("no such address")),
             2 => Err(SendError::unknown("no answer")),
             3 => Err(SendError::misconfigured("no password")),
-            _ => Ok(ProviderReceipt::id("sent")),
+            _ => Ok(ProviderReceipt::with_id("sent")),
         }
     }
 

@@ -19,7 +19,7 @@ struct Service;
 
 impl Provider for Service {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        Ok(ProviderReceipt::id(format!("msg-{}", delivery.subscriber.subscriber_id)))
+        Ok(ProviderReceipt::with_id(format!("msg-{}", delivery.subscriber.subscriber_id)))
     }
 
     fn receipts(&self, inbound: &Inbound<'_>) -> Result<Vec<Receipt>, InboundRefusal> {

@@ -99,7 +99,7 @@ impl Provider for Smtp {
         let mail = Mail::of(delivery, relay.account())?;
         let sent = relay.send(&mail, self.deadline());
         sent.map_err(|failure| failure.of(mail.has_one_recipient()))?;
-        Ok(ProviderReceipt::id(mail.id))
+        Ok(ProviderReceipt::with_id(mail.id))
     }
 
     fn accept(&self, channel: Channel, credentials: &Credentials) -> Result<(), Invalid> {

@@ -206,7 +206,7 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
         401 | 403 => Err(SendError::permanent(answer.reason())),
         _ => {
             let accepted = answer.accepted()?;
-            Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::id))
+            Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::with_id))
         }
     }
 }

@@ -87,7 +87,7 @@ impl Provider for Webhook {
             ("webhook-signature", keys.sign(&id, timestamp, body.as_bytes())),
         ];
         self.client.post((url.expose(), of), &headers, body.as_bytes())?.accepted()?;
-        Ok(ProviderReceipt::id(id))
+        Ok(ProviderReceipt::with_id(id))
     }
 
     /// Asks for the head of the URL of the integration. Any answer will do.

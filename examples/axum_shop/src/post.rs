@@ -67,6 +67,6 @@ impl Provider for Folder {
             fs::write(self.0.join(format!("{key}.txt")), format!("{subject}\n\n{text}\n"))
         });
         written.map_err(|error| SendError::retryable(error.to_string()))?;
-        Ok(ProviderReceipt::id(key))
+        Ok(ProviderReceipt::with_id(key))
     }
 }

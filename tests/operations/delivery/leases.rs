@@ -551,9 +551,11 @@ fn a_panic_whose_payload_panics_when_it_is_dropped_harms_nobody_else() {
 
 #[test]
 fn an_outcome_that_comes_too_late_is_ignored() {
-    for late in
-        [Ok(ProviderReceipt::id("late")), Err(retryable("late")), Err(SendError::permanent("late"))]
-    {
+    for late in [
+        Ok(ProviderReceipt::with_id("late")),
+        Err(retryable("late")),
+        Err(SendError::permanent("late")),
+    ] {
         on_both(|world| {
             let engine = slow(&world, SENT, late.clone());
             let id = queued_email(&world);
@@ -648,7 +650,7 @@ fn an_outcome_that_comes_after_the_lease_counts_if_nobody_has_taken_over() {
         let engine = world.engine_with(|builder| {
             builder.default_provider(Told(move |_: &Delivery| {
                 clock.advance(LEASE * 2);
-                Ok(ProviderReceipt::id("m-1"))
+                Ok(ProviderReceipt::with_id("m-1"))
             }))
         });
         let id = queued_email(&world);

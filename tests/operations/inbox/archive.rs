@@ -98,7 +98,7 @@ fn only_messages_of_the_inbox_are_archived_and_deleted() {
 }
 
 // A change of the messages that match a query.
-type Change<'c> = &'c dyn Fn(&MessageQuery) -> usize;
+type Change<'c> = &'c dyn Fn(&MessageQuery) -> u64;
 
 /// One row per change of messages that match a query: how many it changes, and how many are left in
 /// the list and in the archive.
@@ -116,7 +116,7 @@ fn messages_that_match_are_archived_and_deleted() {
         let oldest = MessageQuery::default()
             .transaction_id(world.messages("ada")[4].transaction_id.clone())
             .unwrap();
-        let rows: [(Change<'_>, &MessageQuery, usize, usize, usize); 9] = [
+        let rows: [(Change<'_>, &MessageQuery, u64, usize, usize); 9] = [
             (&archive, &read, 2, 3, 2),
             (&restore, &unarchived, 0, 3, 2),
             (&archive, &read, 0, 3, 2),

@@ -251,7 +251,7 @@ fn deletions_by_a_query_are_told() {
                 drop(world.env.events().trigger_bulk(some).unwrap().all().unwrap());
             });
             let before = inbox.cursor().unwrap();
-            assert_eq!(inbox.delete_matching(&MessageQuery::default()).unwrap(), count);
+            assert_eq!(inbox.delete_matching(&MessageQuery::default()).unwrap(), count as u64);
 
             let changes = inbox.changes_since(&before).unwrap();
             assert_eq!(matches!(changes, Changes::Since(_)), is_known, "{count}");

@@ -63,7 +63,7 @@ fn an_inbox_is_listed_counted_and_marked_by_groups() {
                 assert_eq!(walked, selected, "{query}");
             }
             assert_eq!(inbox.count(&asked).unwrap(), Total::Exactly(selected.len()), "{query}");
-            assert_eq!(inbox.mark_matching(&asked, MarkAs::Read).unwrap(), selected.len());
+            assert_eq!(inbox.mark_matching(&asked, MarkAs::Read).unwrap(), selected.len() as u64);
             let read = inbox.list(&MessageQuery::default().read()).unwrap().data;
             let read: Vec<_> = read.iter().map(|found| found.id).collect();
             assert_eq!(read, selected, "{query}");

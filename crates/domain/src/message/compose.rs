@@ -34,9 +34,9 @@ setters! { MessageQuery:
     /// those of [`and_tags`](Self::and_tags). An empty list is refused.
     tags: each(String);
     /// Lists the messages that were created at this time or later.
-    created_gte: exact(Timestamp);
+    earliest: exact(Timestamp);
     /// Lists the messages that were created at this time or earlier.
-    created_lte: exact(Timestamp);
+    latest: exact(Timestamp);
     /// Lists the messages of these severities. An empty list is refused.
     severities: some_of(Severity, "severity");
     /// Lists the messages with exactly these contexts, as in `tenant:acme`.

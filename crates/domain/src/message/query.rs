@@ -90,11 +90,11 @@ pub struct MessageQuery {
     )]
     pub workflows: Vec<String>,
     /// Earliest time of creation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub created_gte: Option<Timestamp>,
+    #[serde(rename = "createdGte", skip_serializing_if = "Option::is_none")]
+    pub earliest: Option<Timestamp>,
     /// Latest time of creation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub created_lte: Option<Timestamp>,
+    #[serde(rename = "createdLte", skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Timestamp>,
     /// Page of the list.
     #[serde(flatten)]
     pub page: PageQuery,
@@ -106,7 +106,7 @@ shape! { MessageQuery {
     "channel": channel, "transactionId": transaction_id, "read": read as written,
     "seen": seen as written, "archived": archived as written, "snoozed": snoozed as written,
     "tags": tags, "data": data, "severity": severities as many, "contextKeys": context_keys,
-    "templates": workflows as many, "createdGte": created_gte, "createdLte": created_lte;
+    "templates": workflows as many, "createdGte": earliest, "createdLte": latest;
     page by MessageQuery::ORDERS
 } }
 
@@ -137,8 +137,8 @@ impl MessageQuery {
         self.check_emptied()?;
         at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
-        if let (Some(first), Some(last)) = (self.created_gte, self.created_lte)
-            && first > last
+        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
+            && earliest > latest
         {
             let end = "createdLte".into();
             return Err(Invalid::new("createdGte", Reason::Reversed { end }));
@@ -197,8 +197,8 @@ impl MessageQuery {
                 Payload::Known(payload) => self.data.matches(payload),
                 Payload::Unknown => true,
             }
-            && self.created_gte.is_none_or(|first| message.created_at >= first)
-            && self.created_lte.is_none_or(|last| message.created_at <= last)
+            && self.earliest.is_none_or(|earliest| message.created_at >= earliest)
+            && self.latest.is_none_or(|latest| message.created_at <= latest)
             && (self.severities.is_empty() || self.severities.contains(&message.severity))
             && self.context_keys.matches(message.context_keys)
             && (self.workflows.is_empty() || self.names_workflow_of(message))

@@ -168,15 +168,15 @@ impl DelayMetadata {
         self
     }
 
-    /// Moves an end outside the subscriber's schedule to its next opening.
+    /// Moves an end outside the subscriber's schedule to its next opening, or leaves it.
     #[must_use]
-    pub fn extend_to_schedule(mut self) -> Self {
+    pub fn extend_to_schedule(mut self, extends: bool) -> Self {
         *match &mut self {
             Self::Regular(delay) => &mut delay.extend_to_schedule,
             Self::Scheduled(delay) => &mut delay.extend_to_schedule,
             Self::Dynamic(delay) => &mut delay.extend_to_schedule,
             Self::Timed(delay) => &mut delay.extend_to_schedule,
-        } = Some(true);
+        } = Some(extends);
         self
     }
 

@@ -84,7 +84,7 @@ fn a_browser_reads_what_its_push_service_cannot() {
     let browser = Browser::new(1);
     let mut delivery = push(&[browser.subscription(&service.url("http"))]);
 
-    assert_eq!(provider().send(&delivery), Ok(ProviderReceipt::id("/message/17")));
+    assert_eq!(provider().send(&delivery), Ok(ProviderReceipt::with_id("/message/17")));
     delivery.overrides =
         json!({ "ttl": 60, "urgency": "high", "topic": "orders", "data": { "order": "A-1" } })
             .try_into()

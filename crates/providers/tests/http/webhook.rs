@@ -37,7 +37,7 @@ fn a_webhook_is_signed_and_says_what_was_sent() {
     let receipt = webhook.send(&delivery).unwrap();
 
     let key = delivery.idempotency_key().to_string();
-    assert_eq!(receipt, ProviderReceipt::id(&key));
+    assert_eq!(receipt, ProviderReceipt::with_id(&key));
     let [request] = &server.requests()[..] else { panic!("one request") };
     assert_eq!(request.line, "POST /hook HTTP/1.1");
     assert_eq!(request.headers["webhook-id"], key);

@@ -20,7 +20,7 @@ fn an_email_reaches_the_server_with_its_envelope() {
     assert_eq!(mail.from, "<shop@example.com>");
     assert_eq!(mail.to, ["<ada@example.org>"]);
     let id = format!("<{}@example.com>", delivery.idempotency_key());
-    assert_eq!(receipt, ProviderReceipt::id(&id));
+    assert_eq!(receipt, ProviderReceipt::with_id(&id));
     for line in [
         &format!("Message-ID: {id}\r\n"),
         "From: \"The Shop\" <shop@example.com>\r\n",

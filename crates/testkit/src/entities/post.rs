@@ -62,6 +62,6 @@ impl Provider for Post {
         let number = format!("message {}", state.sent.len());
         let notification = delivery.notification.id;
         state.sent.push(Sent { to, number: number.clone(), notification });
-        Ok(ProviderReceipt::id(number))
+        Ok(ProviderReceipt::with_id(number))
     }
 }

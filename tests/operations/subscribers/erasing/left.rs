@@ -372,7 +372,7 @@ struct Service;
 
 impl Provider for Service {
     fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
-        Ok(ProviderReceipt::id("msg"))
+        Ok(ProviderReceipt::with_id("msg"))
     }
 }
 

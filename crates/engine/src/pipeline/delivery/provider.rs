@@ -223,10 +223,10 @@ impl ProviderReceipt {
     /// Returns the receipt of a message by the id that the service gave it.
     ///
     /// ```
-    /// let receipt = tidings::ProviderReceipt::id("msg-17");
+    /// let receipt = tidings::ProviderReceipt::with_id("msg-17");
     /// assert_eq!(receipt.provider_message_id.as_deref(), Some("msg-17"));
     /// ```
-    pub fn id(provider_message_id: impl Into<String>) -> Self {
+    pub fn with_id(provider_message_id: impl Into<String>) -> Self {
         Self { provider_message_id: Some(provider_message_id.into()) }
     }
 }

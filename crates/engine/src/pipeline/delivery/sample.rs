@@ -29,7 +29,7 @@ impl Delivery {
     /// impl Provider for Relay {
     ///     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
     ///         match &delivery.address {
-    ///             Address::Email(_) => Ok(ProviderReceipt::id("queued-1")),
+    ///             Address::Email(_) => Ok(ProviderReceipt::with_id("queued-1")),
     ///             _ => Err(SendError::misconfigured("it sends e-mail only")),
     ///         }
     ///     }
@@ -42,7 +42,7 @@ impl Delivery {
     /// let delivery = Delivery::sample(&mail, &ada, &relay)?;
     ///
     /// assert_eq!(delivery.message.text(), Some("<p>Dear Ada</p>"));
-    /// assert_eq!(Relay.send(&delivery), Ok(ProviderReceipt::id("queued-1")));
+    /// assert_eq!(Relay.send(&delivery), Ok(ProviderReceipt::with_id("queued-1")));
     /// # Ok(())
     /// # }
     /// ```

@@ -23,7 +23,7 @@ enum Change {
 // Progress of a change.
 #[derive(Clone, Copy, Default)]
 struct Run {
-    changed: usize,
+    changed: u64,
     behind: Option<DeadLetterId>,
     // The newest dead letter at the start. Those that come later stay as they are.
     through: Option<DeadLetterId>,
@@ -38,7 +38,7 @@ impl DeadLetters<'_> {
     /// # Errors
     ///
     /// As [`list`](Self::list); [`Error::Invalid`](crate::Error::Invalid), if the query has a limit.
-    pub fn redrive_matching(&self, query: &DeadLetterQuery) -> Result<usize> {
+    pub fn redrive_matching(&self, query: &DeadLetterQuery) -> Result<u64> {
         self.change("dead_letters.redrive_matching", query, Change::Redrive)
     }
 
@@ -48,7 +48,7 @@ impl DeadLetters<'_> {
     /// # Errors
     ///
     /// As [`redrive_matching`](Self::redrive_matching).
-    pub fn discard_matching(&self, query: &DeadLetterQuery) -> Result<usize> {
+    pub fn discard_matching(&self, query: &DeadLetterQuery) -> Result<u64> {
         self.change("dead_letters.discard_matching", query, Change::Discard)
     }
 
@@ -57,7 +57,7 @@ impl DeadLetters<'_> {
         operation: &'static str,
         query: &DeadLetterQuery,
         change: Change,
-    ) -> Result<usize> {
+    ) -> Result<u64> {
         query.check_unpaged()?;
         let run = Run { behind: query.cursor, ..Run::default() };
         self.scope.write_in_steps(operation, query, run, |tx, run| run.next(tx, query, change))
@@ -71,7 +71,7 @@ impl Run {
         tx: &mut Tx<'_>,
         query: &DeadLetterQuery,
         change: Change,
-    ) -> Result<Step<Self, usize>> {
+    ) -> Result<Step<Self, u64>> {
         let newest = self.through.map_or_else(|| scan::newest(tx), |id| Ok(Some(id)))?;
         let Some(through) = newest else { return Ok(Step::Done(self.changed)) };
         self.through = Some(through);
@@ -92,7 +92,7 @@ impl Run {
                 Change::Redrive => redrive(tx, id)?.is_ok(),
                 Change::Discard => discard(tx, id).map(|()| true)?,
             };
-            self.changed += usize::from(is_changed);
+            self.changed += u64::from(is_changed);
         }
         self.behind = found.next;
         Ok(if found.next.is_some() { Step::More(self) } else { Step::Done(self.changed) })

@@ -67,12 +67,12 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`archive`](Self::archive).
-    pub fn delete(&self, ids: impl IntoIterator<Item: IntoChecked<MessageId>>) -> Result<usize> {
+    pub fn delete(&self, ids: impl IntoIterator<Item: IntoChecked<MessageId>>) -> Result<u64> {
         let ids: Vec<MessageId> = each_checked("messageId", ids)?;
         self.scope.write("inbox.delete", (&self.subscriber, &ids), |tx| {
             let (subscriber, found) = self.some(tx, &ids)?;
             messages::delete(tx, &subscriber, &found)?;
-            Ok(found.len())
+            Ok(found.len() as u64)
         })
     }
 

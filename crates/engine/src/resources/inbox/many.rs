@@ -49,7 +49,7 @@ struct Run {
     shelves: Vec<Shelf>,
     filter: MessageQuery,
     change: Change,
-    changed: usize,
+    changed: u64,
     // The key of the last message that was looked at on the first of the shelves.
     behind: Vec<u8>,
     // The newest message at the start. Messages that arrive later stay as they are.
@@ -82,7 +82,7 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
-    pub fn mark_all(&self, mark_as: MarkAs) -> Result<usize> {
+    pub fn mark_all(&self, mark_as: MarkAs) -> Result<u64> {
         self.change("inbox.mark_all", &MessageQuery::default(), Change::Edit(Edit::Mark(mark_as)))
     }
 
@@ -92,7 +92,7 @@ impl Inbox<'_> {
     ///
     /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid), if a list in the
     /// query is too long or was set without values, or if the query has a part of a page, such as a limit.
-    pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<usize> {
+    pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<u64> {
         self.change("inbox.mark_matching", query, Change::Edit(Edit::Mark(mark_as)))
     }
 
@@ -117,7 +117,7 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`mark_matching`](Self::mark_matching).
-    pub fn archive_matching(&self, query: &MessageQuery) -> Result<usize> {
+    pub fn archive_matching(&self, query: &MessageQuery) -> Result<u64> {
         self.change("inbox.archive_matching", query, Change::Edit(Edit::Archive))
     }
 
@@ -127,7 +127,7 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`mark_matching`](Self::mark_matching).
-    pub fn unarchive_matching(&self, query: &MessageQuery) -> Result<usize> {
+    pub fn unarchive_matching(&self, query: &MessageQuery) -> Result<u64> {
         let mut archived = query.clone();
         archived.archived.get_or_insert(true);
         self.change("inbox.unarchive_matching", &archived, Change::Edit(Edit::Unarchive))
@@ -140,7 +140,7 @@ impl Inbox<'_> {
     ///
     /// As [`mark_matching`](Self::mark_matching); [`Error::Invalid`](crate::Error::Invalid), if the
     /// time is not in the future.
-    pub fn snooze_matching(&self, query: &MessageQuery, until: Timestamp) -> Result<usize> {
+    pub fn snooze_matching(&self, query: &MessageQuery, until: Timestamp) -> Result<u64> {
         self.change("inbox.snooze_matching", query, Change::Edit(Edit::Snooze(until)))
     }
 
@@ -150,7 +150,7 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`mark_matching`](Self::mark_matching).
-    pub fn unsnooze_matching(&self, query: &MessageQuery) -> Result<usize> {
+    pub fn unsnooze_matching(&self, query: &MessageQuery) -> Result<u64> {
         let mut snoozed = query.clone();
         snoozed.snoozed.get_or_insert(true);
         self.change("inbox.unsnooze_matching", &snoozed, Change::Edit(Edit::Unsnooze))
@@ -162,16 +162,11 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// As [`mark_matching`](Self::mark_matching).
-    pub fn delete_matching(&self, query: &MessageQuery) -> Result<usize> {
+    pub fn delete_matching(&self, query: &MessageQuery) -> Result<u64> {
         self.change("inbox.delete_matching", query, Change::Delete)
     }
 
-    fn change(
-        &self,
-        operation: &'static str,
-        query: &MessageQuery,
-        change: Change,
-    ) -> Result<usize> {
+    fn change(&self, operation: &'static str, query: &MessageQuery, change: Change) -> Result<u64> {
         query.check_unpaged()?;
         let arguments = (&self.subscriber, query, change);
         let run = Run::new(query, change);
@@ -256,7 +251,7 @@ impl Run {
         tx: &mut Tx<'_>,
         subscriber: &Subscriber,
         mut found: VecDeque<MessageId>,
-    ) -> Result<Step<Self, usize>> {
+    ) -> Result<Step<Self, u64>> {
         let (mut messages, mut seen, mut size) = (Vec::new(), 0, 0);
         while seen < AT_A_TIME
             && size < CONTENT
@@ -283,7 +278,7 @@ impl Run {
     }
 
     // Changes as many messages as one transaction looks at.
-    fn next(mut self, tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<Step<Self, usize>> {
+    fn next(mut self, tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<Step<Self, u64>> {
         if let Some(found) = self.found.take() {
             return self.change_found(tx, subscriber, found);
         }
@@ -333,12 +328,12 @@ impl Run {
                 for before in &found {
                     let after = before.edited(edit, tx.now());
                     let after = messages::replace(tx, before, after, change)?;
-                    self.changed += usize::from(after != *before);
+                    self.changed += u64::from(after != *before);
                 }
             }
             Change::Delete => {
                 messages::delete(tx, subscriber, &found)?;
-                self.changed += found.len();
+                self.changed += found.len() as u64;
             }
         }
         Ok(())

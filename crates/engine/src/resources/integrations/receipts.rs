@@ -20,7 +20,7 @@ use crate::{InboundReport, Integrations, Result};
 impl Integrations<'_> {
     /// Records what a provider reports about a message: in the log of its job, once for each event.
     /// The message is found by the id that the provider gave it, see
-    /// [`ProviderReceipt::id`](crate::ProviderReceipt::id). A permanent bounce and a complaint put
+    /// [`ProviderReceipt::with_id`](crate::ProviderReceipt::with_id). A permanent bounce and a complaint put
     /// the address on the list of [`suppressions`](crate::Scope::suppressions): a bounce for 90 days,
     /// a complaint for ever. A wish to unsubscribe switches off the channel of the workflow for the
     /// subscriber, unless the workflow is critical. Reports may come in any order.
