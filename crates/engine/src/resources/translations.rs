@@ -63,8 +63,8 @@ impl Translations<'_> {
     }
 
     /// Stores the texts of many resources in one language, each in a transaction of its own. The
-    /// result names the resources that were stored, and those that were refused, each with its error. The texts of a resource
-    /// whose `isTranslationEnabled` is `false` are stored and not used.
+    /// result names the resources that were stored, and those that were refused, each with its error.
+    /// The texts of a resource whose `isTranslationEnabled` is `false` are stored and not used.
     ///
     /// # Errors
     ///
