@@ -37,8 +37,9 @@ impl PayloadSchema {
         limits::object("payloadSchema", Some(&self.object), Workflow::MAX_PAYLOAD_SCHEMA)
     }
 
-    /// Refuses an object that is no JSON Schema, or that refers to another document.
+    /// Refuses an object that is too large or no JSON Schema, or that refers to another document.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
+        self.check_size()?;
         validation::compiled(&self.object).map(drop)
     }
 
