@@ -137,8 +137,8 @@ impl ActivityIndex {
         skip: u64,
         limit: usize,
     ) -> Result<Vec<Ordinal>> {
-        let wanted = filter.into();
-        let found = self.search(snapshot, environment, |all| all.find(wanted, skip, limit))?;
+        let filter = filter.into();
+        let found = self.search(snapshot, environment, |all| all.find(filter, skip, limit))?;
         Ok(found.unwrap_or_default())
     }
 
@@ -149,8 +149,8 @@ impl ActivityIndex {
         environment: EnvironmentId,
         filter: impl Into<ScopedFilter<'a>>,
     ) -> Result<u64> {
-        let wanted = filter.into();
-        Ok(self.search(snapshot, environment, |all| all.count(wanted))?.unwrap_or_default())
+        let filter = filter.into();
+        Ok(self.search(snapshot, environment, |all| all.count(filter))?.unwrap_or_default())
     }
 
     /// The notifications that were created before `time`, as of the snapshot, which has to be one of

@@ -95,8 +95,8 @@ impl<'s> Search<'s> {
         Ok(u64::MAX - page.skip)
     }
 
-    fn fill(&mut self, wanted: ScopedFilter<'_>, page: &mut Page<Ordinal>) -> Result<()> {
-        let ScopedFilter { filter, subscribers } = wanted;
+    fn fill(&mut self, scoped: ScopedFilter<'_>, page: &mut Page<Ordinal>) -> Result<()> {
+        let ScopedFilter { filter, subscribers } = scoped;
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }

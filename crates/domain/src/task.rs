@@ -154,7 +154,7 @@ impl Task {
         }
     }
 
-    /// Returns the task that tells the next recipients of an event from `due_at` on. Those of critical events
+    /// Returns the task that notifies the next recipients of an event from `due_at` on. Those of critical events
     /// and of high severity do not wait behind other messages. `workflow` is `None` if it was deleted.
     pub fn fan_out(
         home: &Home,

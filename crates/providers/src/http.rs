@@ -24,7 +24,7 @@ const LONGEST_REASON: usize = 300;
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) timeout: Duration,
-    pub(crate) reach: AddressScope,
+    pub(crate) scope: AddressScope,
     /// Certificates in DER that are trusted in place of those of the public authorities.
     pub(crate) roots: Option<Vec<Vec<u8>>>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Answer {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(15), reach: AddressScope::Public, roots: None }
+        Self { timeout: Duration::from_secs(15), scope: AddressScope::Public, roots: None }
     }
 }
 
@@ -87,13 +87,13 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .https_only(settings.reach == AddressScope::Public)
+            .https_only(settings.scope == AddressScope::Public)
             // The proxy of the environment would look up names behind the guard.
             .proxy(None)
             .user_agent(concat!("tidings/", env!("CARGO_PKG_VERSION")))
             .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build();
-        let guard = Guard::new(settings.reach);
+        let guard = Guard::new(settings.scope);
         Self { agent: Agent::with_parts(config, Connecting::default(), guard) }
     }
 

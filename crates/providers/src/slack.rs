@@ -52,7 +52,7 @@ impl Slack {
     /// service that takes the same requests.
     #[must_use]
     pub fn allow_private_addresses(self) -> Self {
-        Self::with(Settings { reach: AddressScope::Private, ..self.settings })
+        Self::with(Settings { scope: AddressScope::Private, ..self.settings })
     }
 }
 

@@ -86,7 +86,7 @@ impl WebPush {
     /// Allows push services with addresses of private networks and of this machine, and `http`.
     #[must_use]
     pub fn allow_private_addresses(self) -> Self {
-        Self::with(Settings { reach: AddressScope::Private, ..self.settings })
+        Self::with(Settings { scope: AddressScope::Private, ..self.settings })
     }
 
     /// Returns the public key of an integration, the `applicationServerKey` of the subscriptions.

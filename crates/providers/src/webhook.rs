@@ -61,7 +61,7 @@ impl Webhook {
     /// choose URLs, they reach what the host application reaches.
     #[must_use]
     pub fn allow_private_addresses(self) -> Self {
-        Self::with(Settings { reach: AddressScope::Private, ..self.settings })
+        Self::with(Settings { scope: AddressScope::Private, ..self.settings })
     }
 
     /// Trusts these certificates, in DER, in place of those of the public authorities.
@@ -105,7 +105,7 @@ impl Provider for Webhook {
         match (&credentials.webhook_url, channel) {
             (None, Channel::Chat) => Ok(()),
             (None, _) => Err(Invalid::new("credentials.webhookUrl", Reason::Missing)),
-            (Some(url), _) if is_url(url.expose(), self.settings.reach) => Ok(()),
+            (Some(url), _) if is_url(url.expose(), self.settings.scope) => Ok(()),
             (Some(_), _) => {
                 let expected = "an `https` URL";
                 Err(Invalid::new("credentials.webhookUrl", Reason::malformed(expected)))
@@ -125,9 +125,9 @@ fn keys(credentials: &Credentials) -> Result<WebhookKeys, Invalid> {
     WebhookKeys::new(secret.expose()).ok_or(named(Reason::malformed(expected)))
 }
 
-fn is_url(url: &str, reach: AddressScope) -> bool {
+fn is_url(url: &str, scope: AddressScope) -> bool {
     let has_host = |rest: &str| !rest.is_empty() && !rest.starts_with('/');
-    let plain = url.strip_prefix("http://").filter(|_| reach == AddressScope::Private);
+    let plain = url.strip_prefix("http://").filter(|_| scope == AddressScope::Private);
     url.strip_prefix("https://").or(plain).is_some_and(has_host)
 }
 

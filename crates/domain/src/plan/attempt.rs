@@ -243,7 +243,7 @@ impl RunStep<'_> {
 
     // The number of the oldest endpoint of the subscriber at an integration.
     fn phone_at(&self, id: IntegrationId) -> Option<&str> {
-        let mut endpoints = self.facts.endpoints.iter().map(|reach| &reach.endpoint);
+        let mut endpoints = self.facts.endpoints.iter().map(|one| &one.endpoint);
         endpoints.find_map(|one| match &one.endpoint {
             Endpoint::Phone { phone_number } if one.integration_id == id => {
                 Some(phone_number.as_str())

@@ -126,10 +126,10 @@ impl<'a> RunStep<'a> {
                 }
             }
         }
-        let own = |reach: &&ConnectedEndpoint| reach.endpoint.integration_id == integration.id;
-        for reach in self.facts.endpoints.iter().filter(own) {
-            let identifier = reach.endpoint.identifier.clone();
-            found.push(target(Destination::Endpoint { identifier }, Address::of(reach)));
+        let own = |connected: &&ConnectedEndpoint| connected.endpoint.integration_id == integration.id;
+        for connected in self.facts.endpoints.iter().filter(own) {
+            let identifier = connected.endpoint.identifier.clone();
+            found.push(target(Destination::Endpoint { identifier }, Address::of(connected)));
         }
         let mut seen = std::collections::BTreeSet::new();
         found.retain(|found| seen.insert(found.place.to.clone()));
@@ -188,9 +188,9 @@ impl Address {
     }
 
     // The address of an endpoint.
-    fn of(reach: &ConnectedEndpoint) -> Self {
-        let connection = reach.connection.as_ref();
-        match &reach.endpoint.endpoint {
+    fn of(connected: &ConnectedEndpoint) -> Self {
+        let connection = connected.connection.as_ref();
+        match &connected.endpoint.endpoint {
             Endpoint::Webhook { url, channel } => Address::Webhook {
                 url: url.expose().into(),
                 channel: channel.as_ref().map(ToString::to_string),

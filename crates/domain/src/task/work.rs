@@ -52,7 +52,7 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         after: Vec<u8>,
     },
-    /// The next recipients of an event are told.
+    /// The next recipients of an event are notified.
     FanOut {
         /// Event.
         transaction_id: TransactionId,

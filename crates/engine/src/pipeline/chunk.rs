@@ -1,5 +1,5 @@
-//! Chunks of a fan-out: the next recipients of an event are planned on a snapshot and told in a
-//! transaction, which moves the cursor. So each of them is told once, whatever fails between.
+//! Chunks of a fan-out: the next recipients of an event are planned on a snapshot and notified in a
+//! transaction, which moves the cursor. So each of them is notified once, whatever fails between.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -258,7 +258,7 @@ fn event<'a>(
     }
 }
 
-/// Leaves a task that tells the recipients of an event.
+/// Leaves a task that notifies the recipients of an event.
 pub(crate) fn begin(
     tx: &mut Tx<'_>,
     (fan_out, workflow): (&FanOut, &Workflow),
@@ -282,7 +282,7 @@ pub(super) fn end_lost(tx: &mut Tx<'_>, id: &TransactionId) -> Result<()> {
     Ok(())
 }
 
-/// Returns a task that tells the next recipients of an event.
+/// Returns a task that notifies the next recipients of an event.
 pub(super) fn task(tx: &Tx<'_>, fan_out: &FanOut, workflow: Option<&Workflow>) -> Task {
     Task::fan_out(tx.home(), (fan_out, workflow), tx.id(), tx.now())
 }

@@ -134,8 +134,8 @@ impl Events<'_> {
             while subscribers < COUNTED {
                 let members =
                     source.members(view, CrowdRange { behind, before: None, limit: AT_ONCE })?;
-                let told = members.found.iter().filter(|member| !member.is_excluded(&audience));
-                subscribers += told.count();
+                let notified = members.found.iter().filter(|member| !member.is_excluded(&audience));
+                subscribers += notified.count();
                 if members.all {
                     return Ok(ExplainedCrowd::new(subscribers, true));
                 }

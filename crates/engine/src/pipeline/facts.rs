@@ -159,7 +159,7 @@ impl RunFacts {
         let Some(profile) = self.subscriber.as_ref().map(|subscriber| &subscriber.profile) else {
             return Ok(self);
         };
-        let endpoints = self.endpoints.iter().map(|reach| &reach.endpoint.endpoint);
+        let endpoints = self.endpoints.iter().map(|one| &one.endpoint.endpoint);
         let (channel, texts): (_, Vec<&str>) = match kind.channel() {
             Some(channel @ Channel::Email) => {
                 (channel, profile.email.iter().map(Email::as_str).collect())

@@ -115,19 +115,19 @@ impl Source {
     }
 
     /// Returns the next members.
-    pub(crate) fn members(&self, view: &dyn View, part: CrowdRange) -> Result<Members> {
+    pub(crate) fn members(&self, view: &dyn View, crowd: CrowdRange) -> Result<Members> {
         match self {
-            Source::Topics(topics) => of_topics(view, topics, part),
-            Source::Everybody => everybody(view, part),
+            Source::Topics(topics) => of_topics(view, topics, crowd),
+            Source::Everybody => everybody(view, crowd),
         }
     }
 }
 
-fn everybody(view: &dyn View, part: CrowdRange) -> Result<Members> {
-    let range = layout::subscriber_ids_behind(view.environment_id(), part.behind);
-    let mut found: Vec<Subscriber> = view.readable(&range, Order::Ascending, part.limit)?;
-    let is_late = |subscriber: &Subscriber| part.is_late(subscriber.id.into());
-    let all = found.len() < part.limit || found.last().is_some_and(is_late);
+fn everybody(view: &dyn View, crowd: CrowdRange) -> Result<Members> {
+    let range = layout::subscriber_ids_behind(view.environment_id(), crowd.behind);
+    let mut found: Vec<Subscriber> = view.readable(&range, Order::Ascending, crowd.limit)?;
+    let is_late = |subscriber: &Subscriber| crowd.is_late(subscriber.id.into());
+    let all = found.len() < crowd.limit || found.last().is_some_and(is_late);
     found.retain(|subscriber| !is_late(subscriber));
     let behind = found.last().map(|last| last.id);
     let member = |subscriber| Member { subscriber, subscriptions: None };
@@ -136,12 +136,12 @@ fn everybody(view: &dyn View, part: CrowdRange) -> Result<Members> {
 }
 
 // Reads a part of each topic. The members up to the first end of such a part are complete.
-fn of_topics(view: &dyn View, topics: &[Topic], part: CrowdRange) -> Result<Members> {
-    let share = (part.limit / topics.len().max(1)).max(AT_LEAST);
+fn of_topics(view: &dyn View, topics: &[Topic], crowd: CrowdRange) -> Result<Members> {
+    let share = (crowd.limit / topics.len().max(1)).max(AT_LEAST);
     let mut end: Option<InternalSubscriberId> = None;
     let mut by_subscriber: BTreeMap<InternalSubscriberId, Vec<Subscription>> = BTreeMap::new();
     for topic in topics {
-        let range = layout::topic_subscribers_behind(topic.environment_id, topic.id, part.behind);
+        let range = layout::topic_subscribers_behind(topic.environment_id, topic.id, crowd.behind);
         let found: Vec<Subscription> = view.readable(&range, Order::Ascending, share)?;
         if let Some(last) = found.last().filter(|_| found.len() >= share) {
             let last = last.internal_subscriber_id;
@@ -159,10 +159,10 @@ fn of_topics(view: &dyn View, topics: &[Topic], part: CrowdRange) -> Result<Memb
         let is_alone = by_subscriber.keys().next() == Some(&end);
         by_subscriber.retain(|subscriber, _| *subscriber < end || is_alone && *subscriber == end);
     }
-    let all = end.is_none() && by_subscriber.len() <= part.limit;
-    let visited: Vec<_> = by_subscriber.into_iter().take(part.limit).collect();
+    let all = end.is_none() && by_subscriber.len() <= crowd.limit;
+    let visited: Vec<_> = by_subscriber.into_iter().take(crowd.limit).collect();
     let behind = visited.last().map(|(subscriber, _)| *subscriber);
-    let found = subscribed(view, visited, part)?;
+    let found = subscribed(view, visited, crowd)?;
     Ok(Members { found, behind, all })
 }
 
@@ -170,11 +170,11 @@ fn of_topics(view: &dyn View, topics: &[Topic], part: CrowdRange) -> Result<Memb
 fn subscribed(
     view: &dyn View,
     visited: Vec<(InternalSubscriberId, Vec<Subscription>)>,
-    part: CrowdRange,
+    crowd: CrowdRange,
 ) -> Result<Vec<Member>> {
     let environment = view.environment_id();
     let in_time = visited.into_iter().filter_map(|(subscriber, mut subscriptions)| {
-        subscriptions.retain(|subscription| !part.is_late(subscription.id.into()));
+        subscriptions.retain(|subscription| !crowd.is_late(subscription.id.into()));
         (!subscriptions.is_empty()).then_some((subscriber, subscriptions))
     });
     let in_time: Vec<_> = in_time.collect();

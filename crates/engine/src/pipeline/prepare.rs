@@ -345,7 +345,7 @@ pub(crate) fn transaction_id(made: &Made<'_>) -> Result<TransactionId> {
     Ok(TransactionId::new(format!("txn_{}", made.text(24)))?)
 }
 
-// The members of a crowd. Returns `None` if they are too many to be told at once.
+// The members of a crowd. Returns `None` if they are too many to be notified at once.
 fn few(view: &dyn View, source: &Source) -> Result<Option<Vec<Member>>> {
     let mut few = Vec::new();
     if source.is_empty() {

@@ -16,12 +16,12 @@ use super::AddressScope;
 #[derive(Debug)]
 pub(super) struct Guard {
     resolver: DefaultResolver,
-    reach: AddressScope,
+    scope: AddressScope,
 }
 
 impl Guard {
-    pub(super) fn new(reach: AddressScope) -> Self {
-        Self { resolver: DefaultResolver::default(), reach }
+    pub(super) fn new(scope: AddressScope) -> Self {
+        Self { resolver: DefaultResolver::default(), scope }
     }
 }
 
@@ -36,7 +36,7 @@ impl Resolver for Guard {
             ureq::Error::Io(_) => ureq::Error::HostNotFound,
             error => error,
         })?;
-        let is_reached = |address: IpAddr| match self.reach {
+        let is_reached = |address: IpAddr| match self.scope {
             AddressScope::Public => is_public(address),
             AddressScope::Private => true,
         };

@@ -42,7 +42,7 @@ impl Subscribers<'_> {
     ///
     /// # Errors
     ///
-    /// As [`upsert`](Self::upsert). [`Error::Invalid`] names the place of the subscriber, as in
+    /// As [`upsert`](Self::upsert). [`Error::Invalid`](crate::Error::Invalid) names the place of the subscriber, as in
     /// `subscribers[3].firstName`, and is also the error if there is no subscriber, if there are more than
     /// 500, or if they take more than 4 MiB as JSON text.
     pub fn upsert_bulk(&self, creates: &[SubscriberCreate]) -> Result<Vec<Upserted>> {
