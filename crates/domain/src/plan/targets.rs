@@ -126,7 +126,8 @@ impl<'a> RunStep<'a> {
                 }
             }
         }
-        let own = |connected: &&ConnectedEndpoint| connected.endpoint.integration_id == integration.id;
+        let own =
+            |connected: &&ConnectedEndpoint| connected.endpoint.integration_id == integration.id;
         for connected in self.facts.endpoints.iter().filter(own) {
             let identifier = connected.endpoint.identifier.clone();
             found.push(target(Destination::Endpoint { identifier }, Address::of(connected)));
