@@ -98,14 +98,14 @@ fn set_aside(database: &Database, number: u64, reason: &str) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-fn open() -> Result<(Database, Scope)> {
+fn open(engine: &Engine) -> Result<(Database, Scope)> {
     let database = Database::builder().create_with_backend(backends::InMemoryBackend::new())?;
     let transaction = database.begin_write()?;
     transaction.open_table(ORDERS)?;
     transaction.open_table(OUTBOX)?;
     transaction.open_table(REFUSED)?;
     transaction.commit()?;
-    let env = Engine::in_memory().organization("shop")?.development()?;
+    let env = engine.organization("shop")?.development()?;
     let text = "Order {{ payload.order }} is on its way.";
     let shipped = WorkflowCreate::new("order-shipped", "Order shipped")?.step(Step::in_app(text)?);
     env.workflows().create(&shipped)?;
@@ -113,7 +113,7 @@ fn open() -> Result<(Database, Scope)> {
 }
 
 fn main() -> Result<()> {
-    let (database, env) = open()?;
+    let (database, env) = open(&Engine::in_memory())?;
     order(&database, 1001, "ada")?;
     order(&database, 1002, "bob")?;
     println!("{} events were triggered.", relay(&database, &env)?);
@@ -123,6 +123,7 @@ fn main() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::interposed::Interposed;
     use tidings::message::MessageQuery;
     use tidings::workflow::WorkflowUpdate;
 
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_order_that_is_rolled_back_has_no_event() {
-        let (database, env) = open().unwrap();
+        let (database, env) = open(&Engine::in_memory()).unwrap();
         let transaction = database.begin_write().unwrap();
         transaction.open_table(OUTBOX).unwrap().insert(1, "{}").unwrap();
         transaction.abort().unwrap();
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_relay_that_is_killed_before_it_removes_a_row_tells_nobody_twice() {
-        let (database, env) = open().unwrap();
+        let (database, env) = open(&Engine::in_memory()).unwrap();
         order(&database, 1, "ada").unwrap();
         for (_, event) in waiting(&database, 0).unwrap() {
             trigger(&env, &event).unwrap();
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_refused_holds_up_no_other_one() {
-        let (database, env) = open().unwrap();
+        let (database, env) = open(&Engine::in_memory()).unwrap();
         let write = |number, event: &Trigger| {
             let transaction = database.begin_write().unwrap();
             let text = serde_json::to_string(event).unwrap();
@@ -187,9 +188,26 @@ mod tests {
 
         assert_eq!(relay(&database, &env).unwrap(), 1);
 
-        assert_eq!((told(&env, "ada"), left(&database)), (1, 100));
+        assert_eq!((told(&env, "ada"), left(&database)), (1, PAGE));
         let refused = database.begin_read().unwrap().open_table(REFUSED).unwrap();
         let row = refused.get(150).unwrap().unwrap();
         assert!(row.value().1.contains("order-shiped"), "{}", row.value().1);
+    }
+
+    /// Also one after which the store has to be opened again, which no call outlives.
+    #[test]
+    fn a_failure_of_the_store_is_no_refusal() {
+        let store = Interposed::default();
+        let (database, env) = open(&Engine::builder().build(store.clone())).unwrap();
+        for number in [1, 2] {
+            order(&database, number, "ada").unwrap();
+        }
+
+        store.kill();
+        relay(&database, &env).unwrap_err();
+
+        assert_eq!(left(&database), 2);
+        assert!(store.recover());
+        assert_eq!(relay(&database, &env).unwrap(), 2);
     }
 }

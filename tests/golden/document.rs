@@ -309,7 +309,7 @@ pub static TRANSLATION_IMPORT: Structure = Structure {
 static MASTER_JSON: Structure =
     Structure { own: "layouts?", ..Structure::of("master JSON", "workflows") };
 pub static IMPORT_RESULT: Structure = Structure {
-    own: "errors?",
+    own: "errors? warnings?",
     ..Structure::of("import result", "success message successful? failed?")
 };
 pub static TRANSLATION_QUERY: Structure =

@@ -17,7 +17,7 @@ fn a_translation_is_read_as_it_was_stored() {
     on_both(|world| {
         let workflow = world.in_app_workflow("hi");
         let content = json!({
-            "hello": "Hállo {{ payload.x | upper }} 👋",
+            "hello": "Hállo {{ payload.x | upcase }} 👋",
             "": "empty name",
             "nested": { "deeper": { "text": "" } },
         });

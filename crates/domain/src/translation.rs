@@ -167,17 +167,21 @@ pub struct ImportResult {
     pub failed: Vec<String>,
     /// The error of each failed resource, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<ImportError>,
+    pub errors: Vec<ImportProblem>,
+    /// Imported resources whose texts have a mistake, with the first one of each. Such a text is passed over when
+    /// a message is made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<ImportProblem>,
 }
 
-/// Error of a resource that was not imported.
+/// Problem with a resource of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ImportError {
+pub struct ImportProblem {
     /// The resource, as named in the request.
     #[serde(flatten)]
     pub resource: Resource,
-    /// Text of the error.
+    /// Text of the problem.
     pub message: String,
 }
 
@@ -333,18 +337,23 @@ impl TranslationImport {
     }
 }
 
-impl ImportError {
-    /// Returns the error of a resource.
+impl ImportProblem {
+    /// Returns the problem with a resource.
     #[doc(hidden)]
-    pub fn new(resource: Resource, error: impl fmt::Display) -> Self {
-        Self { resource, message: error.to_string() }
+    pub fn new(resource: Resource, problem: impl fmt::Display) -> Self {
+        Self { resource, message: problem.to_string() }
     }
 }
 
 impl ImportResult {
-    /// Returns the result of an import with `successful` resources, and the `errors` of the others.
+    /// Returns the result of an import with `successful` resources, of which some have `warnings`, and the `errors`
+    /// of the others.
     #[doc(hidden)]
-    pub fn new(successful: Vec<String>, errors: Vec<ImportError>) -> Self {
+    pub fn new(
+        successful: Vec<String>,
+        errors: Vec<ImportProblem>,
+        warnings: Vec<ImportProblem>,
+    ) -> Self {
         let failed: Vec<_> =
             errors.iter().map(|error| error.resource.resource_id.clone()).collect();
         let message = match (successful.len(), failed.len()) {
@@ -355,7 +364,7 @@ impl ImportResult {
                 format!("partial import: {count} resource(s) imported, {failed} failed")
             }
         };
-        Self { success: !successful.is_empty(), message, successful, failed, errors }
+        Self { success: !successful.is_empty(), message, successful, failed, errors, warnings }
     }
 }
 

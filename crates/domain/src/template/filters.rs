@@ -119,6 +119,8 @@ filters! {
     "date"[either("format", Kind::Moment), either("zone", Kind::Zone)]: moments::date,
     "default"[may("default_value", Kind::Any), may("boolean", Kind::Any)]: filters::default,
     "dictsort"[named("by", Kind::Word(&["key", "value"])), CASE, named("reverse", Kind::Flag)]: filters::dictsort,
+    // `downcase` and `upcase` are the names in Liquid, which imported translations have.
+    "downcase"[]: filters::lower,
     "e"[]: filters::escape,
     "escape"[]: filters::escape,
     "first"[]: filters::first,
@@ -155,6 +157,7 @@ filters! {
     "title"[]: filters::title,
     "trim"[may("chars", Kind::Any)]: filters::trim,
     "unique"[CASE, ATTRIBUTE]: filters::unique,
+    "upcase"[]: filters::upper,
     "upper"[]: filters::upper,
 }
 

@@ -34,6 +34,7 @@ fn placeholders_are_filled_in() {
     check("Hello {{ subscriber.firstName }}!", "Hello Ada!");
     check("{% for item in payload.items %}[{{ item.name }}]{% endfor %}", "[tea][cup]");
     check("{{ payload.total | round(2) }} {{ 'ü' | upper }}", "12.5 Ü");
+    check("{{ 'ü' | upcase }} {{ 'Ü' | downcase }}", "Ü ü");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use domain::contact::Locale;
 use domain::convert::IntoChecked;
+use domain::error::Invalid;
 use domain::json::Object;
 use domain::page::{ListKind, Page};
 use domain::translation::{
-    ImportError, ImportResult, Resource, ResourceType, Translation, TranslationImport,
+    ImportProblem, ImportResult, Resource, ResourceType, Translation, TranslationImport,
     TranslationQuery, TranslationUpsert,
 };
 use serde_json::Value;
@@ -59,11 +60,16 @@ impl Translations<'_> {
     /// the content holds anything but texts by their names, or is larger than 1 MiB, or if a placeholder of
     /// a text has a mistake: it does not compile, or names a variable that a text does not have.
     pub fn upsert(&self, upsert: &TranslationUpsert) -> Result<Translation> {
-        self.scope.write("translations.upsert", upsert, |tx| put(tx, upsert.clone()))
+        self.scope.write("translations.upsert", upsert, |tx| {
+            let upsert = resolved(tx, upsert.clone())?;
+            check_templates(tx, &upsert)?;
+            put(tx, upsert)
+        })
     }
 
     /// Stores the texts of many resources in one language, each in a transaction of its own. The
-    /// result names the resources that were stored, and those that were refused, each with its error.
+    /// result names the resources that were stored, and those that were refused, each with its error. A text
+    /// with a mistake in a placeholder, which [`upsert`](Self::upsert) refuses, is stored as it is, with a warning.
     /// The texts of a resource whose `isTranslationEnabled` is `false` are stored and not used.
     ///
     /// # Errors
@@ -78,9 +84,9 @@ impl Translations<'_> {
                 return Ok(Step::Done(done.clone().result()));
             };
             let done = match import_one(tx, resource.clone(), &import.locale, content) {
-                Ok(()) => done.clone().with(resource.resource_id),
+                Ok(mistake) => done.clone().with(resource, mistake),
                 Err(Error::Store(error)) => return Err(error.into()),
-                Err(error) => done.clone().without(ImportError::new(resource, error)),
+                Err(error) => done.clone().without(ImportProblem::new(resource, error)),
             };
             let last = resources.next().is_none();
             Ok(if last { Step::Done(done.result()) } else { Step::More(done) })
@@ -180,7 +186,8 @@ impl Translations<'_> {
 #[derive(Clone, Debug, Default)]
 struct Import {
     successful: Vec<String>,
-    errors: Vec<ImportError>,
+    errors: Vec<ImportProblem>,
+    warnings: Vec<ImportProblem>,
 }
 
 impl Import {
@@ -188,30 +195,48 @@ impl Import {
         self.successful.len() + self.errors.len()
     }
 
-    fn with(mut self, id: String) -> Self {
-        self.successful.push(id);
+    fn with(mut self, resource: Resource, mistake: Option<Invalid>) -> Self {
+        self.successful.push(resource.resource_id.clone());
+        self.warnings.extend(mistake.map(|mistake| ImportProblem::new(resource, mistake)));
         self
     }
 
-    fn without(mut self, error: ImportError) -> Self {
+    fn without(mut self, error: ImportProblem) -> Self {
         self.errors.push(error);
         self
     }
 
     fn result(self) -> ImportResult {
-        ImportResult::new(self.successful, self.errors)
+        ImportResult::new(self.successful, self.errors, self.warnings)
     }
 }
 
-fn import_one(tx: &mut Tx<'_>, resource: Resource, locale: &Locale, content: &Value) -> Result<()> {
+// Stores the texts of a resource. Returns the first mistake in them, if there is one.
+fn import_one(
+    tx: &mut Tx<'_>,
+    resource: Resource,
+    locale: &Locale,
+    content: &Value,
+) -> Result<Option<Invalid>> {
     let content = Object::try_from(content.clone()).map_err(|invalid| invalid.named("content"))?;
-    put(tx, TranslationUpsert::new(resource, locale, content)?).map(drop)
+    let upsert = resolved(tx, TranslationUpsert::new(resource, locale, content)?)?;
+    let mistake = match check_templates(tx, &upsert) {
+        Ok(()) => None,
+        Err(Error::Invalid(mistake)) => Some(mistake),
+        Err(error) => return Err(error),
+    };
+    put(tx, upsert)?;
+    Ok(mistake)
 }
 
-fn put(tx: &mut Tx<'_>, mut upsert: TranslationUpsert) -> Result<Translation> {
+// The request with its resource by its identifier, if the content has the form of texts.
+fn resolved(view: &dyn View, mut upsert: TranslationUpsert) -> Result<TranslationUpsert> {
     Translation::check_content(&upsert.content)?;
-    upsert.resource = known(tx, &upsert.resource)?;
-    check_templates(tx, &upsert)?;
+    upsert.resource = known(view, &upsert.resource)?;
+    Ok(upsert)
+}
+
+fn put(tx: &mut Tx<'_>, upsert: TranslationUpsert) -> Result<Translation> {
     translation_groups::ensure(tx, upsert.resource.clone())?;
     let Some(before) = find(tx, &upsert.resource, &upsert.locale)? else {
         let translation = Translation::new(tx.id(), tx.home(), upsert, tx.now());
@@ -223,7 +248,7 @@ fn put(tx: &mut Tx<'_>, mut upsert: TranslationUpsert) -> Result<Translation> {
     Ok(after)
 }
 
-// A text with a mistake would be sent as its key.
+// A text with a mistake is passed over when a message is made, which may then show the key of the text.
 fn check_templates(view: &dyn View, upsert: &TranslationUpsert) -> Result<()> {
     let workflow = match upsert.resource.resource_type {
         ResourceType::Workflow => workflows::find(view, &upsert.resource.resource_id)?,

@@ -20,8 +20,8 @@ fn variables() -> Variables {
         json!({
             "hello": "Hallo <b>{{ subscriber.firstName }}</b>",
             "cart": { "title": "Korb", "items": { "one": "{{ count }} Ding", "other": "{{ count }} Dinge" } },
-            "broken": "{{ payload.a | upcase }}",
-            "lost": "{{ payload.a | upcase }}",
+            "broken": "{{ payload.a | shout }}",
+            "lost": "{{ payload.a | shout }}",
             "loop": "{{ t.loop }}",
             "results": "{{ steps.mail.read }}",
             "given": "{{ 'read' if read else 'unread' }}",
@@ -131,7 +131,7 @@ fn a_text_that_does_not_compile_is_passed_over() {
     let expected = Ok("whole lost loop results");
     assert_eq!(template.render(Format::Plain, &variables).as_deref(), expected);
     let [broken, lost, missing, loops, none, results, _] = &variables.notes()[..] else { panic!() };
-    let problem = "in de_DE: is not a valid template: unknown filter `upcase` in line 1";
+    let problem = "in de_DE: is not a valid template: unknown filter `shout` in line 1";
     assert_eq!(*broken, TextNote::Invalid(format!("broken {problem}")));
     assert_eq!(*lost, TextNote::Invalid(format!("lost {problem}")));
     assert_eq!(*missing, TextNote::Missing("lost".into()));
