@@ -257,10 +257,19 @@ fn remove_from<T: Transaction + ?Sized>(
     index: TextIndex,
     texts: &[&IndexedText],
 ) -> Result<()> {
-    let lost: BTreeSet<_> = texts.iter().map(|it| (it.text.as_bytes(), it.subscriber)).collect();
+    let all: BTreeSet<_> = texts.iter().map(|it| (it.subscriber, it.text.as_bytes())).collect();
+    // Ids differ in most comparisons, and a set costs more than a few of them.
+    let is_lost = |(text, subscriber): (&[u8], InternalSubscriberId)| {
+        if texts.len() < TOGETHER {
+            return texts
+                .iter()
+                .any(|it| it.subscriber == subscriber && it.text.as_bytes() == text);
+        }
+        all.contains(&(subscriber, text))
+    };
     let mut found = BTreeMap::new();
     let visit = &mut |at: Place, row: View<'_>| {
-        if row.entries().any(|entry| lost.contains(&entry)) {
+        if row.entries().any(is_lost) {
             found.insert(at, Row::from(row));
         }
         ControlFlow::Continue(())
@@ -277,7 +286,7 @@ fn remove_from<T: Transaction + ?Sized>(
     let mut falling = BTreeSet::new();
     for (at, mut row) in found {
         let before = row.view().len();
-        row.remove(|entry| lost.contains(&entry));
+        row.remove(is_lost);
         txn.put_bytes(&row_key(index, at), &row.to_bytes())?;
         let falls = (row.view().len() + 1..=before).contains(&(ROOM / 4));
         falling.extend((at.0 < head.group && falls).then_some(at.0));
