@@ -420,7 +420,7 @@ fn a_preview_shows_what_is_sent() {
     });
 }
 
-/// What a hostile translation holds costs one job at most.
+/// An import stores any text, and so did earlier versions.
 #[test]
 fn a_stored_text_with_a_mistake_is_read_and_passed_over() {
     on_both(|world| {
@@ -438,6 +438,7 @@ fn a_stored_text_with_a_mistake_is_read_and_passed_over() {
     });
 }
 
+/// What a hostile translation holds costs one job at most.
 #[test]
 fn a_hostile_translation_fails_its_own_message() {
     on_both(|world| {

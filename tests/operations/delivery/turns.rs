@@ -211,29 +211,34 @@ fn a_crowd_is_told_of_what_is_critical_before_others() {
     }
 }
 
+/// Sends ten e-mails that are due at once, by a provider that takes `span` for each. Returns the number of leased
+/// tasks at each call.
+fn leased_at_calls(world: &World, span: Duration) -> Vec<usize> {
+    let (clock, other) = (world.clock.clone(), world.another_engine());
+    let leased = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&leased);
+    let provider = Told(move |_: &Delivery| {
+        seen.lock().unwrap().push(other.delivery().stats().unwrap().total().leased);
+        clock.advance(span);
+        Ok(ProviderReceipt::default())
+    });
+    let engine = world.engine_with(|builder| builder.default_provider(provider));
+    ada(world);
+    world.active_integration("email", "sendgrid");
+    world.workflow_of("mail", &[email()]);
+    for _ in 0..10 {
+        world.notify("mail", "ada");
+    }
+    assert_eq!(engine.delivery().run_due(usize::MAX).unwrap().sent, 10);
+    let leased = leased.lock().unwrap();
+    leased.clone()
+}
+
 /// A provider takes two seconds for a message. What was claimed behind it is given back.
 #[test]
 fn a_slow_provider_keeps_no_batch() {
     on_both(|world| {
-        let (clock, other) = (world.clock.clone(), world.another_engine());
-        let leased = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&leased);
-        let slow = Told(move |_: &Delivery| {
-            seen.lock().unwrap().push(other.delivery().stats().unwrap().total().leased);
-            clock.advance(Duration::from_secs(2));
-            Ok(ProviderReceipt::default())
-        });
-        let engine = world.engine_with(|builder| builder.default_provider(slow));
-        ada(&world);
-        world.active_integration("email", "sendgrid");
-        world.workflow_of("mail", &[email()]);
-        for _ in 0..10 {
-            world.notify("mail", "ada");
-        }
-
-        assert_eq!(engine.delivery().run_due(usize::MAX).unwrap().sent, 10);
-
-        let leased = leased.lock().unwrap();
+        let leased = leased_at_calls(&world, Duration::from_secs(2));
         assert_eq!((leased[0], leased[1..].iter().max()), (10, Some(&2)));
     });
 }
@@ -242,26 +247,9 @@ fn a_slow_provider_keeps_no_batch() {
 #[test]
 fn the_results_of_quick_calls_wait_for_few_calls_behind_them() {
     on_both(|world| {
-        let (clock, other) = (world.clock.clone(), world.another_engine());
-        let leased = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&leased);
-        let quick = Told(move |_: &Delivery| {
-            seen.lock().unwrap().push(other.delivery().stats().unwrap().total().leased);
-            clock.advance(Duration::from_millis(3));
-            Ok(ProviderReceipt::default())
-        });
-        let engine = world.engine_with(|builder| builder.default_provider(quick));
-        ada(&world);
-        world.active_integration("email", "sendgrid");
-        world.workflow_of("mail", &[email()]);
-        for _ in 0..10 {
-            world.notify("mail", "ada");
-        }
-
-        assert_eq!(engine.delivery().run_due(usize::MAX).unwrap().sent, 10);
-
+        let leased = leased_at_calls(&world, Duration::from_millis(3));
         // Two calls take six milliseconds.
-        assert_eq!(*leased.lock().unwrap(), [10, 10, 8, 8, 6, 6, 4, 4, 2, 2]);
+        assert_eq!(leased, [10, 10, 8, 8, 6, 6, 4, 4, 2, 2]);
     });
 }
 
