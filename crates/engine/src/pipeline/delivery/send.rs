@@ -8,10 +8,11 @@ use domain::job::{Detail, Job};
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::plan::{self, Content, Dispatch, Facts, Run, RunJob};
+use domain::step::Rendered;
 use domain::task::{SendWork, Task};
 use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
-use domain::vocabulary::JobType;
+use domain::vocabulary::{Channel, JobType};
 
 use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -140,6 +141,13 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    // The message that was rendered, or else the one that was made before.
+    fn message(&self, channel: Channel, rendered: Option<Rendered>) -> Option<Message> {
+        let Some(rendered) = rendered else { return self.made.clone() };
+        let content = (self.facts.workflow.as_deref()?, channel);
+        Message::of_job(&self.notification, self.job, content, rendered, (self.now, self.random))
+    }
+
     // Returns `None` if the workflow or the subscriber is gone, or if there is no message.
     fn delivery(
         self,
@@ -149,17 +157,10 @@ impl<'a> Attempt<'a> {
     ) -> Option<Delivery> {
         let Dispatch { integration, others, address, rendered, target, overrides } = dispatch;
         let job = self.notification.jobs.get(self.job)?;
-        let (workflow, subscriber) = (self.facts.workflow?, self.facts.subscriber?);
+        self.facts.workflow.as_ref()?;
         let variant = rendered.as_ref().and_then(|rendered| rendered.variant.clone());
         let warnings = rendered.iter().flat_map(|rendered| &rendered.warnings).cloned().collect();
-        let mut message = match rendered {
-            Some(rendered) => {
-                let content = (&*workflow, integration.channel);
-                let made_at = (self.now, self.random);
-                Message::of_job(&self.notification, self.job, content, rendered, made_at)?
-            }
-            None => self.made?,
-        };
+        let mut message = self.message(integration.channel, rendered)?;
         let (send, mut tries) = (self.leased.task.send_id(), self.work.tries.clone());
         if send.is_none() {
             tries = tries.with_called(target.clone());
@@ -174,7 +175,7 @@ impl<'a> Attempt<'a> {
             notification: self.notification,
             integration,
             address,
-            subscriber,
+            subscriber: self.facts.subscriber?,
             overrides,
             variant,
             warnings,
