@@ -6,15 +6,17 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::layout::{Derived, Role, SearchedField};
+use store::layout::{Derived, IndexPart, Role, SearchedField};
 use store::{Table, encoding};
 use testkit::records::Ruins;
 use testkit::requests::{self, Answer, Refusal};
 use testkit::seeded::copy_with;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, in_app};
+use tidings::ids::InternalSubscriberId;
 use tidings::message::{Changes, FeedCursor, FeedPage, MarkAs};
 use tidings::retention::Retention;
+use tidings::subscriber::SubscriberQuery;
 use tidings::vocabulary::Channel;
 use tidings::{DeliveryReport, Error};
 
@@ -267,13 +269,45 @@ fn a_damaged_index_of_names_is_made_anew() {
     for damage in [None, Some(b"\xFFgarbage".as_slice()), Some(b"")] {
         let rows = rows_of(&copy(), Derived::Texts(SearchedField::Name));
         assert!(rows.len() > 1);
-        // Without its head, which is the first row, an index has no texts.
-        for (table, key, _) in rows.iter().skip(usize::from(damage.is_none())) {
+        // Without its head, which is the first row, an index has no texts. A search reads no places.
+        let is_read = |(_, key, _): &&Entry| places_of(SearchedField::Name, key).is_none();
+        for (table, key, _) in rows.iter().skip(usize::from(damage.is_none())).filter(is_read) {
             let world = copy();
             put(&world.store, *table, key, damage);
             assert_eq!(ask(&world), sound, "{damage:?} at {key:?}");
             assert_eq!(world.engine.check().unwrap().findings, []);
         }
+    }
+}
+
+/// A change of a subscriber reads the places of the texts.
+#[test]
+fn damaged_places_of_texts_are_made_anew() {
+    for field in SearchedField::ALL {
+        for damage in [None, Some(b"\xFFgarbage".as_slice()), Some(b""), Some(b"\0\0\0\0\x3F")] {
+            for (table, key, _) in rows_of(&copy(), Derived::Texts(field)) {
+                let Some(id) = places_of(field, &key) else { continue };
+                let world = copy();
+                put(&world.store, table, &key, damage);
+                let subscribers = world.env.subscribers();
+                let all = subscribers.list(&SubscriberQuery::default()).unwrap().data;
+                let of = all.iter().find(|subscriber| subscriber.id == id).unwrap();
+                let change =
+                    json!({ "firstName": "Zoe", "lastName": null, "email": "zoe@new.org" });
+                subscribers.update(&of.subscriber_id, &&parsed(change)).unwrap();
+                let find = |query| subscribers.list(&parsed(query)).unwrap().data.len();
+                assert_eq!(find(json!({ "name": "Zoe" })), 1);
+                assert_eq!(find(json!({ "limit": 100 })), all.len());
+                assert_eq!(world.engine.check().unwrap().findings, [], "{damage:?} of {field:?}");
+            }
+        }
+    }
+}
+
+fn places_of(field: SearchedField, key: &[u8]) -> Option<InternalSubscriberId> {
+    match field.read(key)? {
+        (_, IndexPart::Places(subscriber)) => Some(subscriber),
+        (_, IndexPart::Head | IndexPart::Row { .. } | IndexPart::Trigrams { .. }) => None,
     }
 }
 

@@ -6,19 +6,24 @@
 
 use domain::subscriber::Subscriber;
 
-use crate::layout::{self, CountedList, FORMAT, SUBSCRIBER_IDS, SearchedField, TextIndex};
-use crate::record::{Batches, Entries, follow_readable};
+use crate::layout::{
+    self, CountedList, FORMAT, IndexPart, SUBSCRIBER_IDS, SearchedField, TextIndex,
+};
+use crate::record::{Batches, Entries, IndexEntry, follow_readable};
 use crate::{
     Bytes, Key, Order, ReadRecords, Record, Result, Snapshot, Step, Table, Transaction,
     WriteRecords, list_counts, text_index,
 };
 
-/// The format whose subscribers are not found by telephone number and by name, and whose lists are not
-/// counted.
+/// The format whose subscribers are not found by telephone number and by name, whose e-mail addresses have no
+/// places in their index, and whose lists are not counted.
 const LACKING: u32 = 2;
 
 /// Number of subscribers that a step looks at. In tests an environment is small.
 const STEP: usize = if cfg!(test) { 3 } else { 500 };
+
+/// Number of rows of e-mail addresses that a step looks at. A row has about a hundred.
+const ROWS: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Number of lists that a step counts at most, each up to 1,024 records.
 const LISTS: usize = if cfg!(test) { 2 } else { 8 };
@@ -32,11 +37,13 @@ pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
 enum Mark {
     Subscribers(Vec<u8>),
     Lists(Vec<u8>),
+    Places(Vec<u8>),
 }
 
 impl Mark {
     const SUBSCRIBERS: u8 = 0;
     const LISTS: u8 = 1;
+    const PLACES: u8 = 2;
 
     // Subscribers come first, in the order of the ids of the engine, so that the mark names nobody.
     fn find(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Self>> {
@@ -45,6 +52,7 @@ impl Mark {
             found = Some(match mark {
                 [Self::SUBSCRIBERS, behind @ ..] => Self::Subscribers(behind.to_vec()),
                 [Self::LISTS, behind @ ..] => Self::Lists(behind.to_vec()),
+                [Self::PLACES, behind @ ..] => Self::Places(behind.to_vec()),
                 // A new mark has no place. A damaged one begins anew, which does no harm.
                 _ => Self::Subscribers(Vec::new()),
             });
@@ -56,6 +64,7 @@ impl Mark {
         let (tag, behind) = match self {
             Self::Subscribers(behind) => (Self::SUBSCRIBERS, behind),
             Self::Lists(behind) => (Self::LISTS, behind),
+            Self::Places(behind) => (Self::PLACES, behind),
         };
         transaction.put_bytes(&layout::backfill(LACKING), &[&[tag], behind.as_slice()].concat())
     }
@@ -71,17 +80,25 @@ pub fn lacks_entries(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
     Ok(matches!(Mark::find(snapshot)?, Some(Mark::Subscribers(_))))
 }
 
-/// Returns `true` if the rows of the table are put by a [`step`].
-pub(crate) fn puts(table: Table) -> bool {
-    [Table::SubscriberPhones, SearchedField::Name.table(), Table::ListCounts].contains(&table)
+/// Returns `true` if the row under that key of the table is put by a [`step`].
+pub(crate) fn puts(table: Table, key: &[u8]) -> bool {
+    match table {
+        Table::SubscriberPhones | Table::NameIndex | Table::ListCounts => true,
+        Table::EmailIndex => {
+            matches!(SearchedField::Email.read(key), Some((_, IndexPart::Places(_))))
+        }
+        _ => false,
+    }
 }
 
-/// Puts the rows that the next subscribers lack, and behind the last ones those of lists.
+/// Puts the rows that the next subscribers lack, behind the last ones those of lists, and behind these the
+/// places of e-mail addresses.
 pub fn step(transaction: &mut dyn Transaction) -> Result<Step> {
     let next = match Mark::find(&*transaction)? {
         None => None,
         Some(Mark::Subscribers(behind)) => Some(fill_next(transaction, &behind)?),
-        Some(Mark::Lists(behind)) => count_next(transaction, &behind)?,
+        Some(Mark::Lists(behind)) => Some(count_next(transaction, &behind)?),
+        Some(Mark::Places(behind)) => place_next(transaction, behind)?,
     };
     let Some(next) = next else {
         transaction.delete_key(&layout::backfill(LACKING))?;
@@ -105,30 +122,41 @@ fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Mark> {
 }
 
 // Counts the lists behind that of a key, until one has more records than a transaction counts.
-fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Option<Mark>> {
+fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Mark> {
     let mut counted = CountedList::read(behind);
     for _ in 0..LISTS {
-        let Some(list) = list_counts::next(transaction, counted)? else { return Ok(None) };
+        let Some(list) = list_counts::next(transaction, counted)? else {
+            return Ok(Mark::Places(Vec::new()));
+        };
         if list_counts::go_on(transaction, list)?.is_more() {
             break;
         }
         counted = Some(list);
     }
     let behind = counted.map(|list| list.key().as_bytes().to_vec());
-    Ok(Some(Mark::Lists(behind.unwrap_or_default())))
+    Ok(Mark::Lists(behind.unwrap_or_default()))
+}
+
+fn place_next(transaction: &mut dyn Transaction, mut behind: Vec<u8>) -> Result<Option<Mark>> {
+    for _ in 0..ROWS {
+        let next = text_index::add_next_places(transaction, SearchedField::Email, &behind)?;
+        let Some(row) = next else { return Ok(None) };
+        behind = row;
+    }
+    Ok(Some(Mark::Places(behind)))
 }
 
 // Rows that are there are put once more. A name is in two rows then, which does no harm.
 fn fill(transaction: &mut dyn Transaction, subscriber: &Subscriber) -> Result<()> {
     let key = subscriber.key();
-    for entry in Entries::of(subscriber).iter().filter(|entry| puts(entry.key.table())) {
+    let lacking = |entry: &&IndexEntry<_>| puts(entry.key.table(), entry.key.as_bytes());
+    for entry in Entries::of(subscriber).iter().filter(lacking) {
         transaction.put_bytes(&entry.key, &entry.value(&key))?;
     }
     let names = TextIndex { field: SearchedField::Name, environment: subscriber.environment_id };
-    for text in subscriber.texts().iter().filter(|text| text.is_of(names)) {
-        text_index::add(transaction, text)?;
-    }
-    Ok(())
+    let mut texts = subscriber.texts();
+    texts.retain(|text| text.is_of(names));
+    text_index::add_all(transaction, &texts)
 }
 
 #[cfg(test)]
@@ -155,6 +183,7 @@ mod tests {
         let home = Home { organization_id: "acme".parse().unwrap(), environment_id };
         let create = SubscriberCreate::new(format!("subscriber-{number}")).unwrap();
         let create = create.first_name(format!("Name {text}")).phone(format!("+{text}"));
+        let create = create.email(format!("{number}@{text}.example.com")).unwrap();
         Subscriber::new(Uuid::from_u128(number.into()).into(), &home, create, at(0))
     }
 
@@ -182,10 +211,10 @@ mod tests {
     // Makes `store` one that was of the older format.
     fn age(store: &MemoryStore) {
         write(store, |txn| -> Result<()> {
-            for table in Table::ALL.into_iter().filter(|table| puts(*table)) {
+            for table in Table::ALL {
                 let mut keys = Vec::new();
                 txn.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, _| {
-                    keys.push(key.to_vec());
+                    keys.extend(puts(table, key).then(|| key.to_vec()));
                     ControlFlow::Continue(())
                 })?;
                 keys.iter().try_for_each(|key| txn.delete(table, key))?;

@@ -390,11 +390,13 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
 
 // Returns `true` if a row is missing that records of an older format have not got yet.
 fn is_backfilled(finding: &TableFinding) -> bool {
-    let mut filled = Table::ALL.into_iter().filter(|table| backfill::puts(*table));
-    // A part of the index has a key of its own.
-    finding.problem == Problem::Missing
-        && filled.any(|table| table.name() == finding.table)
-        && SearchedField::Name.read(&finding.key).is_none()
+    let table = Table::ALL.into_iter().find(|table| table.name() == finding.table);
+    let is_put = table.is_some_and(|table| match table {
+        // A name that is missing has the key of its subscriber.
+        Table::NameIndex => SearchedField::Name.read(&finding.key).is_none(),
+        table => backfill::puts(table, &finding.key),
+    });
+    is_put && finding.problem == Problem::Missing
 }
 
 /// The environments of the activity index and of notifications, but for those that are being deleted. Those

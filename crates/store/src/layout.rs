@@ -293,7 +293,8 @@ layout! {
         HELD_LANES = HeldLanes [TaskClass, EnvironmentId, Option<WorkflowId>];
     }
     Bytes {
-        /// Parts of the index of e-mail addresses: the kind of the part, and two numbers.
+        /// Parts of the index of e-mail addresses: the kind of the part, and two numbers. Behind them, the
+        /// places of the texts, by subscriber.
         EMAIL_INDEX = EmailIndex [EnvironmentId, u8, u32, u32];
         /// Parts of the index of names, likewise.
         NAME_INDEX = NameIndex [EnvironmentId, u8, u32, u32];

@@ -1,6 +1,6 @@
 //! The keys of the indexes of texts.
 
-use domain::ids::EnvironmentId;
+use domain::ids::{EnvironmentId, InternalSubscriberId};
 
 use super::{EMAIL_INDEX, NAME_INDEX, Table};
 use crate::key::{Bytes, Key, Prefix, TableOf, parts};
@@ -8,9 +8,13 @@ use crate::key::{Bytes, Key, Prefix, TableOf, parts};
 const HEAD: u8 = 0;
 const ROW: u8 = 1;
 const TRIGRAMS: u8 = 2;
+const PLACES: u8 = 3;
 
 // The kind of a part, and two numbers.
 type PartKey = parts![u8, u32, u32];
+
+// The kind of a part, and a subscriber.
+type PlacesKey = parts![u8, InternalSubscriberId];
 
 /// A field of subscribers that is searched for parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +53,8 @@ pub enum IndexPart {
         /// The number of the group.
         group: u32,
     },
+    /// The places of the text of a subscriber.
+    Places(InternalSubscriberId),
 }
 
 impl SearchedField {
@@ -70,8 +76,15 @@ impl SearchedField {
         }
     }
 
+    const fn places(self) -> TableOf<Bytes, (EnvironmentId, PlacesKey)> {
+        TableOf::new(self.table())
+    }
+
     /// The part in a key of an index of the field, with its environment.
     pub fn read(self, key: &[u8]) -> Option<(EnvironmentId, IndexPart)> {
+        if let Some((environment, (PLACES, (subscriber, ())))) = self.places().read(key) {
+            return Some((environment, IndexPart::Places(subscriber)));
+        }
         let (environment, (kind, (one, (other, ())))) = self.keys().read(key)?;
         let part = match kind {
             HEAD if (one, other) == (0, 0) => IndexPart::Head,
@@ -90,6 +103,10 @@ impl TextIndex {
             IndexPart::Head => (HEAD, 0, 0),
             IndexPart::Row { group, row } => (ROW, group, row),
             IndexPart::Trigrams { page, group } => (TRIGRAMS, page, group),
+            IndexPart::Places(subscriber) => {
+                let places = self.field.places().within(self.environment).then(PLACES);
+                return places.then(subscriber).end();
+            }
         };
         self.within().then(kind).then(one).then(other).end()
     }

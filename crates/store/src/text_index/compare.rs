@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use domain::ids::InternalSubscriberId;
+
 use super::row::{Row, View};
 use super::trigrams::{ROWS, Trigrams};
-use super::{Head, IndexedText, damaged_row, page_key, row_key};
+use super::{Head, IndexedText, Place, damaged_row, page_key, places, row_key};
 use crate::check::Problem;
 use crate::layout::{IndexPart, TextIndex};
 use crate::{Order, ReadRecords, Result, Snapshot};
@@ -20,9 +22,20 @@ pub(crate) fn compare(
 ) -> Result<BTreeSet<IndexedText>> {
     let mut missing = expected.clone();
     let mut groups: BTreeMap<u32, BTreeMap<u32, Row>> = BTreeMap::new();
+    let mut places = BTreeMap::new();
     snapshot.scan_bytes(&index.all().range(), Order::Ascending, None, &mut |key, value| {
-        let Some(IndexPart::Row { group, row: number }) = index.read(key) else {
-            return ControlFlow::Continue(());
+        let (group, number) = match index.read(key) {
+            Some(IndexPart::Row { group, row }) => (group, row),
+            Some(IndexPart::Places(subscriber)) => {
+                match places::read(value) {
+                    Some(found) => drop(places.insert(subscriber, found)),
+                    None => visit(key, unreadable(places::damaged(index))),
+                }
+                return ControlFlow::Continue(());
+            }
+            Some(IndexPart::Head | IndexPart::Trigrams { .. }) | None => {
+                return ControlFlow::Continue(());
+            }
         };
         let Some(row) = View::read(value) else {
             visit(key, unreadable(damaged_row(index)));
@@ -47,6 +60,7 @@ pub(crate) fn compare(
             return Ok(missing);
         }
     };
+    compare_places(index, &groups, &places, visit);
     for (group, rows) in &groups {
         compare_group(snapshot, index, (head.as_ref(), *group, rows), visit)?;
     }
@@ -54,6 +68,42 @@ pub(crate) fn compare(
         visit(row_key(index, (head.group, 0)).as_bytes(), Problem::Missing);
     }
     Ok(missing)
+}
+
+// Compares the places of texts with the rows. A place may be in a group that was removed, if there is another
+// one.
+fn compare_places(
+    index: TextIndex,
+    groups: &BTreeMap<u32, BTreeMap<u32, Row>>,
+    stated: &BTreeMap<InternalSubscriberId, Vec<Place>>,
+    visit: &mut dyn FnMut(&[u8], Problem),
+) {
+    let mut actual: BTreeMap<InternalSubscriberId, Vec<(u32, u32)>> = BTreeMap::new();
+    for (group, rows) in groups {
+        for (number, row) in rows {
+            for (_, subscriber) in row.view().entries() {
+                actual.entry(subscriber).or_default().push((*group, *number));
+            }
+        }
+    }
+    for (subscriber, actual) in &actual {
+        let stated = stated.get(subscriber).map_or(&[][..], Vec::as_slice);
+        let is_stated = |(group, row): &(u32, u32)| {
+            stated.iter().any(|it| it.0 == *group && u32::from(it.1) == *row)
+        };
+        if !actual.iter().all(is_stated) {
+            visit(places::key(index, *subscriber).as_bytes(), Problem::Missing);
+        }
+    }
+    for (subscriber, stated) in stated {
+        let actual = actual.get(subscriber).map_or(&[][..], Vec::as_slice);
+        let is_wrong = |(group, row): &Place| {
+            groups.contains_key(group) && !actual.contains(&(*group, u32::from(*row)))
+        };
+        if actual.is_empty() || stated.iter().any(is_wrong) {
+            visit(places::key(index, *subscriber).as_bytes(), Problem::Extra);
+        }
+    }
 }
 
 fn unreadable(error: crate::Error) -> Problem {

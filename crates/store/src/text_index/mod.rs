@@ -5,14 +5,12 @@
 //! trigrams of the part, and every row of the last group. A part of one or two bytes has no trigram,
 //! and is searched for in all rows.
 //!
-//! A text that is removed leaves its row. The trigrams stay, so that they may name rows in vain. A
-//! group that has lost half of its texts is taken apart: the others are added anew. It is looked at
-//! when one of its rows falls below a quarter, so that at least a twelfth of all rows is in use.
-//!
-//! Many people have the same name. So a tag precedes each name, which follows from the id of the
-//! subscriber: a removal finds the row of one person among those of all with the name.
+//! A text that is removed leaves its row, which its places name. The trigrams stay, so that they may name
+//! rows in vain. A group that has lost half of its texts is taken apart: the others are added anew. It is
+//! looked at when one of its rows falls below a quarter, and when one becomes empty.
 
 mod compare;
+mod places;
 mod rebuild;
 mod row;
 mod search;
@@ -26,26 +24,22 @@ use std::ops::ControlFlow;
 use domain::contact::Email;
 use domain::folded::{FoldedPart, fold};
 use domain::ids::{EnvironmentId, InternalSubscriberId};
-use uuid::Uuid;
 
 pub(crate) use self::compare::compare;
+pub(crate) use self::places::add_next as add_next_places;
 pub use self::rebuild::rebuild;
 use self::row::{ROOM, Row, View};
-use self::search::{visit_all_rows, visit_rows};
+use self::search::visit_rows;
 use self::trigrams::{ROWS, Trigrams};
 use crate::layout::{IndexPart, SearchedField, TextIndex};
 use crate::record::corrupt;
-use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Transaction, WriteRecords};
-
-/// So many texts, or more, are looked for in one pass through all rows. A search for one of them reads all
-/// rows of the last group, and about three pages of trigrams of each other group.
-const TOGETHER: usize = 16;
+use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords};
 
 /// A text by whose parts a subscriber is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IndexedText {
     index: TextIndex,
-    /// The folded text, and the tag before it if it has one.
+    /// The folded text.
     text: String,
     subscriber: InternalSubscriberId,
 }
@@ -64,35 +58,14 @@ impl IndexedText {
     /// The name of a subscriber.
     pub fn name(environment: EnvironmentId, name: &str, subscriber: InternalSubscriberId) -> Self {
         let index = TextIndex { field: SearchedField::Name, environment };
-        let folded = fold(name);
-        let plain = folded.chars().filter(|letter| !letter.is_ascii_control());
-        Self { index, text: tag(subscriber).into_iter().chain(plain).collect(), subscriber }
-    }
-
-    // The part by which the row of the text is found. What people share makes a search longer.
-    fn distinctive_part(&self) -> &str {
-        match self.index.field {
-            SearchedField::Email => &self.text,
-            SearchedField::Name => self.text.get(..TAG).unwrap_or_default(),
-        }
+        let text = fold(name).chars().filter(|letter| !letter.is_ascii_control()).collect();
+        Self { index, text, subscriber }
     }
 
     /// Returns `true` if the text is in this index.
     pub(crate) fn is_of(&self, index: TextIndex) -> bool {
         self.index == index
     }
-}
-
-/// Length of the tag of a name.
-const TAG: usize = 5;
-
-// Control characters, which no name has: five bits of the id each. The last bits of an id are random.
-fn tag(subscriber: InternalSubscriberId) -> [char; TAG] {
-    let id = Uuid::from(subscriber).as_u128();
-    [0, 5, 10, 15, 20].map(|shift| match u8::try_from(id >> shift & 31) {
-        Ok(0) | Err(_) => '\x7f',
-        Ok(bits) => char::from(bits),
-    })
 }
 
 /// The place of the last row.
@@ -142,11 +115,12 @@ impl Tail {
         Ok(Self { index, head, row })
     }
 
+    // Adds a text, which was in the group `left` if it comes from one.
     fn push<T: Transaction + ?Sized>(
         &mut self,
         txn: &mut T,
-        text: &[u8],
-        subscriber: InternalSubscriberId,
+        (text, subscriber): (&[u8], InternalSubscriberId),
+        left: Option<u32>,
     ) -> Result<()> {
         while !self.row.push(text, subscriber) {
             self.put(txn)?;
@@ -157,28 +131,33 @@ impl Tail {
                 self.row = Row::default();
             }
         }
-        Ok(())
+        let place = (self.head.group, self.head.rows - 1);
+        places::add(txn, self.index, (subscriber, place), left)
     }
 
-    // Goes on with another group, or with the same one if half of it is free.
+    // Goes on with another group. If half of this one is free, the other one gets its texts.
     fn close<T: Transaction + ?Sized>(&mut self, txn: &mut T) -> Result<()> {
         let Head { group, .. } = self.head;
         let rows = rows(txn, self.index, group)?;
-        if is_half_empty(&rows) {
-            take_apart(txn, self.index, group)?;
-            (self.head.rows, self.row) = (1, Row::default());
-            return self.push_all(txn, &rows);
-        }
-        put_trigrams(txn, self.index, group, &rows)?;
         let full = || corrupt(self.index.field.table(), "the last group has no next one");
         self.head = Head { group: group.checked_add(1).ok_or_else(full)?, rows: 1 };
         self.row = Row::default();
-        Ok(())
+        if !is_half_empty(&rows) {
+            return put_trigrams(txn, self.index, group, &rows);
+        }
+        take_apart(txn, self.index, group)?;
+        self.push_all(txn, group, &rows)
     }
 
-    fn push_all<T: Transaction + ?Sized>(&mut self, txn: &mut T, rows: &[Row]) -> Result<()> {
+    // Adds the texts of the rows of a group that was taken apart.
+    fn push_all<T: Transaction + ?Sized>(
+        &mut self,
+        txn: &mut T,
+        group: u32,
+        rows: &[Row],
+    ) -> Result<()> {
         let mut entries = rows.iter().flat_map(|row| row.view().entries());
-        entries.try_for_each(|(text, subscriber)| self.push(txn, text, subscriber))
+        entries.try_for_each(|entry| self.push(txn, entry, Some(group)))
     }
 
     fn put<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<()> {
@@ -189,31 +168,33 @@ impl Tail {
     }
 }
 
-/// Adds the texts of a subscriber.
+/// Adds texts.
 pub(crate) fn add_all<T: Transaction + ?Sized>(txn: &mut T, texts: &[IndexedText]) -> Result<()> {
-    if texts.len() > 1 {
-        let indexes = || texts.iter().map(|text| text.index);
-        txn.prefetch(&mut indexes().map(|index| index.part(IndexPart::Head).into_parts()))?;
-        let mut rows = Vec::with_capacity(texts.len());
-        for index in indexes() {
-            let last = Head::find(&*txn, index)?.map(|head| (head.group, head.rows - 1));
-            rows.extend(last.map(|place| row_key(index, place).into_parts()));
-        }
-        txn.prefetch(&mut rows.into_iter())?;
+    let indexes: BTreeSet<_> = texts.iter().map(|text| text.index).collect();
+    let heads = indexes.iter().map(|index| index.part(IndexPart::Head).into_parts());
+    txn.prefetch(&mut heads.chain(places_of(texts)))?;
+    let mut rows = Vec::with_capacity(indexes.len());
+    for index in &indexes {
+        let last = Head::find(&*txn, *index)?.map(|head| (head.group, head.rows - 1));
+        rows.extend(last.map(|place| row_key(*index, place).into_parts()));
     }
-    texts.iter().try_for_each(|text| add(txn, text))
+    txn.prefetch(&mut rows.into_iter())?;
+    for index in indexes {
+        let mut tail = Tail::find(&*txn, index)?;
+        for text in texts.iter().filter(|text| text.is_of(index)) {
+            tail.push(txn, (text.text.as_bytes(), text.subscriber), None)?;
+        }
+        tail.put(txn)?;
+    }
+    Ok(())
 }
 
-/// Adds a text.
-pub(crate) fn add<T: Transaction + ?Sized>(txn: &mut T, text: &IndexedText) -> Result<()> {
-    let IndexedText { index, text, subscriber } = text;
-    let mut tail = Tail::find(&*txn, *index)?;
-    tail.push(txn, text.as_bytes(), *subscriber)?;
-    tail.put(txn)
+// The keys of the places of these texts.
+fn places_of(texts: &[IndexedText]) -> impl Iterator<Item = (Table, Vec<u8>)> {
+    texts.iter().map(|text| places::key(text.index, text.subscriber).into_parts())
 }
 
-/// What records lose and get of the texts by which they are found. The texts that are lost in a transaction
-/// are looked for together.
+/// What records lose and get of the texts by which they are found.
 #[derive(Debug, Default)]
 #[must_use = "the index is as it was until the changes are made"]
 pub struct TextChanges {
@@ -236,62 +217,87 @@ impl TextChanges {
     /// Those of the store.
     pub fn make<T: Transaction + ?Sized>(self, txn: &mut T) -> Result<()> {
         remove_all(txn, &self.lost)?;
-        self.new.iter().try_for_each(|text| add(txn, text))
+        add_all(txn, &self.new)
     }
 }
 
-/// Removes texts, if they are there. A rebuild that was interrupted leaves some in two rows.
+/// Removes texts.
+///
+/// # Errors
+///
+/// [`Corrupt`](crate::Error::Corrupt), if a text is not at its places.
 pub(crate) fn remove_all<T: Transaction + ?Sized>(
     txn: &mut T,
     texts: &[IndexedText],
 ) -> Result<()> {
-    let mut indexes: BTreeMap<TextIndex, Vec<&IndexedText>> = BTreeMap::new();
+    txn.prefetch(&mut places_of(texts))?;
+    let mut indexes: BTreeMap<TextIndex, Lost> = BTreeMap::new();
     for text in texts {
-        indexes.entry(text.index).or_default().push(text);
+        indexes.entry(text.index).or_default().add(&*txn, text)?;
+        txn.delete_key(&places::key(text.index, text.subscriber))?;
     }
-    indexes.iter().try_for_each(|(index, texts)| remove_from(txn, *index, texts))
+    let rows = indexes.iter().flat_map(|(index, lost)| {
+        lost.rows.keys().map(|place| row_key(*index, *place).into_parts())
+    });
+    txn.prefetch(&mut rows.collect::<Vec<_>>().into_iter())?;
+    indexes.into_iter().try_for_each(|(index, lost)| lost.remove(txn, index))
 }
 
-fn remove_from<T: Transaction + ?Sized>(
-    txn: &mut T,
-    index: TextIndex,
-    texts: &[&IndexedText],
-) -> Result<()> {
-    let all: BTreeSet<_> = texts.iter().map(|it| (it.subscriber, it.text.as_bytes())).collect();
-    // Ids differ in most comparisons, and a set costs more than a few of them.
-    let is_lost = |(text, subscriber): (&[u8], InternalSubscriberId)| {
-        if texts.len() < TOGETHER {
-            return texts
-                .iter()
-                .any(|it| it.subscriber == subscriber && it.text.as_bytes() == text);
+/// Texts that an index loses.
+#[derive(Default)]
+struct Lost {
+    /// The subscribers whose texts leave each row.
+    rows: BTreeMap<Place, BTreeSet<InternalSubscriberId>>,
+    /// The subscribers whose texts have known places.
+    placed: BTreeSet<InternalSubscriberId>,
+}
+
+impl Lost {
+    fn add(&mut self, snapshot: &(impl Snapshot + ?Sized), text: &IndexedText) -> Result<()> {
+        let IndexedText { index, text, subscriber } = text;
+        if let Some(places) = places::find(snapshot, *index, *subscriber)? {
+            self.placed.insert(*subscriber);
+            for place in places {
+                self.rows.entry(place).or_default().insert(*subscriber);
+            }
+            return Ok(());
         }
-        all.contains(&(subscriber, text))
-    };
-    let mut found = BTreeMap::new();
-    let visit = &mut |at: Place, row: View<'_>| {
-        if row.entries().any(is_lost) {
-            found.insert(at, Row::from(row));
-        }
-        ControlFlow::Continue(())
-    };
-    if texts.len() < TOGETHER {
-        for text in texts {
-            let part = FoldedPart::of_folded(text.distinctive_part());
-            _ = visit_rows(&*txn, index, &part, visit)?;
-        }
-    } else {
-        _ = visit_all_rows(&*txn, index, visit)?;
+        // A file of an older format has texts without places. The text may also be nowhere.
+        let entry = (text.as_bytes(), *subscriber);
+        let part = FoldedPart::of_folded(text);
+        visit_rows(snapshot, *index, &part, &mut |place, row| {
+            if row.entries().any(|other| other == entry) {
+                self.rows.entry(place).or_default().insert(*subscriber);
+            }
+            ControlFlow::Continue(())
+        })
+        .map(drop)
     }
-    let Some(head) = Head::find(&*txn, index)? else { return Ok(()) };
-    let mut falling = BTreeSet::new();
-    for (at, mut row) in found {
-        let before = row.view().len();
-        row.remove(is_lost);
-        txn.put_bytes(&row_key(index, at), &row.to_bytes())?;
-        let falls = (row.view().len() + 1..=before).contains(&(ROOM / 4));
-        falling.extend((at.0 < head.group && falls).then_some(at.0));
+
+    fn remove<T: Transaction + ?Sized>(mut self, txn: &mut T, index: TextIndex) -> Result<()> {
+        let Some(head) = Head::find(&*txn, index)? else { return Ok(()) };
+        let mut falling = None;
+        for (place, lost) in self.rows {
+            let Some(mut row) = find_row(&*txn, index, place)? else { continue };
+            let before = row.view().len();
+            row.view().entries().for_each(|(_, subscriber)| {
+                if lost.contains(&subscriber) {
+                    self.placed.remove(&subscriber);
+                }
+            });
+            row.remove(|(_, subscriber)| lost.contains(&subscriber));
+            txn.put_bytes(&row_key(index, place), &row.to_bytes())?;
+            let after = row.view().len();
+            let falls = (after + 1..=before).contains(&(ROOM / 4)) || row.view().is_empty();
+            falling = falling.or((place.0 < head.group && falls).then_some(place.0));
+        }
+        if !self.placed.is_empty() {
+            return Err(corrupt(index.field.table(), "a text is not at its places"));
+        }
+        // One group only, since it takes as many rows as it has texts. Another one is looked at when a further
+        // row of it falls.
+        falling.map_or(Ok(()), |group| spread(txn, index, group))
     }
-    falling.into_iter().try_for_each(|group| spread(txn, index, group))
 }
 
 // Adds the texts of a group anew, if half of it is free.
@@ -300,7 +306,7 @@ fn spread<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) ->
     if is_half_empty(&rows) {
         take_apart(txn, index, group)?;
         let mut tail = Tail::find(&*txn, index)?;
-        tail.push_all(txn, &rows)?;
+        tail.push_all(txn, group, &rows)?;
         tail.put(txn)?;
     }
     Ok(())
@@ -317,7 +323,7 @@ pub fn find(
     part: &FoldedPart,
     visit: &mut VisitSubscriber<'_>,
 ) -> Result<()> {
-    // No text has a control character. It would be found in a tag, or between two texts.
+    // No text has a control character. NUL would be found between two texts.
     if part.as_bytes().iter().any(u8::is_ascii_control) {
         return Ok(());
     }
@@ -335,12 +341,20 @@ fn page_key(index: TextIndex, page: u8, group: u32) -> Key<Bytes> {
     index.part(IndexPart::Trigrams { page: page.into(), group })
 }
 
-fn row(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, place: Place) -> Result<Row> {
+fn find_row(
+    snapshot: &(impl Snapshot + ?Sized),
+    index: TextIndex,
+    place: Place,
+) -> Result<Option<Row>> {
     let mut found = None;
     snapshot.get_bytes(&row_key(index, place), &mut |bytes| {
-        found = View::read(bytes).map(Row::from);
+        found = Some(View::read(bytes).map(Row::from));
     })?;
-    found.ok_or_else(|| damaged_row(index))
+    found.map(|row| row.ok_or_else(|| damaged_row(index))).transpose()
+}
+
+fn row(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, place: Place) -> Result<Row> {
+    find_row(snapshot, index, place)?.ok_or_else(|| damaged_row(index))
 }
 
 fn rows(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, group: u32) -> Result<Vec<Row>> {

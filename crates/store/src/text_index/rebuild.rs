@@ -1,15 +1,18 @@
 //! Making an index anew, in small transactions.
 //!
 //! New groups are made behind those that are there, and get every text. Then the others are removed,
-//! each in one transaction. So a search finds each text all the time, and some of them twice. An interruption leaves an index that is sound, and another rebuild removes the rest.
+//! each in one transaction. So a search finds each text all the time, and some of them twice. An interruption
+//! leaves an index that is sound, and another rebuild removes the rest. At the end the places name the new
+//! groups only.
 
 use std::ops::{Bound, ControlFlow};
 
+use domain::ids::InternalSubscriberId;
 use domain::subscriber::Subscriber;
 
 use super::row::Row;
 use super::trigrams::ROWS;
-use super::{Head, Tail, put_trigrams, row, row_key, take_apart};
+use super::{Head, Tail, places, put_trigrams, row, row_key, take_apart};
 use crate::layout::{self, IndexPart, TextIndex};
 use crate::record::{self, Record, corrupt};
 use crate::{
@@ -150,7 +153,7 @@ fn add<T: Transaction + ?Sized>(
     let mut tail = Tail::find(&*txn, index)?;
     for subscriber in record::find_readable::<Subscriber>(&*txn, &bytes)?.into_iter().flatten() {
         for text in subscriber.texts().iter().filter(|text| text.is_of(index)) {
-            tail.push(txn, text.text.as_bytes(), text.subscriber)?;
+            tail.push(txn, (text.text.as_bytes(), text.subscriber), None)?;
         }
     }
     tail.put(txn)?;
@@ -190,6 +193,7 @@ fn remove_others<T: Transaction + ?Sized>(
             Some(IndexPart::Row { group, .. } | IndexPart::Trigrams { group, .. }) => {
                 used.contains(&group)
             }
+            Some(IndexPart::Places(subscriber)) => keep_new_places(txn, index, first, subscriber)?,
             None => false,
         };
         if !is_used {
@@ -205,9 +209,24 @@ fn remove_others<T: Transaction + ?Sized>(
     Ok(last)
 }
 
+// Removes the places in groups before the first new one. Returns `false` if no place is left.
+fn keep_new_places<T: Transaction + ?Sized>(
+    txn: &mut T,
+    index: TextIndex,
+    first: u32,
+    subscriber: InternalSubscriberId,
+) -> Result<bool> {
+    let found = if_readable(places::find(&*txn, index, subscriber))?.flatten().unwrap_or_default();
+    let new: Vec<_> = found.iter().filter(|(group, _)| *group >= first).copied().collect();
+    if !new.is_empty() && new != found {
+        places::put(txn, index, subscriber, &new)?;
+    }
+    Ok(!new.is_empty())
+}
+
 fn group_of(index: TextIndex, key: &[u8]) -> Option<u32> {
     match index.read(key) {
         Some(IndexPart::Row { group, .. }) => Some(group),
-        Some(IndexPart::Head | IndexPart::Trigrams { .. }) | None => None,
+        Some(IndexPart::Head | IndexPart::Trigrams { .. } | IndexPart::Places(_)) | None => None,
     }
 }

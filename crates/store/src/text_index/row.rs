@@ -46,6 +46,11 @@ impl<'a> View<'a> {
         self.text
     }
 
+    /// Returns `true` if the row has no text.
+    pub(super) fn is_empty(self) -> bool {
+        self.ids.is_empty()
+    }
+
     /// Length of the row in bytes.
     pub(super) fn len(self) -> usize {
         size_of::<u16>() + size_of_val(self.ids) + self.text.len()

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::*;
 use crate::memory::MemoryStore;
 use crate::sample::store;
-use crate::{Error, Order, ReadBody, Record, Store, WriteBody, check, read, write};
+use crate::{Error, Order, ReadBody, Store, WriteBody, check, read, write};
 
 const EMAIL: &str = "[abAB0ıİßẞÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
 const NAME: &str = "[abAB0ıİßẞÄä ]{0,3}|[aA]{1,6} [bßẞ]{1,6}";
@@ -261,30 +261,42 @@ fn a_rebuild_goes_on_behind_a_damaged_head() {
     }
 }
 
-/// A person with a common name is removed without a look at the others of that name.
+/// Texts of a file of an older format have no places.
 #[test]
-fn a_removal_looks_at_few_rows_of_a_common_name() {
-    let steps: Vec<_> = (0..250).map(|number| (number, Some("Ada Lovelace".to_owned()))).collect();
-    let world = World::of(SearchedField::Name, &steps);
-    let looked_at = |text: &str| {
-        let mut rows = BTreeSet::new();
-        let part = FoldedPart::of_folded(text);
-        read(&world.store, |snapshot| {
-            visit_rows(snapshot, index(world.field), &part, &mut |at, _| {
-                rows.insert(at);
-                ControlFlow::Continue(())
-            })
-            .map(drop)
-        })
-        .unwrap();
-        // The last group has no trigrams.
-        rows.iter().filter(|(group, _)| *group == 0).count()
-    };
-    assert_eq!(looked_at("ada lovelace"), usize::from(ROWS));
-    for number in 0..100 {
-        let [text] = &subscriber(world.field, number, "Ada Lovelace").texts()[..] else { panic!() };
-        let rows = looked_at(text.distinctive_part());
-        assert!((1..8).contains(&rows), "{rows}");
+fn a_text_without_places_is_looked_for() {
+    for field in SearchedField::ALL {
+        let mut world = World::of(field, &users(0..250));
+        for number in 0..250 {
+            let subscriber = subscriber(field, number, "a@b.c").id;
+            write(&world.store, |txn| txn.delete_key(&places::key(index(field), subscriber)))
+                .unwrap();
+        }
+        assert_eq!(world.findings().len(), 250);
+        world.apply(&(0..250).step_by(2).map(|number| (number, None)).collect::<Vec<_>>());
+        assert_eq!(world.found("user-").unwrap(), world.expected("user-"));
+        assert_eq!(world.findings().len(), 125);
+        world.rebuild();
+        assert_eq!(world.found("user-").unwrap(), world.expected("user-"));
+        assert_eq!(world.findings(), []);
+    }
+}
+
+/// Places that are wrong are damage, which a rebuild mends.
+#[test]
+fn a_text_that_is_not_at_its_places_is_corrupt() {
+    for field in SearchedField::ALL {
+        let mut world = World::of(field, &users(0..250));
+        let wrong = subscriber(field, 17, "a@b.c").id;
+        write(&world.store, |txn| places::put(txn, index(field), wrong, &[(0, 63)])).unwrap();
+        assert_eq!(world.findings().len(), 2, "{:?}", world.findings());
+        let old = subscriber(field, 17, &world.texts[&17]);
+        let removed = write(&world.store, |txn| txn.remove(&old));
+        assert!(matches!(removed, Err(Error::Corrupt { .. })), "{removed:?}");
+        world.rebuild();
+        assert_eq!(world.findings(), []);
+        world.apply(&[(17, None)]);
+        assert_eq!(world.found("user-17").unwrap(), world.expected("user-17"));
+        assert_eq!(world.findings(), []);
     }
 }
 
