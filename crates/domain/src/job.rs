@@ -26,6 +26,9 @@ pub use sends::{Destination, JobSend, SendStatus, SendTarget, SendsOutcome};
 // Each attempt writes the log anew, and a message may be sent again without end.
 const MAX_LOG: usize = 1_000;
 
+// Number of ids of messages at providers that a job keeps. One with many destinations keeps two for each.
+const MAX_PROVIDER_MESSAGES: usize = 100;
+
 /// Execution of one step of a workflow, for one notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -190,7 +193,7 @@ impl Job {
     }
 
     /// Adds `entry` to the log, and sets the provider and the retry flag of the entry. A long log has its first
-    /// entries and its last ones.
+    /// entries and its last ones, and always the first that says that the message was sent.
     #[doc(hidden)]
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
@@ -198,18 +201,35 @@ impl Job {
         if let Some(last) = self.execution_details.len().checked_sub(MAX_LOG / 2 - 1)
             && last > MAX_LOG / 2
         {
+            let first_sent = self.first_sent().filter(|at| (MAX_LOG / 2..last).contains(at));
+            if let Some(at) = first_sent {
+                self.execution_details.swap(MAX_LOG / 2 - 1, at);
+            }
             self.execution_details.drain(MAX_LOG / 2..last);
         }
         self.execution_details.push(entry);
     }
 
-    /// Adds a message by the id that its provider gave it.
+    fn first_sent(&self) -> Option<usize> {
+        self.execution_details.iter().position(|entry| entry.detail == Detail::MessageSent)
+    }
+
+    /// Returns `true` if the message was sent before.
+    #[doc(hidden)]
+    pub fn was_sent(&self) -> bool {
+        self.first_sent().is_some()
+    }
+
+    /// Adds a message by the id that its provider gave it. The oldest ones go if there are too many.
     #[doc(hidden)]
     pub fn sent_as(&mut self, integration: IntegrationId, provider_message_id: &str) {
         let is_known = self.provider_message(integration, provider_message_id).is_some();
         if let (false, Some(sent)) =
             (is_known, ProviderMessage::new(integration, provider_message_id))
         {
+            let most = MAX_PROVIDER_MESSAGES.max(2 * self.sends.len());
+            let gone = (self.provider_messages.len() + 1).saturating_sub(most);
+            self.provider_messages.drain(..gone);
             self.provider_messages.push(sent);
         }
     }

@@ -151,6 +151,9 @@ impl Builder {
     /// the queue is full the observer is told the number, by [`Event::Lagged`]. A panic of the
     /// observer ends the call only. Events that wait when the process ends are lost.
     ///
+    /// The observer is told of the commits of this engine. It hears nothing of other processes, nor of an
+    /// event that a transaction of the host commits ([`trigger_in`](crate::Events::trigger_in)).
+    ///
     /// ```
     /// use tidings::observer::Event;
     /// use tidings::{Engine, store::memory::MemoryStore, vocabulary::Channel};

@@ -55,6 +55,11 @@ struct LostCommits;
 #[error("others have all connections: `PostgresOptions::connections` allows more")]
 struct Busy;
 
+/// The server takes another schema for that of the name, or none.
+#[derive(Debug, Error)]
+#[error("the name of a schema has 1 to 63 bytes, no NUL, and is not `$user`")]
+struct NoSchema;
+
 /// The settings of a connection were made for another one.
 #[derive(Debug, Error)]
 #[error(
@@ -82,6 +87,26 @@ struct NotLocked;
 struct NotTrusted {
     cause: String,
     source: tokio_postgres::Error,
+}
+
+/// An error of the client, which says no more of itself than its kind.
+#[derive(Debug, Error)]
+#[error("{}", said(source))]
+struct Said {
+    source: Arc<dyn StdError + Send + Sync>,
+}
+
+/// The message of the server with its code, or the texts of an error and of its causes. Details of the server
+/// are left out, since they may have values.
+fn said(error: &(dyn StdError + 'static)) -> String {
+    if let Some(error) = error.downcast_ref::<DbError>() {
+        return format!("{} ({})", error.message(), error.code().code());
+    }
+    match error.source() {
+        Some(source) if source.is::<DbError>() => said(source),
+        Some(source) => format!("{error}: {}", said(source)),
+        None => error.to_string(),
+    }
 }
 
 impl Failure {
@@ -134,6 +159,10 @@ impl Failure {
 
     pub(crate) fn no_settings() -> Self {
         Self::refused("open the schema", NoSettings)
+    }
+
+    pub(crate) fn no_schema() -> Self {
+        Self::refused("open the schema", NoSchema)
     }
 
     pub(crate) fn no_answer() -> Self {
@@ -220,7 +249,7 @@ impl Failure {
 
 impl From<Failure> for Error {
     fn from(Failure { kind, source }: Failure) -> Self {
-        let source = source.into();
+        let source = Said { source }.into();
         match kind {
             Kind::Again | Kind::Stale | Kind::Lost | Kind::Away => {
                 Error::Unavailable { backend: BACKEND, source }

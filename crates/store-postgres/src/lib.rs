@@ -213,7 +213,7 @@ impl PostgresStore {
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] if `url` is not readable, the server refuses, or a pooler has lost the settings of
+    /// [`Error::Backend`] if `url` or the name of the schema is not valid, the server refuses, or a pooler has lost the settings of
     /// the connection; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer
     /// version of this library has written the schema.
     pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
@@ -235,6 +235,9 @@ impl PostgresStore {
         T::TlsConnect: Send + Sync,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
+        if !schema::is_name(&options.schema) {
+            return Err(Failure::no_schema().into());
+        }
         let server = Server::new(config, tls, options)?;
         let (opened, tables) = open_schema(&server, options)?;
         let counts = Counts::read(Era::first(opened.start), &opened.commits);

@@ -53,7 +53,7 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Sets the schema that has the relations of the store.
+    /// Sets the schema that has the relations of the store: a name of 1 to 63 bytes, in any letters.
     #[must_use]
     pub fn schema(self, schema: impl Into<String>) -> Self {
         Self { schema: schema.into(), ..self }

@@ -357,6 +357,12 @@ pub(crate) fn qualified(statement: &str, schema: &str) -> String {
     statement.replace("tidings_", &format!("{}.tidings_", quoted(schema)))
 }
 
+/// Returns `true` if the server takes `name` for the name of a schema. It cuts longer ones, and `$user`
+/// stands for the name of the role in a search path.
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=63).contains(&name.len()) && !name.contains('\0') && name != "$user"
+}
+
 /// A name between quotation marks.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

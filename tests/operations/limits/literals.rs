@@ -11,7 +11,7 @@ const FIXED: [&str; 2] = [
 
 /// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
 /// keeps, and of answers from servers.
-const OTHERS: [&str; 32] = [
+const OTHERS: [&str; 33] = [
     "attempt.rs LONGEST_WAIT",
     "batch.rs LONGEST",
     "batch.rs LONGEST_WAIT",
@@ -24,6 +24,7 @@ const OTHERS: [&str; 32] = [
     "http.rs LONGEST_ANSWER",
     "http.rs LONGEST_REASON",
     "job.rs MAX_LOG",
+    "job.rs MAX_PROVIDER_MESSAGES",
     "outcome.rs LONGEST_REASON",
     "path.rs MAX",
     "payload.rs MAX_PROBLEM",

@@ -49,6 +49,34 @@ fn job(kind: &str) -> Job {
     Job::new(sample::id(9), &workflow.steps[0], sample::at(5))
 }
 
+/// Receipts name a job by the ids that providers gave its messages.
+#[test]
+fn the_last_ids_of_providers_are_kept() {
+    let mut job = job("email");
+    let integration = sample::id(3);
+    for number in 0..1_000 {
+        job.sent_as(integration, &format!("m-{number}"));
+        job.sent_as(integration, &format!("m-{number}"));
+    }
+    assert_eq!(job.provider_messages.len(), MAX_PROVIDER_MESSAGES);
+    assert!(job.provider_message(integration, "m-999").is_some());
+    assert!(job.provider_message(integration, "m-900").is_some());
+    assert!(job.provider_message(integration, "m-899").is_none());
+}
+
+/// A message that was sent late in a long log, and is then sent again in vain without end.
+#[test]
+fn a_long_log_says_that_the_message_was_sent() {
+    let entry = |detail| ExecutionDetail::new(sample::id(4), detail, None, sample::at(0));
+    let mut job = job("email");
+    for number in 0..5_000 {
+        let detail = if number == 700 { Detail::MessageSent } else { Detail::LeaseExpired };
+        job.log(entry(detail));
+        assert_eq!(job.was_sent(), number >= 700, "{number}");
+        assert!(job.execution_details.len() <= MAX_LOG);
+    }
+}
+
 #[test]
 fn a_new_one_waits_for_its_turn() {
     for (kind, provider) in [

@@ -84,7 +84,8 @@ impl Events<'_> {
     ///
     /// The transaction keeps other writers of the environment waiting until its end, also this
     /// thread, so trigger last. Workers and those who wait for an inbox hear of the event after the
-    /// commit.
+    /// commit. An [observer](crate::Builder::observer) is not told of it, only of what workers do
+    /// for it.
     ///
     /// # Errors
     ///
@@ -96,13 +97,15 @@ impl Events<'_> {
         trigger: &Trigger,
     ) -> Result<TriggerReceipt> {
         const NAME: &str = "events.trigger_in";
-        self.scope.operation(NAME, || {
+        let receipt = self.scope.operation(NAME, || {
             let now = self.scope.engine.now();
             let prepared =
                 self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
             let accept = |tx: &mut Tx<'_>| accept_one(tx, (trigger, TRIGGER), &prepared);
             Write::new(self.scope, NAME, now, trigger)?.once_in_host(transaction, accept)
-        })
+        })?;
+        self.scope.engine.tend_later(self.scope.environment_id());
+        Ok(receipt)
     }
 
     /// Triggers a workflow, without upkeep of the activity index.

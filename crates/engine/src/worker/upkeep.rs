@@ -88,6 +88,22 @@ impl Engine {
         }
     }
 
+    /// Leaves the upkeep of an environment to a worker, or to [`tend_without_worker`](Self::tend_without_worker).
+    /// The trigger is not committed yet, and may never be.
+    pub(crate) fn tend_later(&self, environment: EnvironmentId) {
+        if self.activity().is_due(environment) {
+            self.parts.upkeep.add(environment);
+        }
+    }
+
+    /// Does a step of the upkeep that is left, if there is no worker. The queue tells of a failure in its
+    /// [figures](crate::DeliveryQueue::stats).
+    pub(crate) fn tend_without_worker(&self) {
+        if self.parts.upkeep.state.lock().workers == 0 {
+            _ = self.tend_one();
+        }
+    }
+
     // Does the upkeep of an environment until it is not behind any more. A worker that has met this thread
     // meanwhile has forgotten the environment, so that the rest is left to it again.
     fn help(&self, environment: EnvironmentId) {

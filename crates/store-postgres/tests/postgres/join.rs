@@ -18,11 +18,13 @@ use testkit::world::{World, email, in_app, parsed};
 use tidings::notification::NotificationQuery;
 use tidings::sealing::{Keyring, SealingKey};
 use tidings::trigger::{Trigger, TriggerReceipt};
-use tidings::{Engine, Error, OsEntropy, Scope, SystemClock};
+use tidings::{Builder, Engine, Error, OsEntropy, Scope, SystemClock};
 use tidings_store_postgres::{HostConnection, HostError, PostgresStore, TypedParams};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, IsolationLevel, NoTls, Row};
+
+use crate::wait_until;
 
 /// The test that the other process runs.
 const CHILD: &str = "join::child";
@@ -236,6 +238,34 @@ fn a_worker_delivers_what_the_host_has_committed() {
     assert_eq!(world.recorder.sent().len(), 1);
 }
 
+/// The engine does not see the commits of the host. Workers do the upkeep of the activity index, or calls of
+/// `run_due` where there is none.
+#[test]
+fn the_index_of_events_is_kept_up() {
+    let Some(server) = Server::shared() else { return };
+    let segments = |shop: &Shop| {
+        dump(&shop.store).iter().filter(|(table, ..)| *table == Table::ActivitySegments).count()
+    };
+    for has_worker in [false, true] {
+        let place = server.place();
+        let shop = Shop::of(&place, Engine::builder().activity_segments(16));
+        let worker = has_worker.then(|| shop.engine.worker().start().unwrap());
+        for number in 0..80 {
+            let own = Own::Host(Fate::Committed);
+            shop.once(&format!("k{number}"), own, &format!("event-{number}")).unwrap();
+        }
+        wait_until(|| {
+            if !has_worker {
+                shop.engine.delivery().run_due(1).unwrap();
+            }
+            segments(&shop) > 0
+        });
+        drop(worker);
+        assert_eq!(shop.told().len(), 80);
+        assert!(shop.engine.check().unwrap().findings.is_empty());
+    }
+}
+
 /// A process that is killed in the middle of its transactions leaves whole ones.
 #[test]
 fn a_process_that_is_killed_leaves_orders_with_their_events() {
@@ -356,14 +386,18 @@ struct Shop {
 
 impl Shop {
     fn open(place: &Place, seals: bool) -> Self {
-        let store = place.open();
         let mut builder = Engine::builder();
         if seals {
             builder = builder.sealing(Keyring::new(1, SealingKey::from_bytes([1; 32])));
         }
+        Self::of(place, builder)
+    }
+
+    fn of(place: &Place, builder: Builder) -> Self {
+        let store = place.open();
         let engine = builder.build(store.clone());
         let env = engine.organization("acme").unwrap().development().unwrap();
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let shop = Self { place: place.clone(), store, engine, env, runtime };
         shop.runtime.block_on(async {
             let client = shop.client().await;

@@ -30,6 +30,45 @@ fn a_schema_that_is_there_needs_no_right_to_create_one() {
     assert!(matches!(elsewhere, Err(Error::Backend { .. })), "{elsewhere:?}");
 }
 
+/// The server would take another schema, or none.
+#[test]
+fn a_name_that_is_no_schema_is_refused() {
+    let Some(server) = Server::shared() else { return };
+    let open = |name: &str| {
+        let options = PostgresOptions::default().schema(name).patience(Duration::ZERO);
+        PostgresStore::open_with(server.place().url(), &options)
+    };
+    for name in ["", "$user", "a\0b", &"x".repeat(64), &"ß".repeat(32)] {
+        let refused = open(name);
+        let is_named = |error: &Error| error.to_string().contains("the name of a schema");
+        assert!(refused.is_err_and(|error| is_named(&error)), "{name:?}");
+    }
+    for name in ["$users", "a\"b.c; --", &"x".repeat(63), &format!("{}x", "ß".repeat(31))] {
+        assert!(open(name).is_ok(), "{name:?}");
+    }
+}
+
+/// The text of an error says what the server says.
+#[test]
+fn an_error_has_the_message_of_the_server() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let text = |url: &str| {
+        let options = PostgresOptions::default().patience(Duration::ZERO);
+        PostgresStore::open_with(url, &options).unwrap_err().to_string()
+    };
+    let unknown = text(&place.url().replace("user=postgres", "user=nobody-of-that-name"));
+    assert!(unknown.contains("nobody-of-that-name"), "{unknown}");
+    let nowhere = text("host=/nowhere user=postgres");
+    assert!(nowhere.contains("No such file"), "{nowhere}");
+    let store = place.open();
+    server.query(&format!("ALTER TABLE \"{}\".tidings_heads RENAME TO gone", place.schema()));
+    let write =
+        store.write(&mut |tx| tx.put(Table::Topics, b"key", b"value").map(|()| Decision::Commit));
+    let error = write.unwrap_err().to_string();
+    assert!(error.contains("tidings_heads") && error.contains("42P01"), "{error}");
+}
+
 /// The server counts milliseconds, by 32 bits.
 #[test]
 fn a_timeout_may_be_of_any_length() {

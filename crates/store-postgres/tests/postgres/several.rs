@@ -225,6 +225,27 @@ fn what_waits_hears_of_other_processes() {
     assert!(here.recorder.sent().is_empty());
 }
 
+/// Each of two engines over one store hears of the commits of the other.
+#[test]
+fn engines_of_one_store_hear_of_each_other() {
+    let Some(server) = Server::shared() else { return };
+    let store = server.place().open();
+    let [here, there] = [(); 2].map(|()| {
+        let store = Interposed::over(Arc::new(store.clone()));
+        World::with(store, |it| it.entropy(OsEntropy).clock(SystemClock))
+    });
+    here.in_app_workflow("order");
+    here.bare_subscriber("ada");
+    let woken = Arc::new(Woken::default());
+    let inbox = there.env.inbox("ada").unwrap();
+    let mut changed = pin!(inbox.changed(&inbox.cursor().unwrap()));
+    let waker = Waker::from(Arc::clone(&woken));
+    assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    here.notify("order", "ada");
+    wait_until(|| woken.0.load(Ordering::SeqCst));
+    assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+}
+
 /// A process that asks for commits once an hour is called by another one.
 #[test]
 fn a_commit_calls_other_processes() {

@@ -117,7 +117,11 @@ impl<'e> DeliveryQueue<'e> {
     /// done again when their lease is over. The report of the next call counts what this one has done.
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let run = |report: &mut DeliveryReport| self.run_batches(limit, report);
-        trace::operation("delivery.run_due", None, || self.engine.parts.untold.tell(run))
+        trace::operation("delivery.run_due", None, || {
+            let report = self.engine.parts.untold.tell(run);
+            self.engine.tend_without_worker();
+            report
+        })
     }
 
     /// Settles the results that the store did not take when they were made.

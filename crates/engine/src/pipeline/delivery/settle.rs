@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ids::JobId;
-use domain::job::{Detail, JobStatus, SendStatus};
+use domain::job::{Detail, Job, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
@@ -355,13 +355,8 @@ impl Course<'_, '_> {
         let run = Run::of(&self.notification);
         let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
         let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
-        if stops && !self.was_sent(job) { self.stop(job, &plan::STOPPED) } else { self.go_on() }
-    }
-
-    // Returns `true` if the message of a job was sent before.
-    fn was_sent(&self, job: usize) -> bool {
-        let log = self.notification.jobs.get(job).map(|job| &job.execution_details);
-        log.is_some_and(|log| log.iter().any(|entry| entry.detail == Detail::MessageSent))
+        let stops = stops && !self.notification.jobs.get(job).is_some_and(Job::was_sent);
+        if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {
