@@ -44,10 +44,11 @@
 //!
 //! # When the server is away
 //!
-//! A write is tried again until [`PostgresOptions::patience`] is over, and so is the begin of a read.
-//! Then the call returns [`Error::Unavailable`]. If a connection breaks during a commit, the store
-//! asks on another one whether the changes are there. A call that returns `Ok` is durable as far as
-//! the server is: leave `fsync` and `synchronous_commit` on.
+//! A write is tried again until [`PostgresOptions::patience`] is over, and so is a read without effects. Of other
+//! reads, such as those of a check, only the begin is tried again. Then the call returns
+//! [`Error::Unavailable`]. If a connection breaks during a commit, the store asks on another one whether
+//! the changes are there. A call that returns `Ok` is durable as far as the server is: leave `fsync` and
+//! `synchronous_commit` on.
 //!
 //! No extension and no advisory lock is needed.
 //!
@@ -326,9 +327,11 @@ impl Store for PostgresStore {
             read = self.reader(|| View::admitted(&self.shared, Mode::Read))?.run(body);
         }
         match read {
-            Ok(read) => read,
-            Err(failure) if failure.may_go_on() => self.read(body),
-            Err(failure) => Err(failure.into()),
+            Err(failure) if failure.may_go_on() => {
+                let again = || View::begin(&self.shared, Mode::Read)?.run(body);
+                Retry::within(self.shared.patience, again)?
+            }
+            read => read?,
         }
     }
 

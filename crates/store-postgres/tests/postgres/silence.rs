@@ -1,12 +1,16 @@
-//! Networks that lose what is said, and do not say so.
+//! Networks that lose what is said, and those that break.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
 use store::{Decision, Store, Table};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
+use testkit::world::{in_app, parsed};
+use tidings::Engine;
 
 use crate::{wait_until, wait_until_free};
 
@@ -52,4 +56,40 @@ fn a_silent_network_fails_one_connection() {
         write.join().unwrap()
     });
     assert!(written.is_ok(), "{written:?}");
+}
+
+/// Operations go on behind connections that break, wherever they are.
+#[test]
+fn a_connection_that_breaks_fails_no_call() {
+    let Some(server) = Server::start() else { return };
+    let place = server.place().with(|options| {
+        options.patience = Duration::from_secs(60);
+        options.cache_bytes = 0;
+    });
+    let engine = Engine::builder().build(place.open());
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    let workflow = json!({ "workflowId": "order", "name": "order", "steps": [in_app()] });
+    env.workflows().create(&parsed(workflow)).unwrap();
+    let calls = &|caller: usize| {
+        (0..60).try_for_each(|number| {
+            let trigger = json!({ "name": "order", "to": [format!("s{caller}-{number}"), "ada"] });
+            env.events().trigger(&parsed(trigger))?;
+            env.inbox("ada")?.list(&parsed(json!({})))?;
+            env.notifications().list(&parsed(json!({}))).map(drop)
+        })
+    };
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                server.cut_connections();
+                thread::sleep(Duration::from_millis(15));
+            }
+        });
+        let callers = [0, 1, 2, 3].map(|caller| scope.spawn(move || calls(caller)));
+        let called = callers.map(|caller| caller.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        assert!(called.iter().all(Result::is_ok), "{called:?}");
+    });
+    assert!(engine.check().unwrap().findings.is_empty());
 }
