@@ -17,7 +17,7 @@ use domain::notification::Notification;
 use domain::time::Timestamp;
 use store::layout::FORMAT;
 use store::memory::MemoryStore;
-use store::{ReadRecords, Record, WriteRecords, read, write};
+use store::{ReadRecords, Record, Table, WriteRecords, read, write};
 use testkit::seeded;
 use testkit::tables::{Entry, dump, load};
 
@@ -32,7 +32,7 @@ fn rare_fields_are_as_they_were() {
         txn.insert(&notification)
     })
     .unwrap();
-    let is_record = |(table, ..): &Entry| [Message::TABLE, Notification::TABLE].contains(table);
+    let is_record = |(table, ..): &Entry| [Table::Messages, Table::Notifications].contains(table);
     let entries: Vec<Entry> = dump(&store).into_iter().filter(is_record).collect();
     let written: String = entries.iter().map(|entry| line(entry) + "\n").collect();
     let file = format!("tests/golden/disk/v{FORMAT}.rare.jsonl");

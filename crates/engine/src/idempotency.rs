@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::{ReadRecords, Record, Referent, WriteRecords, layout};
+use store::{ReadRecords, Referent, Table, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
 use crate::resources::environments::{self, hash};
@@ -145,6 +145,6 @@ pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T> {
 }
 
 fn corrupt(source: serde_json::Error) -> Error {
-    let (table, source) = (StoredAnswer::TABLE.name(), source.into());
+    let (table, source) = (Table::StoredAnswers.name(), source.into());
     store::Error::Corrupt { table, source }.into()
 }

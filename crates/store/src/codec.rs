@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::record::{Excerpt, Record, corrupt};
 use crate::sealing::{self, ViewSeal};
-use crate::stored::Readable;
+use crate::stored::{Readable, Stored};
 use crate::{Key, Result, Table};
 
 /// Codec of the values of records. Each view has the codec of its store.

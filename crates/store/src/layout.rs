@@ -61,6 +61,9 @@ use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 
 use crate::key::{Any, Bytes, Sorted, TableOf, Text, parts};
+use crate::record::{RowEntries, row_entries};
+use crate::stored::stored;
+use crate::{Codec, Result};
 
 pub use activity::*;
 pub use ages::*;
@@ -83,13 +86,64 @@ pub const FORMAT: u32 = 3;
 /// The oldest format that this version reads.
 pub const OLDEST_FORMAT: u32 = 2;
 
-// The tables of each kind of record: the one that has the records, and those that lead to them.
+// The tables of each kind of record: the one that has the records, and those that lead to them. Behind
+// them, the tables of other rows, by their role. A table or a record that is missing does not compile.
 macro_rules! layout {
-    ($($record:ident { $($(#[$doc:meta])* $name:ident = $table:ident [$($part:ty),+ $(,)?];)+ })+) => {
-        $($(
+    (
+        $($record:ident {
+            $(#[$doc:meta])*
+            $name:ident = $table:ident [$($part:ty),+ $(,)?];
+            $($(#[$index_doc:meta])* $index_name:ident = $index:ident [$($index_part:ty),+ $(,)?];)*
+        })+
+        ;
+        $($role:ident $(($of:expr))? {
+            $($(#[$row_doc:meta])* $row_name:ident = $row:ident [$($row_part:ty),+ $(,)?];)+
+        })+
+    ) => {
+        $(
             $(#[$doc])*
             pub const $name: TableOf<$record, parts![$($part),+]> = TableOf::new(Table::$table);
+            $(
+                $(#[$index_doc])*
+                pub const $index_name: TableOf<$record, parts![$($index_part),+]> =
+                    TableOf::new(Table::$index);
+            )*
+            stored! { $record in $table }
+        )+
+        $($(
+            $(#[$row_doc])*
+            pub const $row_name: TableOf<Bytes, parts![$($row_part),+]> =
+                TableOf::new(Table::$row);
         )+)+
+
+        impl Table {
+            /// What the rows of the table are.
+            #[doc(hidden)]
+            pub const fn role(self) -> Role {
+                match self {
+                    $(
+                        Table::$table => Role::Records,
+                        $(Table::$index => Role::IndexOf(Table::$table),)*
+                    )+
+                    $($(Table::$row)|+ => Role::$role $(($of))?,)+
+                }
+            }
+
+            /// The index entries of the record in a row of the table. Returns `None` if the table has
+            /// no records.
+            pub(crate) fn entries_of_row(
+                self,
+                codec: Codec<'_>,
+                (key, value): (&[u8], &[u8]),
+            ) -> Option<Result<RowEntries>> {
+                let entries_of = match self {
+                    $(Table::$table => row_entries::<$record>,)+
+                    $($(Table::$index => return None,)*)+
+                    $($(Table::$row)|+ => return None,)+
+                };
+                Some(entries_of(codec, key, value))
+            }
+        }
     };
 }
 
@@ -282,9 +336,12 @@ layout! {
         /// Stored answers by the time at which they expire.
         EXPIRING_ANSWERS = ExpiringAnswers [EnvironmentId, Timestamp, IdempotencyKey];
     }
-    Bytes {
+    ;
+    Derived(Derived::Counters) {
         /// Counters of the messages of a subscriber.
         MESSAGE_COUNTERS = MessageCounters [EnvironmentId, InternalSubscriberId];
+    }
+    Derived(Derived::Lanes) {
         /// Times at which the first task of a lane is due.
         LANE_HEADS = LaneHeads [TaskClass, EnvironmentId, Option<WorkflowId>];
         /// Lanes of a class by the time at which their first task is due.
@@ -292,31 +349,31 @@ layout! {
         /// Lanes of a class whose workflow is paused.
         HELD_LANES = HeldLanes [TaskClass, EnvironmentId, Option<WorkflowId>];
     }
-    Bytes {
+    Derived(Derived::Texts(SearchedField::Email)) {
         /// Parts of the index of e-mail addresses: the kind of the part, and two numbers. Behind them, the
         /// places of the texts, by subscriber.
         EMAIL_INDEX = EmailIndex [EnvironmentId, u8, u32, u32];
+    }
+    Derived(Derived::Texts(SearchedField::Name)) {
         /// Parts of the index of names, likewise.
         NAME_INDEX = NameIndex [EnvironmentId, u8, u32, u32];
     }
-    Bytes {
+    Derived(Derived::Outcomes) {
         /// Notifications by outcome, as rows of bits for consecutive ordinals.
         NOTIFICATION_OUTCOMES = NotificationOutcomes [EnvironmentId, NotificationOutcome, u32];
     }
-    Bytes {
+    Derived(Derived::ListCounts) {
         /// Numbers of records in lists: the tag of the list, and its topic if it has one.
         LIST_COUNTS = ListCounts [EnvironmentId, u8, Any<TopicId>];
     }
-    Bytes {
+    Marks {
         /// Marks of the keys that values are sealed with, by the ids of the keys.
         SEALS = Seals [u32];
-    }
-    Bytes {
         /// Marks of records of an older format, which may lack rows that the next format has.
         BACKFILLS = Backfills [u32];
     }
     // The activity index. Its tables have a generation, except the first one.
-    Bytes {
+    Derived(Derived::Activity) {
         /// Heads of the activity indexes.
         ACTIVITY_HEADS = ActivityHeads [EnvironmentId];
         /// Facets of notifications that are not sealed, by the number of their row.

@@ -16,13 +16,10 @@ use crate::layout::{CountedList, Target};
 use crate::outcomes::Listed;
 use crate::stored::{Readable, Stored};
 use crate::text_index::IndexedText;
-use crate::{Error, Key, KeyRange, Order, Prefix, Range, Result, Snapshot, Table, range};
+use crate::{Codec, Error, Key, KeyRange, Order, Prefix, Range, Result, Snapshot, Table, range};
 
 /// A record, which has a table of its own.
 pub trait Record: Stored + PartialEq {
-    /// The table of these records.
-    const TABLE: Table;
-
     /// The key of the record in its table.
     fn key(&self) -> Key<Self>;
 
@@ -145,6 +142,22 @@ impl<R: Record> Entries<R> {
     pub(crate) fn has(&self, index: Table, key: &[u8]) -> bool {
         self.iter().any(|entry| entry.key.table() == index && entry.key.as_bytes() == key)
     }
+}
+
+/// The index entries of a record: each index, the key in it, and the signature in its value.
+pub(crate) type RowEntries = Vec<(Table, Vec<u8>, Option<Signature>)>;
+
+/// The index entries of the record in a row.
+pub(crate) fn row_entries<R: Record>(
+    codec: Codec<'_>,
+    key: &[u8],
+    value: &[u8],
+) -> Result<RowEntries> {
+    let entries = Entries::of(&codec.decode::<R>(key, value)?);
+    let entries = entries
+        .iter()
+        .map(|IndexEntry { key, signature }| (key.table(), key.as_bytes().to_vec(), *signature));
+    Ok(entries.collect())
 }
 
 /// The records under `keys`, in the order of `keys`.

@@ -9,6 +9,7 @@ use domain::page::{Page, PageRequest, Total};
 use crate::layout::Target;
 use crate::pages::{self, List, Selection};
 use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
+use crate::stored::Stored;
 use crate::text_index::{self, TextChanges};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,

@@ -3,30 +3,12 @@
 //! The compiler makes generic code anew in each crate that uses it, and that of serde is large. So each
 //! type has functions of its own, which are compiled here, once for all crates.
 
-use domain::api_key::ApiKey;
-use domain::connection::ChannelConnection;
-use domain::context::Context;
-use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
-use domain::endpoint::ChannelEndpoint;
-use domain::environment::Environment;
-use domain::idempotency::StoredAnswer;
-use domain::integration::Integration;
-use domain::layout::Layout;
-use domain::message::{DeletedMessage, Message, MessageExcerpt, WholeMessage};
-use domain::notification::{Notification, NotificationOwner, NotificationSubscriber};
-use domain::preference::SubscriberPreference;
-use domain::quarantine::Quarantined;
-use domain::subscriber::Subscriber;
-use domain::subscription::Subscription;
-use domain::suppression::Suppression;
-use domain::task::Task;
-use domain::topic::Topic;
-use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState, TriggerRecipients};
-use domain::unsubscribe::LinkKey;
-use domain::workflow::Workflow;
+use domain::message::{MessageExcerpt, WholeMessage};
+use domain::notification::{NotificationOwner, NotificationSubscriber};
+use domain::trigger::TriggerRecipients;
 
-use crate::encoding::{self, Unreadable, Unwritable};
+use crate::Table;
+use crate::encoding::{Unreadable, Unwritable};
 
 /// A type that is read from values.
 pub trait Readable: Sized {
@@ -38,8 +20,11 @@ pub trait Readable: Sized {
     fn read(value: &[u8]) -> Result<Self, Unreadable>;
 }
 
-/// A type that has values of its own.
+/// A type that has values of its own, in a table.
 pub trait Stored: Readable {
+    /// The table that has values of this type.
+    const TABLE: Table;
+
     /// Returns the value in JSON.
     ///
     /// # Errors
@@ -57,29 +42,34 @@ pub trait Stored: Readable {
 
 macro_rules! readable {
     ($($type:ty),+ $(,)?) => {
-        $(impl Readable for $type {
-            fn read(value: &[u8]) -> Result<Self, Unreadable> {
-                encoding::decode(value)
+        $(impl crate::stored::Readable for $type {
+            fn read(value: &[u8]) -> Result<Self, crate::encoding::Unreadable> {
+                crate::encoding::decode(value)
             }
         })+
     };
 }
 
+// The type of the records in a table.
 macro_rules! stored {
-    ($($type:ty),+ $(,)?) => {
-        readable! { $($type),+ }
+    ($type:ident in $table:ident) => {
+        crate::stored::readable! { $type }
 
-        $(impl Stored for $type {
+        impl crate::stored::Stored for $type {
+            const TABLE: crate::Table = crate::Table::$table;
+
             fn json(&self) -> Result<Vec<u8>, serde_json::Error> {
-                encoding::plain(self)
+                crate::encoding::plain(self)
             }
 
-            fn packed(&self, reserved_len: usize) -> Result<Vec<u8>, Unwritable> {
-                encoding::encode(self, reserved_len)
+            fn packed(&self, reserved_len: usize) -> Result<Vec<u8>, crate::encoding::Unwritable> {
+                crate::encoding::encode(self, reserved_len)
             }
-        })+
+        }
     };
 }
+
+pub(crate) use {readable, stored};
 
 readable! {
     MessageExcerpt,
@@ -87,36 +77,4 @@ readable! {
     NotificationSubscriber,
     TriggerRecipients,
     WholeMessage,
-}
-
-stored! {
-    AcceptedTrigger,
-    CanceledTrigger,
-    ChannelConnection,
-    ChannelEndpoint,
-    Context,
-    DeletedMessage,
-    DigestBucket,
-    Environment,
-    ApiKey,
-    FanOut,
-    FanOutState,
-    Integration,
-    Layout,
-    LinkKey,
-    Message,
-    Notification,
-    Quarantined,
-    StoredAnswer,
-    Subscriber,
-    SubscriberPreference,
-    Subscription,
-    Suppression,
-    Task,
-    ThrottleSlot,
-    Topic,
-    Translation,
-    TranslationGroup,
-    WindowEvent,
-    Workflow,
 }

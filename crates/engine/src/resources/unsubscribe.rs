@@ -10,12 +10,12 @@ use domain::subscription::Subscription;
 use domain::time::Timestamp;
 use domain::topic::Topic;
 use domain::unsubscribe::{
-    Claimed, Claims, Link, LinkKey, LinkTo, TokenProblem, UnsubscribeFrom, UnsubscribeRequest,
+    Claimed, Claims, Link, LinkTo, TokenProblem, UnsubscribeFrom, UnsubscribeRequest,
     UnsubscribedFrom, Unsubscription,
 };
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
-use store::{ReadRecords, Record, WriteRecords, layout};
+use store::{ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::{environments, preferences, subscribers, topics, workflows};
 use crate::tx::{Tx, View};
@@ -106,7 +106,7 @@ impl Scope {
 
 // An environment has a key of its links from its creation on.
 fn lost_key() -> Error {
-    let (table, source) = (LinkKey::TABLE.name(), "the key of the links is gone".into());
+    let (table, source) = (Table::LinkKeys.name(), "the key of the links is gone".into());
     store::Error::Corrupt { table, source }.into()
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn with_key<T>(
 ) -> Result<T> {
     match body() {
         Err(Error::Store(store::Error::Corrupt { table, .. }))
-            if table == LinkKey::TABLE.name() =>
+            if table == Table::LinkKeys.name() =>
         {
             engine.write_in(home, now, environments::put_link_key)?;
             body()

@@ -3,101 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use domain::api_key::ApiKey;
-use domain::connection::ChannelConnection;
-use domain::context::Context;
-use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
-use domain::endpoint::ChannelEndpoint;
-use domain::environment::Environment;
-use domain::idempotency::StoredAnswer;
 use domain::ids::EnvironmentId;
-use domain::integration::Integration;
-use domain::layout::Layout;
-use domain::message::{DeletedMessage, Message, Signature};
-use domain::notification::Notification;
-use domain::preference::SubscriberPreference;
-use domain::quarantine::{Quarantined, Unreadable};
-use domain::subscriber::Subscriber;
-use domain::subscription::Subscription;
-use domain::suppression::Suppression;
-use domain::task::Task;
-use domain::topic::Topic;
-use domain::translation::{Translation, TranslationGroup};
-use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
-use domain::unsubscribe::LinkKey;
-use domain::workflow::Workflow;
+use domain::message::Signature;
+use domain::quarantine::Unreadable;
 
 use super::{Fix, Homes, PassStep, Problem};
 use crate::layout::{self, Derived, Role, Target};
-use crate::record::{IndexEntry, Row, misplaced};
-use crate::{
-    Codec, Entries, Error, KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, range,
-};
-
-// The index entries of a record: each index, the key in it, and the signature in its value.
-type IndexEntries = Vec<(Table, Vec<u8>, Option<Signature>)>;
-
-// A kind of record, and the function for each entry of its table.
-struct Kind {
-    table: Table,
-    entries: fn(Codec<'_>, &[u8], &[u8]) -> Result<IndexEntries>,
-}
-
-const KINDS: [Kind; 29] = [
-    Kind::of::<Environment>(),
-    Kind::of::<ApiKey>(),
-    Kind::of::<LinkKey>(),
-    Kind::of::<Subscriber>(),
-    Kind::of::<Workflow>(),
-    Kind::of::<Integration>(),
-    Kind::of::<Context>(),
-    Kind::of::<SubscriberPreference>(),
-    Kind::of::<ChannelEndpoint>(),
-    Kind::of::<ChannelConnection>(),
-    Kind::of::<Topic>(),
-    Kind::of::<Subscription>(),
-    Kind::of::<Layout>(),
-    Kind::of::<Translation>(),
-    Kind::of::<TranslationGroup>(),
-    Kind::of::<AcceptedTrigger>(),
-    Kind::of::<CanceledTrigger>(),
-    Kind::of::<FanOut>(),
-    Kind::of::<FanOutState>(),
-    Kind::of::<Notification>(),
-    Kind::of::<Task>(),
-    Kind::of::<DigestBucket>(),
-    Kind::of::<WindowEvent>(),
-    Kind::of::<ThrottleSlot>(),
-    Kind::of::<Quarantined>(),
-    Kind::of::<Message>(),
-    Kind::of::<DeletedMessage>(),
-    Kind::of::<Suppression>(),
-    Kind::of::<StoredAnswer>(),
-];
-
-impl Kind {
-    const fn of<R: Record>() -> Self {
-        let entries = |codec: Codec<'_>, key: &[u8], value: &[u8]| {
-            let entries = Entries::of(&codec.decode::<R>(key, value)?);
-            let entries = entries.iter().map(|IndexEntry { key, signature }| {
-                (key.table(), key.as_bytes().to_vec(), *signature)
-            });
-            Ok(entries.collect())
-        };
-        Self { table: R::TABLE, entries }
-    }
-}
-
-// The entries of the record of a row.
-fn entries_of(
-    codec: Codec<'_>,
-    table: Table,
-    key: &[u8],
-    value: &[u8],
-) -> Option<Result<IndexEntries>> {
-    let kind = KINDS.iter().find(|kind| kind.table == table)?;
-    Some((kind.entries)(codec, key, value))
-}
+use crate::record::{Row, misplaced};
+use crate::{Codec, Error, KeyRange, Order, ReadRecords, Result, Snapshot, Table, range};
 
 /// Returns `true` if the entries of the table are records.
 pub(crate) fn has_records(table: Table) -> bool {
@@ -112,7 +25,7 @@ pub(crate) fn is_readable(
     key: &[u8],
     value: &[u8],
 ) -> Option<bool> {
-    entries_of(codec, table, key, value).map(|entries| entries.is_ok())
+    table.entries_of_row(codec, (key, value)).map(|entries| entries.is_ok())
 }
 
 /// The first rows of a table behind a key, and the key behind which there may be others.
@@ -154,7 +67,7 @@ pub(super) fn records(
     let (rows, next) = some_rows(snapshot, table, behind)?;
     let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
     for Row { key, value } in rows {
-        match entries_of(snapshot.codec(), table, &key, &value) {
+        match table.entries_of_row(snapshot.codec(), (&key, &value)) {
             None => {}
             Some(Ok(entries)) => {
                 for entry in entries {
@@ -224,7 +137,7 @@ fn has_entry(
 ) -> Result<bool> {
     let codec = snapshot.codec();
     let mut entries = None;
-    snapshot.get(table, key, &mut |value| entries = entries_of(codec, table, key, value))?;
+    snapshot.get(table, key, &mut |value| entries = table.entries_of_row(codec, (key, value)))?;
     Ok(match entries {
         Some(Ok(entries)) => entries.iter().any(|(of, key, _)| *of == index && key == entry),
         Some(Err(Error::Corrupt { .. })) | None => false,

@@ -36,13 +36,12 @@ use super::receipts::provider_message_entry;
 use super::{
     CONTEXT_LISTS, CountedList, DIGEST_EVENTS, EXPIRING_ANSWERS, HELD, SUBSCRIBER_EMAILS,
     SUBSCRIBER_PHONES, SUBSCRIBER_SUBSCRIPTIONS, TOPIC_LISTS, TOPIC_SUBSCRIBERS, TRANSACTIONS,
-    TRANSLATION_IDS, TRIGGERS, Table, WORKFLOW_PREFERENCES, api_key, by_identifier,
-    canceled_trigger, connection, connection_owner, context, default_layout, deleted_messages,
-    digest_bucket, endpoint, environment, environment_id, environment_key, fan_out, fan_out_state,
-    integration, lane, layout_id, link_key, message, message_changes, message_counters,
-    message_list, notification, preference, quarantined, stored_answer, subscriber, subscriber_id,
-    subscription, subscription_id, task, throttle_slots, topic, translation, translation_group,
-    workflow,
+    TRANSLATION_IDS, TRIGGERS, WORKFLOW_PREFERENCES, api_key, by_identifier, canceled_trigger,
+    connection, connection_owner, context, default_layout, deleted_messages, digest_bucket,
+    endpoint, environment, environment_id, environment_key, fan_out, fan_out_state, integration,
+    lane, layout_id, link_key, message, message_changes, message_counters, message_list,
+    notification, preference, quarantined, stored_answer, subscriber, subscriber_id, subscription,
+    subscription_id, task, throttle_slots, topic, translation, translation_group, workflow,
 };
 use crate::key::{Bytes, Key, SortedPlace};
 use crate::outcomes::Listed;
@@ -50,8 +49,6 @@ use crate::record::{CountedPlace, Entries, Excerpt, LanePlace, Record};
 use crate::text_index::IndexedText;
 
 impl Record for Environment {
-    const TABLE: Table = Table::Environments;
-
     fn key(&self) -> Key<Self> {
         environment(&self.organization_id, self.id)
     }
@@ -62,8 +59,6 @@ impl Record for Environment {
 }
 
 impl Record for ApiKey {
-    const TABLE: Table = Table::EnvironmentKeys;
-
     fn key(&self) -> Key<Self> {
         environment_key(self.environment_id, self.id)
     }
@@ -74,16 +69,12 @@ impl Record for ApiKey {
 }
 
 impl Record for LinkKey {
-    const TABLE: Table = Table::LinkKeys;
-
     fn key(&self) -> Key<Self> {
         link_key(self.environment_id)
     }
 }
 
 impl Record for Subscriber {
-    const TABLE: Table = Table::Subscribers;
-
     fn key(&self) -> Key<Self> {
         subscriber(self.environment_id, &self.subscriber_id)
     }
@@ -126,8 +117,6 @@ impl Excerpt for NotificationSubscriber {
 }
 
 impl Record for Workflow {
-    const TABLE: Table = Table::Workflows;
-
     fn key(&self) -> Key<Self> {
         workflow(self.environment_id, self.id)
     }
@@ -139,8 +128,6 @@ impl Record for Workflow {
 }
 
 impl Record for Integration {
-    const TABLE: Table = Table::Integrations;
-
     fn key(&self) -> Key<Self> {
         integration(self.environment_id, self.id)
     }
@@ -154,8 +141,6 @@ impl Record for Integration {
 }
 
 impl Record for Context {
-    const TABLE: Table = Table::Contexts;
-
     fn key(&self) -> Key<Self> {
         context(self.environment_id, &self.key)
     }
@@ -175,8 +160,6 @@ impl Record for Context {
 }
 
 impl Record for ChannelEndpoint {
-    const TABLE: Table = Table::ChannelEndpoints;
-
     fn key(&self) -> Key<Self> {
         endpoint(self.environment_id, &self.identifier)
     }
@@ -192,8 +175,6 @@ impl Record for ChannelEndpoint {
 }
 
 impl Record for ChannelConnection {
-    const TABLE: Table = Table::ChannelConnections;
-
     fn key(&self) -> Key<Self> {
         connection(self.environment_id, &self.identifier)
     }
@@ -221,8 +202,6 @@ fn places<Id: Copy>(
 }
 
 impl Record for Topic {
-    const TABLE: Table = Table::Topics;
-
     fn key(&self) -> Key<Self> {
         topic(self.environment_id, &self.key)
     }
@@ -242,8 +221,6 @@ impl Record for Topic {
 }
 
 impl Record for Subscription {
-    const TABLE: Table = Table::Subscriptions;
-
     fn key(&self) -> Key<Self> {
         subscription(self.environment_id, self.topic_id, &self.identifier)
     }
@@ -265,8 +242,6 @@ impl Record for Subscription {
 }
 
 impl Record for Layout {
-    const TABLE: Table = Table::Layouts;
-
     fn key(&self) -> Key<Self> {
         by_identifier(self.environment_id, &self.layout_id)
     }
@@ -280,8 +255,6 @@ impl Record for Layout {
 }
 
 impl Record for Translation {
-    const TABLE: Table = Table::Translations;
-
     fn key(&self) -> Key<Self> {
         translation(self.environment_id, &self.resource, &self.locale)
     }
@@ -292,16 +265,12 @@ impl Record for Translation {
 }
 
 impl Record for TranslationGroup {
-    const TABLE: Table = Table::TranslationGroups;
-
     fn key(&self) -> Key<Self> {
         translation_group(self.environment_id, &self.resource)
     }
 }
 
 impl Record for StoredAnswer {
-    const TABLE: Table = Table::StoredAnswers;
-
     fn key(&self) -> Key<Self> {
         stored_answer(self.environment_id, &self.key)
     }
@@ -313,8 +282,6 @@ impl Record for StoredAnswer {
 }
 
 impl Record for SubscriberPreference {
-    const TABLE: Table = Table::Preferences;
-
     fn key(&self) -> Key<Self> {
         let workflow = match self.scope {
             PreferenceScope::Global { .. } => None,
@@ -362,8 +329,6 @@ impl Excerpt for NotificationOwner {
 }
 
 impl Record for AcceptedTrigger {
-    const TABLE: Table = Table::Triggers;
-
     fn key(&self) -> Key<Self> {
         trigger(self.environment_id, &self.ordinals, &self.receipt.transaction_id)
     }
@@ -377,32 +342,24 @@ impl Record for AcceptedTrigger {
 }
 
 impl Record for CanceledTrigger {
-    const TABLE: Table = Table::CanceledTriggers;
-
     fn key(&self) -> Key<Self> {
         canceled_trigger(self.environment_id, &self.cancellation.transaction_id)
     }
 }
 
 impl Record for FanOut {
-    const TABLE: Table = Table::FanOuts;
-
     fn key(&self) -> Key<Self> {
         fan_out(self.environment_id, &self.transaction_id)
     }
 }
 
 impl Record for FanOutState {
-    const TABLE: Table = Table::FanOutStates;
-
     fn key(&self) -> Key<Self> {
         fan_out_state(self.environment_id, &self.progress.transaction_id)
     }
 }
 
 impl Record for Notification {
-    const TABLE: Table = Table::Notifications;
-
     fn key(&self) -> Key<Self> {
         notification(self.environment_id, self.id.ordinal())
     }
@@ -433,8 +390,6 @@ impl Record for Notification {
 }
 
 impl Record for Task {
-    const TABLE: Table = Table::Tasks;
-
     fn key(&self) -> Key<Self> {
         task(self.environment_id, self.id)
     }
@@ -457,16 +412,12 @@ impl Record for Task {
 }
 
 impl Record for DigestBucket {
-    const TABLE: Table = Table::DigestBuckets;
-
     fn key(&self) -> Key<Self> {
         digest_bucket(&self.id)
     }
 }
 
 impl Record for WindowEvent {
-    const TABLE: Table = Table::DigestEvents;
-
     fn key(&self) -> Key<Self> {
         let window = DIGEST_EVENTS.within(self.environment_id).then(self.window_id);
         window.then(self.number).end()
@@ -474,24 +425,18 @@ impl Record for WindowEvent {
 }
 
 impl Record for ThrottleSlot {
-    const TABLE: Table = Table::ThrottleSlots;
-
     fn key(&self) -> Key<Self> {
         throttle_slots(&self.id).then(self.until).then(self.notification_id).end()
     }
 }
 
 impl Record for Quarantined {
-    const TABLE: Table = Table::Quarantine;
-
     fn key(&self) -> Key<Self> {
         quarantined(self.id)
     }
 }
 
 impl Record for Message {
-    const TABLE: Table = Table::Messages;
-
     fn key(&self) -> Key<Self> {
         message(self.environment_id, self.id.place())
     }
@@ -543,8 +488,6 @@ impl Excerpt for WholeMessage {
 }
 
 impl Record for DeletedMessage {
-    const TABLE: Table = Table::DeletedMessages;
-
     fn key(&self) -> Key<Self> {
         let deleted = deleted_messages(self.environment_id, self.subscriber_id);
         deleted.then(self.change).then(self.message_id.place()).end()

@@ -5,13 +5,11 @@ use domain::suppression::Suppression;
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 
-use super::{EXPIRING_SUPPRESSIONS, SUPPRESSION_LISTS, SUPPRESSIONS, Table};
+use super::{EXPIRING_SUPPRESSIONS, SUPPRESSION_LISTS, SUPPRESSIONS};
 use crate::key::{Key, Prefix, Range, Text, parts};
 use crate::record::{Entries, Record};
 
 impl Record for Suppression {
-    const TABLE: Table = Table::Suppressions;
-
     fn key(&self) -> Key<Self> {
         suppression(self.environment_id, self.address.channel(), self.address.address())
     }

@@ -100,7 +100,7 @@ impl<'c> Inbox<'c> {
                     unsign(txn, message)?;
                 }
                 if !about.is_readable {
-                    txn.put(Message::TABLE, message.key().as_bytes(), b"damaged")?;
+                    txn.put(Table::Messages, message.key().as_bytes(), b"damaged")?;
                 }
             }
             Ok(())
