@@ -18,9 +18,12 @@ use crate::vocabulary::{Channel, JobType, wire_enum};
 pub use evidence::EvidenceLog;
 pub use evidence::{
     Candidate, ConditionCheck, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting,
-    Rejected, SendTime, VariantChoice,
+    VariantChoice,
 };
 pub use gate::{FilteredMember, RefusingSubscription};
+
+pub use crate::integration::route::Rejected;
+pub use crate::schedule::timing::SendTime;
 
 /// What becomes of an event, for each recipient and each step, and why. It prints as a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,7 +4,7 @@ mod compose;
 mod declare;
 mod pause;
 mod peers;
-mod route;
+pub(crate) mod route;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,8 @@ use crate::vocabulary::{Channel, wire_enum};
 
 pub use peers::Peers;
 use peers::rank;
-pub use route::{Choice, Objection, Routed, objection, route};
+pub(crate) use route::rejected;
+pub use route::{Choice, Routed, route};
 
 /// Account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

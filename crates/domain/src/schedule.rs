@@ -2,7 +2,7 @@
 
 mod compose;
 mod open;
-mod timing;
+pub(crate) mod timing;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::json::shape;
 use crate::vocabulary::{Channel, Weekday, wire_enum};
-
-#[doc(hidden)]
-pub use timing::Timing;
 
 /// Hours in which a subscriber accepts messages on channels that disturb.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,10 +11,9 @@ use super::FilteredMember;
 use crate::condition::Rule;
 use crate::filter::{FilterCheck, FilterSource, excerpt};
 use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
-use crate::integration::Objection;
-use crate::job::Detail;
+use crate::integration::route::Rejected;
 use crate::preference::{ConditionData, Layer, Layers, Preference, settings};
-use crate::schedule::Timing;
+use crate::schedule::timing::SendTime;
 use crate::step::{Admission, DelayEnd, ThrottleMetadata};
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
@@ -152,26 +151,7 @@ pub struct ConditionCheck {
     pub actual: BTreeMap<String, Value>,
 }
 
-/// When a message is sent, by the schedule of its subscriber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "send", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SendTime {
-    /// At once.
-    Now,
-    /// At the next opening.
-    #[non_exhaustive]
-    AtOpening {
-        /// Time of the opening.
-        at: Timestamp,
-    },
-    /// Not at all, since the schedule is closed and the subscriber wants no late messages.
-    Dropped,
-    /// Not at all, since the schedule never opens.
-    Never,
-}
-
-/// End of a delay.
+/// End of a delay, or the opening to which a delay or a digest is extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -229,35 +209,6 @@ pub struct Candidate {
     /// Reason for which it does not send the message. `None` for the chosen one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected: Option<Rejected>,
-}
-
-/// Reason for which an integration does not send a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "reason", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum Rejected {
-    /// It is not active.
-    Inactive,
-    /// The trigger names another one.
-    NotNamed,
-    /// Its conditions do not hold.
-    #[non_exhaustive]
-    Conditions {
-        /// Comparisons, each with the expected and the actual value.
-        checks: Vec<FilterCheck>,
-    },
-    /// The subscriber has no address there.
-    #[non_exhaustive]
-    NoAddress {
-        /// Entry for the log of a job without an address.
-        detail: Detail,
-    },
-    /// Another one comes before it, or it is one of several and none of them is primary.
-    Outranked,
-    /// It takes over if the chosen one fails.
-    Waits,
-    /// It has failed too often in a row, and is left alone for a while.
-    CircuitOpen,
 }
 
 /// Evidence of the plans of one event, by subscriber and step, in the order of the decisions.
@@ -420,26 +371,5 @@ impl ConditionCheck {
         let (paths, _) = rule.paths();
         let actual = paths.into_iter().map(|path| (path.to_owned(), value(path))).collect();
         Self { holds, rule: rule.source().clone(), actual }
-    }
-}
-
-impl From<Timing> for SendTime {
-    fn from(timing: Timing) -> Self {
-        match timing {
-            Timing::Now => SendTime::Now,
-            Timing::At(at) => SendTime::AtOpening { at },
-            Timing::Drop => SendTime::Dropped,
-            Timing::Never => SendTime::Never,
-        }
-    }
-}
-
-impl From<Objection> for Rejected {
-    fn from(objection: Objection) -> Self {
-        match objection {
-            Objection::OtherChannel | Objection::Inactive => Rejected::Inactive,
-            Objection::NotNamed => Rejected::NotNamed,
-            Objection::Conditions(checks) => Rejected::Conditions { checks },
-        }
     }
 }

@@ -5,13 +5,10 @@ use std::fmt::{self, Display, Formatter};
 
 use serde_json::Value;
 
-use super::evidence::{
-    Candidate, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting, Rejected, SendTime,
-    VariantChoice,
-};
 use super::{
-    Assumption, EventOutcome, ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation,
-    FilteredMember, RefusingSubscription,
+    Assumption, Candidate, DelayTime, DigestResult, EventOutcome, Evidence, EvidenceKind,
+    ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation, FilteredMember, LayerSetting,
+    RefusingSubscription, Rejected, SendTime, VariantChoice,
 };
 use crate::content::{Cta, MessageContent};
 use crate::filter::FilterCheck;

@@ -1,7 +1,10 @@
 //! Routes: the integrations that may send a message, in the order in which they are tried.
 
+use serde::Serialize;
+
 use super::{Integration, rank};
-use crate::filter::{self, FilterCheck, FilterFacts};
+use crate::filter::{self, FilterCheck, FilterFacts, FilterReport};
+use crate::job::Detail;
 use crate::vocabulary::Channel;
 
 /// Integration that may send a message.
@@ -33,42 +36,52 @@ pub enum Choice {
 }
 
 /// Reason for which an integration does not send a message.
-#[doc(hidden)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Objection {
-    /// It sends messages of another channel.
-    OtherChannel,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Rejected {
     /// It is not active.
     Inactive,
     /// The trigger names another one.
     NotNamed,
     /// Its conditions do not hold.
-    Conditions(Vec<FilterCheck>),
+    #[non_exhaustive]
+    Conditions {
+        /// Comparisons, each with the expected and the actual value.
+        checks: Vec<FilterCheck>,
+    },
+    /// The subscriber has no address there.
+    #[non_exhaustive]
+    NoAddress {
+        /// Entry for the log of a job without an address.
+        detail: Detail,
+    },
+    /// Another one comes before it, or it is one of several and none of them is primary.
+    Outranked,
+    /// It takes over if the chosen one fails.
+    Waits,
+    /// It has failed too often in a row, and is left alone for a while.
+    CircuitOpen,
 }
 
-/// Returns the reason for which `one` is no candidate for a message on `channel`. Conditions do not
+/// Returns the reason for which `one` is no candidate for a message on its channel. Conditions do not
 /// count for an integration that the trigger names.
-#[doc(hidden)]
-pub fn objection(
+pub(crate) fn rejected(
     one: &Integration,
-    channel: Channel,
     named: Option<&str>,
     facts: &FilterFacts<'_>,
-) -> Option<Objection> {
-    if one.channel != channel {
-        return Some(Objection::OtherChannel);
-    }
+) -> Option<Rejected> {
     if !one.is_active() {
-        return Some(Objection::Inactive);
+        return Some(Rejected::Inactive);
     }
     if let Some(name) = named {
-        return (one.identifier.as_str() != name).then_some(Objection::NotNamed);
+        return (one.identifier.as_str() != name).then_some(Rejected::NotNamed);
     }
     if one.conditions.is_empty() {
         return None;
     }
-    let report = filter::evaluate(&one.conditions, facts);
-    (!report.holds).then_some(Objection::Conditions(report.checks))
+    let FilterReport { holds, checks } = filter::evaluate(&one.conditions, facts);
+    (!holds).then_some(Rejected::Conditions { checks })
 }
 
 /// Returns the integrations that may send on `channel`, in the order in which they are tried. The
@@ -83,9 +96,9 @@ pub fn route<'a>(
     facts: &FilterFacts<'_>,
 ) -> Vec<Routed<'a>> {
     let admitted = |named: Option<&str>| {
-        let of_channel = integrations.iter().copied();
+        let of_channel = integrations.iter().copied().filter(|one| one.channel == channel);
         of_channel
-            .filter(|one| objection(one, channel, named, facts).is_none())
+            .filter(|one| rejected(one, named, facts).is_none())
             .collect::<Vec<&'a Integration>>()
     };
     let candidates = admitted(None);

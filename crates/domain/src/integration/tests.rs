@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::explain::Rejected;
 use crate::filter::FilterFacts;
 use crate::json::Object;
 use crate::sample;
@@ -307,28 +308,27 @@ fn fallbacks_follow_in_their_order() {
     }
 }
 
-/// One row per objection to an integration.
+/// One row per reason for which an integration is no candidate.
 #[test]
-fn an_objection_says_why_an_integration_does_not_send() {
+fn a_rejected_integration_has_a_reason() {
     let nobody = Object::default();
     let payload = sample::object(json!({ "plan": "free" }));
     let facts = FilterFacts::new(&nobody, &payload);
     for (short, named, expected) in [
         ("a*1", None, None),
-        ("a-", None, Some(Objection::Inactive)),
-        ("ax", Some("a"), Some(Objection::Inactive)),
-        ("a*1", Some("b"), Some(Objection::NotNamed)),
+        ("a-", None, Some(Rejected::Inactive)),
+        ("ax", Some("a"), Some(Rejected::Inactive)),
+        ("a*1", Some("b"), Some(Rejected::NotNamed)),
         ("a?1", Some("a"), None),
     ] {
         let one = peer(Channel::Email, short);
-        assert_eq!(objection(&one, Channel::Email, named, &facts), expected, "{short}");
+        assert_eq!(rejected(&one, named, &facts), expected, "{short}");
     }
     let other = peer(Channel::Sms, "a*1");
-    let channel = objection(&other, Channel::Email, None, &facts);
-    assert_eq!(channel, Some(Objection::OtherChannel));
+    assert_eq!(route(&[&other], Channel::Email, None, &facts), []);
     let for_pro = peer(Channel::Email, "a?1");
-    let checks = match objection(&for_pro, Channel::Email, None, &facts) {
-        Some(Objection::Conditions(checks)) => checks,
+    let checks = match rejected(&for_pro, None, &facts) {
+        Some(Rejected::Conditions { checks }) => checks,
         other => panic!("{other:?}"),
     };
     assert!(checks.iter().any(|check| check.actual == Some(json!("free"))), "{checks:?}");

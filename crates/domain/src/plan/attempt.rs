@@ -8,13 +8,12 @@ use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::connection::Workspace;
 use crate::contact::Email;
 use crate::endpoint::Endpoint;
-use crate::explain::{Candidate, EvidenceKind, Rejected};
+use crate::explain::{Candidate, EvidenceKind, Rejected, SendTime};
 use crate::ids::IntegrationId;
 use crate::integration::{self, Integration, Routed};
 use crate::job::{Detail, SendTarget};
 use crate::json::Object;
 use crate::layout::LayoutChoice;
-use crate::schedule::Timing;
 use crate::secret::Secret;
 use crate::step::{Rendered, StepKind};
 use crate::suppression::{SuppressedAddress, Suppression};
@@ -118,10 +117,10 @@ pub fn attempt(
     }
     step.check_preferences(channel)?;
     match step.timing(channel) {
-        Timing::Now => {}
-        Timing::At(due_at) => return Ok(Attempt::Defer { due_at }),
-        Timing::Drop => return Err(skip(Detail::OutsideSchedule)),
-        Timing::Never => return Err(skip(Detail::ScheduleNeverOpens)),
+        SendTime::Now => {}
+        SendTime::AtOpening { at: due_at } => return Ok(Attempt::Defer { due_at }),
+        SendTime::Dropped => return Err(skip(Detail::OutsideSchedule)),
+        SendTime::Never => return Err(skip(Detail::ScheduleNeverOpens)),
     }
     step.dispatch(channel, content)
 }
@@ -261,12 +260,11 @@ impl RunStep<'_> {
     ) -> EvidenceKind {
         let of_channel = self.facts.integrations.iter().filter(|one| one.channel == channel);
         let candidates = of_channel.map(|one| {
-            let objection = integration::objection(one, channel, named, &self.filter_facts());
-            let rejected = match objection {
+            let rejected = match integration::rejected(one, named, &self.filter_facts()) {
                 _ if chosen.contains(&one.id) => None,
                 _ if self.run.open.contains(&one.id) => Some(Rejected::CircuitOpen),
                 _ if waiting.contains(&one.id) => Some(Rejected::Waits),
-                Some(objection) => Some(Rejected::from(objection)),
+                Some(rejected) => Some(rejected),
                 None => Some(self.unchosen(channel, one)),
             };
             Candidate {
@@ -278,7 +276,7 @@ impl RunStep<'_> {
         EvidenceKind::Integrations { channel, candidates: candidates.collect() }
     }
 
-    // The reason for which an integration without an objection was not chosen.
+    // The reason for which an integration that is a candidate was not chosen.
     fn unchosen(&self, channel: Channel, one: &Integration) -> Rejected {
         match channel {
             Channel::Push => Rejected::NoAddress { detail: Detail::MissingPushTokens },

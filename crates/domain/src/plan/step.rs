@@ -5,14 +5,14 @@ use std::cell::OnceCell;
 
 use super::{EXPIRED, Facts, Refusal, Run, RunJob, cancel, canceled, fail, skip};
 use crate::contact::TimeZone;
-use crate::explain::{EvidenceKind, LayerSetting};
+use crate::explain::{EvidenceKind, LayerSetting, SendTime};
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
 use crate::known::{TemplateData, about};
 use crate::layout::Framed;
 use crate::preference::{ConditionData, Layer, Layers, resolve};
-use crate::schedule::{Schedule, Timing};
+use crate::schedule::Schedule;
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::template::RenderError;
@@ -106,12 +106,12 @@ impl<'a> RunStep<'a> {
     }
 
     /// Returns when a message that is ready now is sent.
-    pub(super) fn timing(&self, channel: Channel) -> Timing {
+    pub(super) fn timing(&self, channel: Channel) -> SendTime {
         let (critical, now, zone) = (self.workflow.critical, self.facts.now, self.zone());
         let timing = |schedule: &Schedule| schedule.timing(channel, critical, now, zone);
-        let timing = self.facts.schedule.map_or(Timing::Now, timing);
+        let timing = self.facts.schedule.map_or(SendTime::Now, timing);
         if self.facts.schedule.is_some() {
-            self.note(|| EvidenceKind::Schedule { channel, timing: timing.into() });
+            self.note(|| EvidenceKind::Schedule { channel, timing });
         }
         timing
     }

@@ -97,9 +97,10 @@ impl<'a> RunStep<'a> {
         named: Option<&str>,
     ) -> impl Iterator<Item = Vec<Target<'a>>> {
         let all = self.facts.integrations.iter().map(|one| &**one);
+        let of_channel = all.filter(move |one| one.channel == channel);
         let facts = self.filter_facts();
         let sending =
-            all.filter(move |one| integration::objection(one, channel, named, &facts).is_none());
+            of_channel.filter(move |one| integration::rejected(one, named, &facts).is_none());
         sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty())
     }
 
@@ -141,10 +142,12 @@ impl<'a> RunStep<'a> {
     // of that one only, since the others have tasks of their own.
     fn unreached(&self, channel: Channel, named: Option<&str>) -> Refusal {
         let wanted = self.run.target.as_ref();
-        let is_wanted = |one: &Integration| wanted.is_none_or(|to| to.integration_id == one.id);
+        let is_wanted = |one: &Integration| {
+            one.channel == channel && wanted.is_none_or(|to| to.integration_id == one.id)
+        };
         let mut all = self.facts.integrations.iter().filter(|one| is_wanted(one));
         let facts = self.filter_facts();
-        let is_there = all.any(|one| integration::objection(one, channel, named, &facts).is_none());
+        let is_there = all.any(|one| integration::rejected(one, named, &facts).is_none());
         match (is_there, channel) {
             (true, _) if wanted.is_some() => skip(Detail::RecipientRemoved),
             (true, Channel::Push) => skip(Detail::MissingPushTokens),

@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 
 use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
-use crate::explain::EvidenceKind;
+use crate::explain::{EvidenceKind, SendTime};
 use crate::job::{Detail, JobStatus};
-use crate::schedule::Timing;
 use crate::step::{DelayEnd, DelayMetadata, StepKind, StepOutput, StepResults};
 use crate::vocabulary::{Channel, JobType};
 use crate::workflow::Workflow;
@@ -218,10 +217,10 @@ fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refu
     step.check_preferences(channel)?;
     let now = step.facts.now;
     match step.timing(channel) {
-        Timing::Now => Ok(Action::Send { job, due_at: now }),
-        Timing::At(due_at) => Ok(Action::Send { job, due_at }),
-        Timing::Drop => Err(skip(Detail::OutsideSchedule)),
-        Timing::Never => Err(skip(Detail::ScheduleNeverOpens)),
+        SendTime::Now => Ok(Action::Send { job, due_at: now }),
+        SendTime::AtOpening { at: due_at } => Ok(Action::Send { job, due_at }),
+        SendTime::Dropped => Err(skip(Detail::OutsideSchedule)),
+        SendTime::Never => Err(skip(Detail::ScheduleNeverOpens)),
     }
 }
 

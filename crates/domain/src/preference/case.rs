@@ -13,10 +13,11 @@ use crate::contact::TimeZone;
 use crate::context::{Context, ContextKey, ContextPayload, ContextSet};
 use crate::convert::{IntoChecked, each_checked};
 use crate::error::{Invalid, Reason};
+use crate::explain::SendTime;
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
 use crate::known::TemplateData;
-use crate::schedule::{Schedule, Timing};
+use crate::schedule::Schedule;
 use crate::subscription;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
@@ -336,10 +337,12 @@ impl PreferenceCase {
         }
         let Some((moment, zone)) = self.moment else { return Some(Decision::ScheduleUndecided) };
         match schedule.timing(channel, self.critical, moment, zone) {
-            Timing::Now => None,
-            Timing::At(opening) => Some(Decision::OutsideSchedule { next_opening: Some(opening) }),
-            Timing::Never => Some(Decision::OutsideSchedule { next_opening: None }),
-            Timing::Drop => Some(Decision::DroppedBySchedule),
+            SendTime::Now => None,
+            SendTime::AtOpening { at: opening } => {
+                Some(Decision::OutsideSchedule { next_opening: Some(opening) })
+            }
+            SendTime::Never => Some(Decision::OutsideSchedule { next_opening: None }),
+            SendTime::Dropped => Some(Decision::DroppedBySchedule),
         }
     }
 }

@@ -1,21 +1,27 @@
-//! Timing of messages: at once, at the next opening of a schedule, or not at all.
+//! Send times of messages: at once, at the next opening of a schedule, or not at all.
+
+use serde::Serialize;
 
 use super::{Outside, Schedule};
 use crate::contact::TimeZone;
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
-/// When a message is sent.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timing {
+/// When a message is sent, by the schedule of its subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "send", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SendTime {
     /// At once.
     Now,
-    /// At this later time: the next opening.
-    At(Timestamp),
-    /// Not at all, since the schedule is closed and the subscriber wants no late messages on the
-    /// channel.
-    Drop,
+    /// At the next opening.
+    #[non_exhaustive]
+    AtOpening {
+        /// Time of the opening.
+        at: Timestamp,
+    },
+    /// Not at all, since the schedule is closed and the subscriber wants no late messages.
+    Dropped,
     /// Not at all, since the schedule never opens.
     Never,
 }
@@ -30,15 +36,15 @@ impl Schedule {
         critical: bool,
         now: Timestamp,
         zone: TimeZone,
-    ) -> Timing {
+    ) -> SendTime {
         if critical || channel == Channel::InApp || self.is_open(now, zone) {
-            return Timing::Now;
+            return SendTime::Now;
         }
         match (self.outside(channel), self.next_opening(now, zone)) {
-            (Outside::Deliver, _) => Timing::Now,
-            (Outside::Drop, _) => Timing::Drop,
-            (Outside::Defer, Some(opening)) => Timing::At(opening),
-            (Outside::Defer, None) => Timing::Never,
+            (Outside::Deliver, _) => SendTime::Now,
+            (Outside::Drop, _) => SendTime::Dropped,
+            (Outside::Defer, Some(opening)) => SendTime::AtOpening { at: opening },
+            (Outside::Defer, None) => SendTime::Never,
         }
     }
 

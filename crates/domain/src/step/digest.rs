@@ -108,7 +108,7 @@ pub struct DigestState {
     pub last_event: Option<Timestamp>,
 }
 
-/// What a digest does with an event.
+/// Rule of a digest for an event. The engine finds out which window it joins.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {

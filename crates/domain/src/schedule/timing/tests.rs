@@ -19,7 +19,11 @@ fn at(time: &str) -> Timestamp {
     time.parse().unwrap()
 }
 
-fn timing(schedule: &Schedule, now: &str) -> Timing {
+fn opens(time: &str) -> SendTime {
+    SendTime::AtOpening { at: at(time) }
+}
+
+fn timing(schedule: &Schedule, now: &str) -> SendTime {
     schedule.timing(Channel::Email, false, at(now), TimeZone::UTC)
 }
 
@@ -29,14 +33,14 @@ fn s1_to_s6_an_e_mail_waits_for_the_next_opening() {
     let night = weekly(&[("monday", &[("10:00 PM", "02:00 AM")])]);
     let both = weekly(&[("monday", &[("09:00 AM", "12:00 PM"), ("10:00 PM", "02:00 AM")])]);
     let unordered = weekly(&[("monday", &[("02:00 PM", "04:00 PM"), ("09:00 AM", "11:00 AM")])]);
-    let next_monday = Timing::At(at("2026-11-30T22:00:00Z"));
+    let next_monday = opens("2026-11-30T22:00:00Z");
     for (number, schedule, now, expected) in [
-        ("S1", &night, "2026-11-23T01:00:00Z", Timing::At(at("2026-11-23T22:00:00Z"))),
-        ("S2", &night, "2026-11-24T01:00:00Z", Timing::Now),
+        ("S1", &night, "2026-11-23T01:00:00Z", opens("2026-11-23T22:00:00Z")),
+        ("S2", &night, "2026-11-24T01:00:00Z", SendTime::Now),
         ("S3", &night, "2026-11-24T23:00:00Z", next_monday),
-        ("S4", &both, "2026-11-24T10:00:00Z", Timing::At(at("2026-11-30T09:00:00Z"))),
+        ("S4", &both, "2026-11-24T10:00:00Z", opens("2026-11-30T09:00:00Z")),
         ("S5", &night, "2026-11-24T02:01:00Z", next_monday),
-        ("S6", &unordered, "2026-11-23T08:00:00Z", Timing::At(at("2026-11-23T09:00:00Z"))),
+        ("S6", &unordered, "2026-11-23T08:00:00Z", opens("2026-11-23T09:00:00Z")),
     ] {
         assert_eq!(timing(schedule, now), expected, "{number}");
     }
@@ -50,8 +54,8 @@ fn s7_a_span_without_a_length_is_refused() {
     let rule = "must be spans whose start and end differ";
     assert_eq!(refusal, format!("`schedule.weeklySchedule.monday.hours` {rule}"));
     // A stored one is closed.
-    assert_eq!(timing(&schedule, "2026-11-23T09:00:00Z"), Timing::Never);
-    assert_eq!(timing(&schedule, "2026-11-23T09:01:00Z"), Timing::Never);
+    assert_eq!(timing(&schedule, "2026-11-23T09:00:00Z"), SendTime::Never);
+    assert_eq!(timing(&schedule, "2026-11-23T09:01:00Z"), SendTime::Never);
 }
 
 /// One row per setting: when a message outside the open hours is sent, and if there are no hours.
@@ -61,10 +65,10 @@ fn each_channel_is_deferred_dropped_or_delivered() {
     let none = weekly(&[("monday", &[])]);
     let (now, opening) = (at("2026-11-23T08:00:00Z"), at("2026-11-23T09:00:00Z"));
     for (outside, expected, without_hours) in [
-        (None, Timing::At(opening), Timing::Never),
-        (Some(Outside::Defer), Timing::At(opening), Timing::Never),
-        (Some(Outside::Drop), Timing::Drop, Timing::Drop),
-        (Some(Outside::Deliver), Timing::Now, Timing::Now),
+        (None, SendTime::AtOpening { at: opening }, SendTime::Never),
+        (Some(Outside::Defer), SendTime::AtOpening { at: opening }, SendTime::Never),
+        (Some(Outside::Drop), SendTime::Dropped, SendTime::Dropped),
+        (Some(Outside::Deliver), SendTime::Now, SendTime::Now),
     ] {
         let with = |schedule: &Schedule| match outside {
             Some(outside) => schedule.clone().with_outside(Channel::Sms, outside),
@@ -75,11 +79,11 @@ fn each_channel_is_deferred_dropped_or_delivered() {
         };
         assert_eq!(timing(&hours, Channel::Sms, false), expected);
         assert_eq!(timing(&none, Channel::Sms, false), without_hours);
-        assert_eq!(timing(&hours, Channel::Email, false), Timing::At(opening));
-        assert_eq!(timing(&hours, Channel::Sms, true), Timing::Now);
-        assert_eq!(timing(&none, Channel::InApp, false), Timing::Now);
+        assert_eq!(timing(&hours, Channel::Email, false), SendTime::AtOpening { at: opening });
+        assert_eq!(timing(&hours, Channel::Sms, true), SendTime::Now);
+        assert_eq!(timing(&none, Channel::InApp, false), SendTime::Now);
         let open = with(&hours).timing(Channel::Sms, false, opening, TimeZone::UTC);
-        assert_eq!(open, Timing::Now);
+        assert_eq!(open, SendTime::Now);
     }
 }
 
@@ -138,9 +142,9 @@ proptest! {
         }
         let zone = TimeZone::new(zone).unwrap();
         let sent = |now: Timestamp| match schedule.timing(Channel::Sms, false, now, zone) {
-            Timing::Now => Some(now),
-            Timing::At(opening) => Some(opening),
-            Timing::Drop | Timing::Never => None,
+            SendTime::Now => Some(now),
+            SendTime::AtOpening { at: opening } => Some(opening),
+            SendTime::Dropped | SendTime::Never => None,
         };
         let (now, later) = (Timestamp::from_millis(now), Timestamp::from_millis(now + later));
         if let Some(opening) = sent(now) {
