@@ -95,11 +95,7 @@ impl Object {
     pub(crate) fn find(&self, path: &str) -> Option<&Value> {
         self.get(path).or_else(|| {
             let (first, rest) = path.split_once('.')?;
-            rest.split('.').try_fold(self.get(first)?, |value, name| match value {
-                Value::Object(map) => map.get(name),
-                Value::Array(items) => items.get(name.parse::<usize>().ok()?),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-            })
+            find(self.get(first)?, rest)
         })
     }
 
@@ -107,6 +103,20 @@ impl Object {
     #[doc(hidden)]
     pub fn size(&self) -> usize {
         size(&*self.0)
+    }
+}
+
+/// Returns the value at a path into `value`, such as `order.items.0.price`.
+pub(crate) fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, member)
+}
+
+/// Returns the member or the item of a value that a name in a path leads to.
+pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    match value {
+        Value::Object(map) => map.get(name),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 

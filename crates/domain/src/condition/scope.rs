@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::datum::Datum;
 use super::fuel::{Exhausted, Fuel};
+use crate::json;
 
 /// Data of a node.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ impl<'v> Scope<'v> {
         let Some(mut found) = self.root(&mut names) else { return Ok(None) };
         for name in names {
             fuel.spend(1)?;
-            let Some(member) = member(found, name) else { return Ok(None) };
+            let Some(member) = json::member(found, name) else { return Ok(None) };
             found = member;
         }
         Ok(Some(Datum::from(found)))
@@ -52,13 +53,5 @@ impl<'v> Scope<'v> {
                 _ => None,
             },
         }
-    }
-}
-
-fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    match value {
-        Value::Object(map) => map.get(name),
-        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }

@@ -12,6 +12,7 @@ use crate::condition::Rule;
 use crate::filter::{FilterCheck, FilterSource, excerpt};
 use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
 use crate::integration::route::Rejected;
+use crate::json;
 use crate::preference::{ConditionData, Layer, Layers, Preference, settings};
 use crate::schedule::timing::SendTime;
 use crate::step::{Admission, DelayEnd, ThrottleMetadata};
@@ -364,12 +365,32 @@ impl ConditionCheck {
     }
 
     fn new(rule: &Rule, data: &Value, holds: bool) -> Self {
-        let value = |path: &str| {
-            let escaped = path.replace('~', "~0").replace('/', "~1").replace('.', "/");
-            data.pointer(&format!("/{escaped}")).map(excerpt).unwrap_or_default()
-        };
+        let value = |path: &str| json::find(data, path).map(excerpt).unwrap_or_default();
         let (paths, _) = rule.paths();
         let actual = paths.into_iter().map(|path| (path.to_owned(), value(path))).collect();
         Self { holds, rule: rule.source().clone(), actual }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// One row per path: the value that a condition compares is the value that is shown.
+    #[test]
+    fn the_values_of_a_condition_are_those_that_it_compares() {
+        let data = json!({ "payload": { "a/b": { "~": 1 }, "items": ["x", { "id": "y" }] } });
+        for (path, expected) in [
+            ("payload.a/b.~", json!(1)),
+            ("payload.items.0", json!("x")),
+            ("payload.items.01.id", json!("y")),
+        ] {
+            let rule = json!({ "===": [{ "var": path }, expected] });
+            let check = ConditionCheck::evaluated(&serde_json::from_value(rule).unwrap(), &data);
+            assert!(check.holds, "{path}");
+            assert_eq!(check.actual, BTreeMap::from([(path.to_owned(), expected)]));
+        }
     }
 }
