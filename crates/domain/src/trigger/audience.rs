@@ -74,10 +74,15 @@ impl Trigger {
         })
     }
 
-    /// Returns the subscribers and topics of a trigger that was accepted, maybe by a version with other limits.
+    /// Returns the subscribers and topics of a trigger that was accepted, maybe by a version with other limits, or
+    /// of a broadcast, which names none. Topics do not reach the actor.
     #[doc(hidden)]
     pub fn accepted_audience(&self) -> Result<Audience<'_>, Invalid> {
-        let mut audience = self.broadcast_audience()?;
+        let mut audience = Audience::default();
+        if let Some(actor) = &self.actor {
+            actor.check().map_err(|bad| bad.within("actor"))?;
+            audience.passed_over.insert(actor.subscriber_id());
+        }
         for recipient in self.to.as_slice() {
             match recipient {
                 Recipient::Subscriber(subscriber) => audience.add(subscriber),
@@ -86,17 +91,6 @@ impl Trigger {
                     audience.passed_over.extend(&topic.exclude);
                 }
             }
-        }
-        Ok(audience)
-    }
-
-    /// Returns the audience of a broadcast, which has no recipients by name. The actor is left out.
-    #[doc(hidden)]
-    pub fn broadcast_audience(&self) -> Result<Audience<'_>, Invalid> {
-        let mut audience = Audience::default();
-        if let Some(actor) = &self.actor {
-            actor.check().map_err(|bad| bad.within("actor"))?;
-            audience.passed_over.insert(actor.subscriber_id());
         }
         Ok(audience)
     }

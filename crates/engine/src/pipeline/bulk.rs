@@ -11,7 +11,7 @@ use store::Step;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::current::NamedRecords;
 use crate::pipeline::planned::Prepared;
-use crate::pipeline::prepare::{TRIGGER, transaction_id};
+use crate::pipeline::prepare::{Reach, transaction_id};
 use crate::pipeline::trigger::{accept, prefetch, receipt_now};
 use crate::scope::Write;
 use crate::tx::{CONTENT, Tx};
@@ -83,7 +83,7 @@ impl<'b> Bulk<'b> {
                 if notifications >= NOTIFICATIONS || content >= CONTENT {
                     break;
                 }
-                let next = preparation.prepare(trigger, id)?;
+                let next = preparation.prepare((trigger, Reach::Recipients), id)?;
                 let (more, bytes) = next.size();
                 notifications += more;
                 content += bytes;
@@ -124,8 +124,9 @@ impl<'b> Bulk<'b> {
             prefetch(tx, prepared)?;
             let next = iter::zip(self.triggers.iter().skip(before), prepared);
             let mut named = NamedRecords::default();
-            let receipts = next
-                .map(|(trigger, prepared)| accept(tx, (trigger, TRIGGER), prepared, &mut named));
+            let receipts = next.map(|(trigger, prepared)| {
+                accept(tx, (trigger, Reach::Recipients), prepared, &mut named)
+            });
             let receipts = receipts.collect::<Result<Vec<_>>>()?;
             if before + prepared.len() < self.triggers.len() {
                 return Ok(Step::More(Part::Happened(receipts)));

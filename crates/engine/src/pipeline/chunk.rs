@@ -12,7 +12,7 @@ use domain::plan::Run;
 use domain::subscriber::Subscriber;
 use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
-use domain::trigger::{AcceptedTrigger, Audience, Crowd, FanOut, FanOutState, Visited};
+use domain::trigger::{AcceptedTrigger, Audience, FanOut, FanOutState, Visited};
 use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
@@ -114,10 +114,7 @@ fn plan(
     let part =
         CrowdRange { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
     let members = source.members(view, part)?;
-    let audience = match &fan_out.crowd {
-        Crowd::Topics { .. } => fan_out.trigger.accepted_audience()?,
-        Crowd::Everybody => fan_out.trigger.broadcast_audience()?,
-    };
+    let audience = fan_out.trigger.accepted_audience()?;
     let facts = (&*workflow, &*contexts, actor.as_ref());
     let event = event(&fan_out, (view.home, now), facts);
     let (recipients, visited) = plan_members(view, members, &audience, &event)?;

@@ -46,16 +46,14 @@ pub(crate) struct Preparation<'r> {
     content: usize,
 }
 
-/// Prepares an event.
-pub(crate) type Prepare =
-    fn(&mut Preparation<'_>, &Trigger, Option<&TransactionId>) -> Result<Prepared>;
-
-/// [`Preparation::prepare`].
-pub(crate) const TRIGGER: Prepare = |preparation, trigger, id| preparation.prepare(trigger, id);
-
-/// [`Preparation::prepare_broadcast`].
-pub(crate) const BROADCAST: Prepare =
-    |preparation, broadcast, id| preparation.prepare_broadcast(broadcast, id);
+/// Subscribers that an event is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// The recipients of its trigger.
+    Recipients,
+    /// All subscribers of the environment: the trigger is that of a broadcast.
+    Everybody,
+}
 
 // The records that an event names, as it leaves them.
 struct Found {
@@ -84,7 +82,7 @@ impl<'r> Preparation<'r> {
         Self { view, made, now, changes, taken, content: 0 }
     }
 
-    /// Prepares a trigger. `id` is its transaction id if it comes without one.
+    /// Prepares an event. `id` is its transaction id if it comes without one.
     ///
     /// # Errors
     ///
@@ -92,7 +90,7 @@ impl<'r> Preparation<'r> {
     /// call.
     pub(crate) fn prepare(
         &mut self,
-        trigger: &Trigger,
+        (trigger, reach): (&Trigger, Reach),
         id: Option<&TransactionId>,
     ) -> Result<Prepared> {
         if let Some(repeated) =
@@ -100,38 +98,7 @@ impl<'r> Preparation<'r> {
         {
             return Ok(Prepared::Repeated(repeated.clone()));
         }
-        let planned = self.plan(trigger, id, |trigger| {
-            let audience = trigger.audience()?;
-            let keys = audience.topic_keys().cloned().collect();
-            Ok((audience, Crowd::Topics { keys }))
-        });
-        self.or_settled(trigger, id, planned)
-    }
-
-    /// Prepares a broadcast.
-    ///
-    /// # Errors
-    ///
-    /// As [`prepare`](Self::prepare).
-    pub(crate) fn prepare_broadcast(
-        &mut self,
-        broadcast: &Trigger,
-        id: Option<&TransactionId>,
-    ) -> Result<Prepared> {
-        let planned = self.plan(broadcast, id, |broadcast| {
-            Ok((broadcast.broadcast_audience()?, Crowd::Everybody))
-        });
-        self.or_settled(broadcast, id, planned)
-    }
-
-    // A refusal is a result of the preparation. An event that was accepted before is not refused, and
-    // changes nothing, either.
-    fn or_settled(
-        &mut self,
-        trigger: &Trigger,
-        id: Option<&TransactionId>,
-        planned: Result<Prepared>,
-    ) -> Result<Prepared> {
+        let planned = self.plan((trigger, reach), id);
         if !matches!(planned, Ok(Prepared::Planned(_))) {
             self.changes.forget();
         }
@@ -142,6 +109,7 @@ impl<'r> Preparation<'r> {
                 Ok(Prepared::Planned(planned))
             }
             Ok(prepared) => Ok(prepared),
+            // An event that was accepted before is not refused.
             Err(error) => match self.earlier(trigger.transaction_id.as_ref().or(id))? {
                 Some(earlier) => Ok(earlier),
                 None => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
@@ -157,12 +125,11 @@ impl<'r> Preparation<'r> {
 
     fn plan(
         &mut self,
-        trigger: &Trigger,
+        (trigger, reach): (&Trigger, Reach),
         id: Option<&TransactionId>,
-        audience: impl FnOnce(&Trigger) -> Result<(Audience<'_>, Crowd)>,
     ) -> Result<Prepared> {
         let id = trigger.transaction_id.as_ref().or(id);
-        let (audience, crowd) = audience(trigger)?;
+        let (audience, crowd) = audience(trigger, reach)?;
         trigger.check_overrides()?;
         self.view.engine.parts.settings.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
@@ -338,6 +305,18 @@ impl<'r> Preparation<'r> {
 struct Counted {
     counts: TopicCounts,
     missing: Vec<TopicKey>,
+}
+
+// The subscribers whom an event names, and those whom it does not.
+fn audience(trigger: &Trigger, reach: Reach) -> Result<(Audience<'_>, Crowd)> {
+    match reach {
+        Reach::Recipients => {
+            let audience = trigger.audience()?;
+            let keys = audience.topic_keys().cloned().collect();
+            Ok((audience, Crowd::Topics { keys }))
+        }
+        Reach::Everybody => Ok((trigger.accepted_audience()?, Crowd::Everybody)),
+    }
 }
 
 /// A new transaction id.

@@ -13,6 +13,7 @@ use domain::trigger::{
     AcceptedTrigger, Broadcast, CreatedNotification, Crowd, EventProgress, FanOut, FanOutState,
     Trigger, TriggerReceipt,
 };
+use serde::Serialize;
 use store::layout::CountedList;
 use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout};
 
@@ -21,7 +22,7 @@ use crate::pipeline::apply::Course;
 use crate::pipeline::current::{NamedRecords, prepared_again};
 use crate::pipeline::fan_out::Source;
 use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
-use crate::pipeline::prepare::{BROADCAST, Prepare, TRIGGER};
+use crate::pipeline::prepare::Reach;
 use crate::pipeline::receipts::BulkReceipts;
 use crate::pipeline::{bulk, chunk};
 use crate::resources::{contexts, subscribers};
@@ -78,6 +79,11 @@ impl Events<'_> {
         Ok(receipt)
     }
 
+    /// Triggers a workflow, without upkeep of the activity index.
+    pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
+        self.accept_as("events.trigger", trigger, (trigger, Reach::Recipients))
+    }
+
     /// Triggers a workflow in a transaction of the host: the rows of the host and the event are
     /// committed together, or neither. A store on the host's own database has such transactions, as
     /// `PostgresStore::join` of `tidings-store-postgres`.
@@ -98,22 +104,27 @@ impl Events<'_> {
     ) -> Result<TriggerReceipt> {
         const NAME: &str = "events.trigger_in";
         let receipt = self.scope.operation(NAME, || {
-            let now = self.scope.engine.now();
+            let (now, event) = (self.scope.engine.now(), (trigger, Reach::Recipients));
             let prepared =
-                self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
-            let accept = |tx: &mut Tx<'_>| accept_one(tx, (trigger, TRIGGER), &prepared);
-            Write::new(self.scope, NAME, now, trigger)?.once_in_host(transaction, accept)
+                self.scope.prepare(now, |preparation| preparation.prepare(event, None))?;
+            Write::new(self.scope, NAME, now, trigger)?
+                .once_in_host(transaction, |tx| accept_one(tx, event, &prepared))
         })?;
         self.scope.engine.tend_later(self.scope.environment_id());
         Ok(receipt)
     }
 
-    /// Triggers a workflow, without upkeep of the activity index.
-    pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
+    // Accepts the event of a call with these arguments.
+    fn accept_as(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        event: (&Trigger, Reach),
+    ) -> Result<TriggerReceipt> {
         let now = self.scope.engine.now();
-        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(trigger, None))?;
-        let accept = |tx: &mut Tx<'_>| accept_one(tx, (trigger, TRIGGER), &prepared);
-        Write::new(self.scope, "events.trigger", now, trigger)?.once(accept)
+        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(event, None))?;
+        Write::new(self.scope, operation, now, arguments)?
+            .once(|tx| accept_one(tx, event, &prepared))
     }
 
     /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
@@ -160,15 +171,9 @@ impl Events<'_> {
     ///
     /// As [`trigger`](Self::trigger).
     pub fn broadcast(&self, broadcast: &Broadcast) -> Result<TriggerReceipt> {
-        let now = self.scope.engine.now();
-        let trigger = broadcast.to_trigger();
-        let receipt = self.scope.operation("events.broadcast", || {
-            let prepared = self
-                .scope
-                .prepare(now, |preparation| preparation.prepare_broadcast(&trigger, None))?;
-            let accept = |tx: &mut Tx<'_>| accept_one(tx, (&trigger, BROADCAST), &prepared);
-            Write::new(self.scope, "events.broadcast", now, broadcast)?.once(accept)
-        })?;
+        const NAME: &str = "events.broadcast";
+        let event = (&broadcast.to_trigger(), Reach::Everybody);
+        let receipt = self.scope.operation(NAME, || self.accept_as(NAME, broadcast, event))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
     }
@@ -241,7 +246,7 @@ fn longer(
 // Accepts the only event of a call.
 fn accept_one(
     tx: &mut Tx<'_>,
-    event: (&Trigger, Prepare),
+    event: (&Trigger, Reach),
     prepared: &Prepared,
 ) -> Result<TriggerReceipt> {
     prefetch(tx, slice::from_ref(prepared))?;
@@ -252,17 +257,17 @@ fn accept_one(
 /// in the transaction. An error may leave a part, which must not be committed.
 pub(crate) fn accept(
     tx: &mut Tx<'_>,
-    (trigger, prepare): (&Trigger, Prepare),
+    event: (&Trigger, Reach),
     prepared: &Prepared,
     named: &mut NamedRecords,
 ) -> Result<Result<TriggerReceipt, StoredRefusal>> {
-    let again = prepared_again(tx, (trigger, prepare), prepared, named)?;
+    let again = prepared_again(tx, event, prepared, named)?;
     match again.as_ref().unwrap_or(prepared) {
         Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
         Prepared::Settled(receipt) => Ok(Ok(receipt.clone())),
         Prepared::Repeated(id) => Err(Error::not_found(Entity::Event, id)),
         Prepared::Planned(planned) => {
-            let receipt = notify_all(tx, trigger, planned, named)?;
+            let receipt = notify_all(tx, event.0, planned, named)?;
             named.add(planned);
             Ok(Ok(receipt))
         }
