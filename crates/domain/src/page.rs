@@ -1,20 +1,19 @@
 //! Pages of lists.
 
 mod compose;
-
-use std::fmt;
-use std::iter;
-use std::str::FromStr;
+mod cursor;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use uuid::Uuid;
 
 use crate::error::{Invalid, Reason};
-use crate::ids::EnvironmentId;
 use crate::json::shape;
 use crate::query;
 use crate::vocabulary::wire_enum;
+
+pub use cursor::Cursor;
+#[doc(hidden)]
+pub use cursor::{ListId, ListKind};
 
 /// Page of a list in a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,57 +135,6 @@ pub enum Total {
 struct TotalFields {
     total_count: usize,
     total_count_capped: bool,
-}
-
-/// Place in a list: the list, its order, and the sort value of an item. Opaque to callers. It stays
-/// valid after the item is deleted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Cursor {
-    order_by: OrderBy,
-    list: ListId,
-    key: Vec<u8>,
-}
-
-/// Identity of a list. A cursor of another list is refused.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ListId([u8; 4]);
-
-/// Kinds of paged lists.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListKind {
-    ChannelConnections,
-    ChannelEndpoints,
-    Contexts,
-    Layouts,
-    Messages,
-    Subscribers,
-    Subscriptions,
-    Suppressions,
-    Topics,
-    Translations,
-    Workflows,
-}
-
-impl ListKind {
-    // Number of the kind in cursors. It never changes, since clients keep cursors.
-    const fn number(self) -> u8 {
-        match self {
-            ListKind::Subscribers => 3,
-            ListKind::Workflows => 6,
-            ListKind::Contexts => 10,
-            ListKind::ChannelEndpoints => 14,
-            ListKind::ChannelConnections => 16,
-            ListKind::Topics => 19,
-            ListKind::Subscriptions => 21,
-            ListKind::Layouts => 25,
-            ListKind::Translations => 27,
-            ListKind::Messages => 38,
-            ListKind::Suppressions => 44,
-        }
-    }
 }
 
 impl PageQuery {
@@ -358,78 +306,6 @@ impl OrderBy {
     }
 }
 
-impl ListId {
-    /// Returns the list of this kind in an environment.
-    pub fn new(environment: EnvironmentId, kind: ListKind) -> Self {
-        // The last bytes of an id are random.
-        let [.., first, second, third] = Uuid::from(environment).into_bytes();
-        Self([first, second, third, kind.number()])
-    }
-
-    /// Returns the part of the list that belongs to `owner`, such as the messages of a subscriber.
-    #[must_use]
-    pub fn within(self, owner: impl Into<Uuid>) -> Self {
-        let Self([first, second, third, kind]) = self;
-        let [.., one, two, three] = owner.into().into_bytes();
-        Self([first ^ one, second ^ two, third ^ three, kind])
-    }
-}
-
-impl Cursor {
-    /// Returns the place of the item with the sort key `key` in `list`, sorted by `order_by`.
-    #[doc(hidden)]
-    pub fn at(list: ListId, order_by: OrderBy, key: &[u8]) -> Self {
-        Self { order_by, list, key: key.to_vec() }
-    }
-
-    /// Returns the list of the cursor.
-    #[doc(hidden)]
-    pub const fn list(&self) -> ListId {
-        self.list
-    }
-
-    /// Returns the sort key of the item.
-    #[doc(hidden)]
-    pub fn key(&self) -> &[u8] {
-        &self.key
-    }
-
-    fn foreign() -> Reason {
-        Reason::malformed("a cursor of this list")
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (tag, key) = bytes.split_first()?;
-        let order_by = OrderBy::ALL.iter().copied().find(|order_by| order_by.tag() == *tag)?;
-        let (list, key) = key.split_first_chunk()?;
-        (order_by.sort_len(key)? == key.len()).then(|| Self::at(ListId(*list), order_by, key))
-    }
-}
-
-// Hexadecimal digits need no escaping in a URL, and keep the order of the bytes.
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = iter::once(self.order_by.tag()).chain(self.list.0);
-        let mut bytes = head.chain(self.key.iter().copied());
-        bytes.try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl FromStr for Cursor {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        let byte = |pair: &[u8]| match pair {
-            [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
-            _ => None,
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        let cursor = bytes.and_then(|bytes| Self::decode(&bytes));
-        cursor.ok_or_else(|| Invalid::new("cursor", Self::foreign()))
-    }
-}
-
 // Serde loses the path of flattened fields, so these refusals contain their own.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     let refused = || Invalid::new("limit", Reason::malformed("a whole number"));
@@ -453,20 +329,6 @@ fn cursor<'de, D: Deserializer<'de>>(field: &str, from: D) -> Result<Option<Curs
     let text = Option::<String>::deserialize(from)?;
     let cursor = text.map(|text| text.parse().map_err(|invalid: Invalid| invalid.named(field)));
     cursor.transpose().map_err(D::Error::custom)
-}
-
-impl TryFrom<String> for Cursor {
-    type Error = Invalid;
-
-    fn try_from(text: String) -> Result<Self, Invalid> {
-        text.parse()
-    }
-}
-
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> String {
-        cursor.to_string()
-    }
 }
 
 #[cfg(test)]

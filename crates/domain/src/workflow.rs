@@ -1,14 +1,16 @@
 //! Workflows: the steps that run when an event is triggered.
 
+mod check;
 mod compose;
 mod declare;
 mod matching;
 mod pause;
 mod request;
+mod slug;
 mod steps;
 mod sync;
+mod trigger;
 
-use std::collections::BTreeSet;
 use std::mem;
 
 use serde::{Deserialize, Serialize};
@@ -16,14 +18,13 @@ use uuid::Uuid;
 
 use crate::contact::Locale;
 use crate::environment::Home;
-use crate::error::{Invalid, Reason, at_most, at_most_items};
+use crate::error::Invalid;
 use crate::ids::{
     EnvironmentId, NotificationGroupId, OrganizationId, StepId, TemplateId, UserId, WorkflowId,
-    WorkflowIdentifier, plain,
+    WorkflowIdentifier,
 };
 use crate::json::Object;
 use crate::preference::{ConditionData, Layers, Preference, WorkflowInfo, WorkflowName};
-use crate::slug::{base62, from_base62, slugify};
 use crate::step::WorkflowStep;
 use crate::template::{MissingVariables, Template, Variables};
 use crate::time::{Dated, Timestamp, dated};
@@ -33,6 +34,7 @@ use crate::vocabulary::{JobType, Severity, wire_enum};
 pub use crate::payload::PayloadSchema;
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
+pub use trigger::{NotificationTrigger, TriggerType, TriggerVariable};
 
 /// Sequence of steps that a trigger runs for a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,37 +123,6 @@ pub struct Workflow {
     pub created_at: Timestamp,
     /// Time of the last change.
     pub updated_at: Timestamp,
-}
-
-/// Trigger of a workflow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct NotificationTrigger {
-    /// Type.
-    #[serde(rename = "type")]
-    pub kind: TriggerType,
-    /// Identifier of the workflow.
-    pub identifier: WorkflowIdentifier,
-    /// Variables of the payload.
-    pub variables: Vec<TriggerVariable>,
-    /// Variables of the subscriber.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub subscriber_variables: Vec<TriggerVariable>,
-}
-
-wire_enum! {
-    /// Type of a workflow's trigger.
-    TriggerType, "type":
-    Event = "event",
-}
-
-/// Variable of a template.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct TriggerVariable {
-    /// Name.
-    pub name: String,
 }
 
 /// Group of workflows.
@@ -329,65 +300,6 @@ impl Workflow {
         Self { is_translation_enabled: false, ..self.clone() }.changed_from(self, now)
     }
 
-    fn check(&self) -> Result<(), Invalid> {
-        if self.name.trim().is_empty() {
-            return Err(Invalid::new("name", Reason::Empty));
-        }
-        at_most("name", &self.name, Self::MAX_NAME)?;
-        plain("name", &self.name)?;
-        at_most("description", &self.description, Self::MAX_DESCRIPTION)?;
-        at_most_items("tags", &self.tags, Self::MAX_TAGS)?;
-        let mut tags = self.tags.iter().enumerate();
-        tags.try_for_each(|(index, tag)| {
-            let field = format!("tags[{index}]");
-            at_most(&field, tag, Self::MAX_TAG)?;
-            if tag.trim().is_empty() {
-                return Err(Invalid::new(field, Reason::Empty));
-            }
-            if self.tags.iter().take(index).any(|before| before == tag) {
-                return Err(Invalid::new(field, Reason::Repeated));
-            }
-            plain(&field, tag)
-        })?;
-        self.check_schema()
-    }
-
-    // Refuses templates with texts of translations if the workflow has none.
-    fn check_texts(&self) -> Result<(), Invalid> {
-        if self.is_translation_enabled {
-            return Ok(());
-        }
-        let mut steps = self.steps.iter().enumerate();
-        steps.try_for_each(|(index, step)| {
-            let checked = step.definition.check_untranslated();
-            checked.map_err(|invalid| invalid.within(format!("steps[{index}]")))
-        })
-    }
-
-    // Refuses a schema that is none, and templates that name fields that it does not have.
-    fn check_schema(&self) -> Result<(), Invalid> {
-        let Some(schema) = &self.payload_schema else { return Ok(()) };
-        match self.validate_payload {
-            Some(false) => schema.check_size()?,
-            Some(true) | None => schema.check()?,
-        }
-        let mut steps = self.steps.iter().enumerate();
-        steps.try_for_each(|(index, step)| {
-            let checked = step.definition.check_payload(schema);
-            checked.map_err(|invalid| invalid.within(format!("steps[{index}]")))
-        })
-    }
-
-    /// Refuses a payload that the schema does not allow, with the path of the field, as in
-    /// `payload.order.id`.
-    #[doc(hidden)]
-    pub fn check_payload(&self, payload: &Object) -> Result<(), Invalid> {
-        match (&self.payload_schema, self.validate_payload) {
-            (None, _) | (Some(_), Some(false)) => Ok(()),
-            (Some(schema), _) => schema.check_payload(payload),
-        }
-    }
-
     /// Returns the memory of its compiled templates and schema, in bytes: an upper bound.
     #[doc(hidden)]
     pub fn prepared_weight(&self) -> usize {
@@ -409,25 +321,6 @@ impl Workflow {
     pub const fn identifier(&self) -> &WorkflowIdentifier {
         let [trigger] = &self.triggers;
         &trigger.identifier
-    }
-
-    /// Returns the name in URLs.
-    #[doc(hidden)]
-    pub fn slug(&self) -> String {
-        format!("{}{SLUG}{}", slugify(&self.name), base62(self.id.into()))
-    }
-
-    /// Returns the id of the workflow that `name` is the id or the slug of. An identifier may look like
-    /// either. Returns `None` if there is none.
-    #[doc(hidden)]
-    pub fn id_in(name: &str) -> Option<WorkflowId> {
-        name.parse().ok().or_else(|| Self::id_in_slug(name))
-    }
-
-    /// Returns the id at the end of `slug`. Returns `None` if there is none.
-    fn id_in_slug(slug: &str) -> Option<WorkflowId> {
-        let (_, id) = slug.rsplit_once(SLUG)?;
-        from_base62(id).map(WorkflowId::from)
     }
 
     /// Returns the layers that decide about the channels of the workflow. `global` and `specific`
@@ -486,27 +379,6 @@ impl Workflow {
             tags: self.tags.clone(),
             data: self.data.clone(),
             severity: self.severity,
-        }
-    }
-}
-
-/// Text between the name and the id in a slug.
-const SLUG: &str = "_wf_";
-
-impl NotificationTrigger {
-    // Returns the trigger with the variables in the templates of `steps`.
-    fn new(identifier: WorkflowIdentifier, steps: &[WorkflowStep]) -> Self {
-        let templates = steps.iter().flat_map(|step| step.definition.templates());
-        let names: BTreeSet<String> = templates.flat_map(Template::variables).collect();
-        let below = |prefix: &str| {
-            let names = names.iter().filter_map(|name| name.strip_prefix(prefix));
-            names.map(|name| TriggerVariable { name: name.into() }).collect()
-        };
-        Self {
-            kind: TriggerType::Event,
-            identifier,
-            variables: below("payload."),
-            subscriber_variables: below("subscriber."),
         }
     }
 }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::error::Reason;
 use crate::sample;
 
 fn in_app(body: &str) -> Value {
