@@ -294,36 +294,68 @@ impl PassStep {
 /// Compares all tables that `snapshot` shows, but for the activity index, which has a comparison of
 /// its own. Ends if `progress` breaks.
 pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<TableCheck> {
-    let (mut check, mut unsound) = (TableCheck::default(), BTreeSet::new());
-    let homes = Homes::default();
+    let (mut comparison, homes) = (Comparison::default(), Homes::default());
     for pass in Pass::all() {
-        if pass.follows().iter().any(|table| unsound.contains(table)) {
+        if comparison.are_unsound(pass.follows()) {
             continue;
         }
-        let (mut behind, mut own) = (None, 0);
+        if comparison.run(pass, (snapshot, &homes), progress)?.is_break() {
+            return Ok(comparison.check);
+        }
+    }
+    let is_finished = comparison.look_for_stalled(snapshot, progress)?.is_continue();
+    Ok(TableCheck { is_finished, ..comparison.check })
+}
+
+// A comparison of all tables, and those with findings.
+#[derive(Default)]
+struct Comparison {
+    check: TableCheck,
+    unsound: BTreeSet<Table>,
+}
+
+impl Comparison {
+    fn are_unsound(&self, tables: &[Table]) -> bool {
+        tables.iter().any(|table| self.unsound.contains(table))
+    }
+
+    // Goes through all rows of a pass. Breaks if `progress` does.
+    fn run(
+        &mut self,
+        pass: Pass,
+        (snapshot, homes): (&dyn Snapshot, &Homes),
+        progress: &mut OnRows<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let (mut behind, mut rows) = (None, 0);
         loop {
-            let step = pass.step(snapshot, behind.as_deref(), &homes)?;
-            own += step.rows;
-            let goes_on = progress(pass.table(), step.rows).is_continue();
+            let step = pass.step(snapshot, behind.as_deref(), homes)?;
+            rows += step.rows;
+            let next = progress(pass.table(), step.rows);
             for (finding, _) in step.found {
-                unsound.extend(Table::ALL.into_iter().find(|one| one.name() == finding.table));
-                check.add(finding);
+                let table = Table::ALL.into_iter().find(|one| one.name() == finding.table);
+                self.unsound.extend(table);
+                self.check.add(finding);
             }
-            if !goes_on {
-                return Ok(check);
+            if next.is_break() {
+                return Ok(next);
             }
             behind = step.next;
             if behind.is_none() {
-                break;
+                self.count(pass, rows);
+                return Ok(next);
             }
         }
+    }
+
+    // Counts the rows of a pass that has ended. Some rows are those of several passes.
+    fn count(&mut self, pass: Pass, rows: u64) {
         match pass {
-            Pass::Records(_) => check.records += own,
+            Pass::Records(_) => self.check.records += rows,
             Pass::Index(_) | Pass::Counters | Pass::ListCounts | Pass::Lanes => {
-                check.entries += own;
+                self.check.entries += rows;
             }
             Pass::Keys(table) if table.role() != Role::Derived(Derived::Activity) => {
-                check.entries += own;
+                self.check.entries += rows;
             }
             Pass::Homes
             | Pass::LinkKeys
@@ -334,39 +366,33 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
             | Pass::Texts(_) => {}
         }
     }
-    if !check_waiting(snapshot, &unsound, &mut check, progress)? {
-        return Ok(check);
-    }
-    Ok(TableCheck { is_finished: true, ..check })
-}
 
-// Adds the records that wait for a task which is not there. Returns `false` if `progress` breaks. What
-// is in an unsound table is not known.
-fn check_waiting(
-    snapshot: &dyn Snapshot,
-    unsound: &BTreeSet<Table>,
-    check: &mut TableCheck,
-    progress: &mut OnRows<'_>,
-) -> Result<bool> {
-    let is_unsound = |table| unsound.contains(table);
-    if [Table::Tasks, Table::Quarantine].iter().any(is_unsound) {
-        return Ok(true);
-    }
-    for table in Waiting::TABLES {
-        let mut behind = None;
-        while !unsound.contains(&table) {
-            let part = stalled(snapshot, table, behind.as_deref(), progress)?;
-            let ControlFlow::Continue(part) = part else { return Ok(false) };
-            for Stalled { table, key, .. } in part.found {
-                check.add(TableFinding::new(table, &key, Problem::Stalled));
-            }
-            behind = part.next;
-            if behind.is_none() {
-                break;
+    // Looks for records that wait for a task which is not there. Breaks if `progress` does. What is in an
+    // unsound table is not known.
+    fn look_for_stalled(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        progress: &mut OnRows<'_>,
+    ) -> Result<ControlFlow<()>> {
+        if self.are_unsound(&[Table::Tasks, Table::Quarantine]) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        for table in Waiting::TABLES {
+            let mut behind = None;
+            while !self.are_unsound(&[table]) {
+                let part = stalled(snapshot, table, behind.as_deref(), progress)?;
+                let ControlFlow::Continue(part) = part else { return Ok(ControlFlow::Break(())) };
+                for Stalled { table, key, .. } in part.found {
+                    self.check.add(TableFinding::new(table, &key, Problem::Stalled));
+                }
+                behind = part.next;
+                if behind.is_none() {
+                    break;
+                }
             }
         }
+        Ok(ControlFlow::Continue(()))
     }
-    Ok(true)
 }
 
 /// Checks the store as [`check_with`] does, without a callback.

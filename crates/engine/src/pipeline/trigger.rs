@@ -6,7 +6,7 @@ use std::sync::Arc;
 use activity::{Appender, Facets};
 use domain::convert::IntoChecked;
 use domain::event::Event;
-use domain::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, TransactionId};
+use domain::ids::{EnvironmentId, SubscriberId, TransactionId};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
@@ -313,7 +313,6 @@ fn notify_all(
     let actor = planned.actor.as_ref();
     let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
     let actor = actor.transpose()?;
-    let mut receipt = planned.receipt.clone();
     let event = Event {
         home: tx.home,
         trigger,
@@ -324,60 +323,78 @@ fn notify_all(
         context_keys: &planned.context_keys,
         now: tx.now(),
     };
+    let mut receipt = planned.receipt.clone();
     let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
     let is_changed = |id: &SubscriberId| {
         named.has(id) || event.actor.is_some_and(|actor| actor.subscriber_id == *id)
     };
-    for planned in &planned.direct {
-        let create = planned.recipient.to_create();
-        let before = match &planned.read {
-            read if is_changed(&create.subscriber_id) => {
-                let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
-                tx.find_again(&key, read.as_deref())?
-            }
-            read => read.as_ref().map(|read| Arc::clone(read.record())),
-        };
-        let subscriber = subscribers::upsert_known(tx, &create, before)?;
-        receipt.notifications.push(notify(tx, &mut activity, &event, &subscriber, planned)?);
+    for direct in &planned.direct {
+        let subscriber = upsert_recipient(tx, direct, is_changed)?;
+        receipt.notifications.push(notify(tx, &mut activity, &event, &subscriber, direct)?);
     }
-    let (members, crowd) = match &planned.others {
-        Others::Planned(members) => (members.as_slice(), None),
-        Others::Crowd(crowd) => (&[][..], Some(crowd)),
-    };
-    for (member, planned) in members {
-        let id = &member.subscriber_id;
-        let changed = if is_changed(id) { Some(subscribers::get(tx, id)?) } else { None };
-        notify(tx, &mut activity, &event, changed.as_ref().unwrap_or(member), planned)?;
-    }
-    if let Some(crowd) = crowd {
-        let actor_id = actor.as_ref().map(|actor| actor.id);
-        begin_fan_out(tx, trigger, (planned, crowd), (&receipt, actor_id))?;
+    match &planned.others {
+        Others::Planned(members) => {
+            notify_members(tx, &mut activity, (&event, members), is_changed)?;
+        }
+        Others::Crowd(crowd) => begin_fan_out(tx, &event, crowd, &receipt)?,
     }
     let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
     activity.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
 }
 
+// Creates or updates the subscriber of a recipient: as it was read, or as the call has changed it.
+fn upsert_recipient(
+    tx: &mut Tx<'_>,
+    planned: &PlannedRecipient,
+    is_changed: impl Fn(&SubscriberId) -> bool,
+) -> Result<Arc<Subscriber>> {
+    let create = planned.recipient.to_create();
+    let before = match &planned.read {
+        read if is_changed(&create.subscriber_id) => {
+            let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
+            tx.find_again(&key, read.as_deref())?
+        }
+        read => read.as_ref().map(|read| Arc::clone(read.record())),
+    };
+    subscribers::upsert_known(tx, &create, before)
+}
+
+// Creates the notifications of a small crowd.
+fn notify_members(
+    tx: &mut Tx<'_>,
+    activity: &mut Appender,
+    (event, members): (&Event<'_>, &[(Subscriber, PlannedRecipient)]),
+    is_changed: impl Fn(&SubscriberId) -> bool,
+) -> Result<()> {
+    for (member, planned) in members {
+        let id = &member.subscriber_id;
+        let changed = if is_changed(id) { Some(subscribers::get(tx, id)?) } else { None };
+        notify(tx, activity, event, changed.as_ref().unwrap_or(member), planned)?;
+    }
+    Ok(())
+}
+
 // Leaves a crowd to tasks.
 fn begin_fan_out(
     tx: &mut Tx<'_>,
-    trigger: &Trigger,
-    (planned, crowd): (&PlannedTrigger, &Crowd),
-    (receipt, actor_id): (&TriggerReceipt, Option<InternalSubscriberId>),
+    event: &Event<'_>,
+    crowd: &Crowd,
+    receipt: &TriggerReceipt,
 ) -> Result<()> {
     let progress = EventProgress::of(receipt, tx.now());
     let fan_out = FanOut {
         environment_id: tx.environment_id(),
         transaction_id: receipt.transaction_id.clone(),
-        workflow_id: planned.workflow.id,
-        trigger: trigger.clone(),
+        workflow_id: event.workflow.id,
+        trigger: event.trigger.clone(),
         crowd: crowd.clone(),
         before: Source::of(tx, crowd)?.behind_all(tx, tx.id())?,
-        context_keys: planned.context_keys.clone(),
-        actor_id,
+        context_keys: event.context_keys.clone(),
+        actor_id: event.actor.map(|actor| actor.id),
     };
     let state = FanOutState::new(tx.environment_id(), progress);
-    chunk::begin(tx, (&fan_out, &planned.workflow), &state)
+    chunk::begin(tx, (&fan_out, event.workflow), &state)
 }
 
 /// Creates the notification of an event for a subscriber, whom the transaction has found.

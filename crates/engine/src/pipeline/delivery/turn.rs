@@ -8,7 +8,7 @@ use domain::ids::{DigestWindowId, NotificationId, StepId};
 use domain::job::{DigestType, JobDigest, JobStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Action, DigestedEvents};
-use domain::step::StepKind;
+use domain::step::{DigestEvent, StepKind};
 use domain::task::Work;
 use domain::time::Timestamp;
 use store::{Kept, Order, ReadRecords, layout};
@@ -169,45 +169,66 @@ fn carrier(
 // Returns the events of a window that are left, and the notification of the first one.
 fn events(
     view: &dyn View,
-    (window, step): (DigestWindowId, StepId),
+    place: (DigestWindowId, StepId),
     now: Timestamp,
 ) -> Result<(Option<Notification>, DigestedEvents)> {
-    let range = layout::digest_events(view.environment_id(), window).range();
-    let (mut first, mut last, mut count, mut failed) = (Vec::new(), None, 0_u32, None);
-    let look = LiveEvents::unbounded(now);
-    view.each::<WindowEvent>(&range, Order::Ascending, |event| {
-        match look.is_left(view, &event, (step, usize::MAX)) {
-            Ok(true) => {
-                count = count.saturating_add(1);
-                if first.len() < JobDigest::MAX_EVENTS {
-                    first.push(event);
-                } else {
-                    last = Some(event);
-                }
-            }
-            Ok(false) => {}
-            Err(error) => failed = Some(error),
-        }
-        if failed.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
+    let LeftEvents { first, last, count } = left_events(view, place, now)?;
     let mut opening = None;
     let mut events = Vec::with_capacity(first.len());
     for event in first {
-        let Some(notification) = notifications::find(view, event.notification_id)? else {
-            continue;
-        };
-        events.push(event.with_payload(&notification));
-        opening.get_or_insert(notification);
-    }
-    let last = match last {
-        Some(event) => {
-            let notification = notifications::find(view, event.notification_id)?;
-            notification.map(|notification| event.with_payload(&notification))
+        if let Some((event, notification)) = with_payload(view, &event)? {
+            events.push(event);
+            opening.get_or_insert(notification);
         }
-        None => None,
-    };
-    Ok((opening, DigestedEvents { events, last, count }))
+    }
+    let last = last.map_or(Ok(None), |event| with_payload(view, &event))?;
+    Ok((opening, DigestedEvents { events, last: last.map(|(event, _)| event), count }))
+}
+
+// Events of a window that are left: the first ones, the last one behind them, and the number of all.
+#[derive(Default)]
+struct LeftEvents {
+    first: Vec<WindowEvent>,
+    last: Option<WindowEvent>,
+    count: u32,
+}
+
+impl LeftEvents {
+    fn add(&mut self, event: WindowEvent) {
+        self.count = self.count.saturating_add(1);
+        if self.first.len() < JobDigest::MAX_EVENTS {
+            self.first.push(event);
+        } else {
+            self.last = Some(event);
+        }
+    }
+}
+
+fn left_events(
+    view: &dyn View,
+    (window, step): (DigestWindowId, StepId),
+    now: Timestamp,
+) -> Result<LeftEvents> {
+    let range = layout::digest_events(view.environment_id(), window).range();
+    let look = LiveEvents::unbounded(now);
+    let (mut left, mut looked) = (LeftEvents::default(), Ok(()));
+    view.each::<WindowEvent>(&range, Order::Ascending, |event| {
+        match look.is_left(view, &event, (step, usize::MAX)) {
+            Ok(true) => left.add(event),
+            Ok(false) => {}
+            Err(error) => looked = Err(error),
+        }
+        if looked.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    looked.map(|()| left)
+}
+
+// Returns the event with the payload of its notification, and the notification. Returns `None` if the
+// notification is gone.
+fn with_payload(
+    view: &dyn View,
+    event: &WindowEvent,
+) -> Result<Option<(DigestEvent, Notification)>> {
+    let notification = notifications::find(view, event.notification_id)?;
+    Ok(notification.map(|notification| (event.with_payload(&notification), notification)))
 }
