@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::compose::event_setters;
 use super::{Recipients, SubscriberRecipient, Trigger};
 use crate::context::ContextPayload;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
 use crate::ids::{TransactionId, WorkflowIdentifier};
 use crate::json::{Object, shape};
-use crate::setters::{context_setter, setters};
 use crate::time::Timestamp;
 
 /// Event of the host application for all subscribers of an environment.
@@ -55,20 +55,7 @@ shape! { Broadcast {
     "transactionId": transaction_id, "expiresAt": expires_at, "actor": actor, "context": context,
 } }
 
-context_setter!(Broadcast);
-
-setters! { Broadcast:
-    /// Sets the fields of the event, for templates and conditions.
-    payload: checked(Object, "payload");
-    /// Sets settings that override those of the workflow for this event.
-    overrides: checked(Object, "overrides");
-    /// Sets the id of the event. An event under the same id happens once.
-    transaction_id: checked(TransactionId, "transactionId");
-    /// Sets the time from which on nothing is sent any more.
-    expires_at: exact(Timestamp);
-    /// Sets the subscriber who has caused the event, by id or with a profile.
-    actor: checked(SubscriberRecipient, "actor");
-}
+event_setters!(Broadcast);
 
 impl Broadcast {
     /// Returns an event of `workflow` for all subscribers.

@@ -7,11 +7,10 @@ use super::{
 };
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
-use crate::ids::{SubscriberId, TopicKey, TransactionId, WorkflowIdentifier};
+use crate::ids::{SubscriberId, TopicKey, WorkflowIdentifier};
 use crate::json::Object;
-use crate::setters::{context_setter, setters};
+use crate::setters::setters;
 use crate::subscriber::SubscriberCreate;
-use crate::time::Timestamp;
 
 impl Trigger {
     /// Returns a trigger of `workflow` for one recipient: the id of a subscriber, a
@@ -53,21 +52,29 @@ impl Trigger {
     }
 }
 
-context_setter!(Trigger);
+/// Declares the setters of what triggers and broadcasts have in common.
+macro_rules! event_setters {
+    ($type:ident) => {
+        $crate::setters::context_setter!($type);
 
-setters! { Trigger:
-    /// Sets the fields of the event, for templates and conditions.
-    payload: checked(Object, "payload");
-    /// Sets settings that override those of the workflow for this event.
-    overrides: checked(Object, "overrides");
-    /// Sets the id of the event. An event that is triggered again under the same id happens once.
-    transaction_id: checked(TransactionId, "transactionId");
-    /// Sets the time from which on nothing is sent any more. A time that has passed is accepted: the
-    /// event has its notifications, and their steps are skipped.
-    expires_at: exact(Timestamp);
-    /// Sets the subscriber who has caused the event, by id or with a profile.
-    actor: checked(SubscriberRecipient, "actor");
+        $crate::setters::setters! { $type:
+            /// Sets the fields of the event, for templates and conditions.
+            payload: checked($crate::json::Object, "payload");
+            /// Sets settings that override those of the workflow for this event.
+            overrides: checked($crate::json::Object, "overrides");
+            /// Sets the id of the event. An event that is triggered again under the same id happens once.
+            transaction_id: checked($crate::ids::TransactionId, "transactionId");
+            /// Sets the time from which on nothing is sent any more. A time that has passed is accepted:
+            /// the event has its notifications, and their steps are skipped.
+            expires_at: exact($crate::time::Timestamp);
+            /// Sets the subscriber who has caused the event, by id or with a profile.
+            actor: checked($crate::trigger::SubscriberRecipient, "actor");
+        }
+    };
 }
+pub(super) use event_setters;
+
+event_setters!(Trigger);
 
 impl Recipient {
     /// Returns the subscriber with this id.
