@@ -294,7 +294,7 @@ fn damaged_places_of_texts_are_made_anew() {
                 let of = all.iter().find(|subscriber| subscriber.id == id).unwrap();
                 let change =
                     json!({ "firstName": "Zoe", "lastName": null, "email": "zoe@new.org" });
-                subscribers.update(&of.subscriber_id, &&parsed(change)).unwrap();
+                subscribers.update(&of.subscriber_id, &parsed(change)).unwrap();
                 let find = |query| subscribers.list(&parsed(query)).unwrap().data.len();
                 assert_eq!(find(json!({ "name": "Zoe" })), 1);
                 assert_eq!(find(json!({ "limit": 100 })), all.len());
