@@ -78,8 +78,9 @@ pub struct Variables {
 }
 
 wire_enum! {
-    /// Effect of a placeholder without a value, such as `{{ payload.order }}` or
-    /// `{{ payload.order | upper }}`, unless the filter `default` gives it one.
+    /// Effect of a placeholder without a value, or with `null`, unless the filter `default` gives it one:
+    /// of a variable that is printed, as in `{{ payload.order }}` and `{{ payload["order"] | upper }}`, joined
+    /// by `~`, or chosen by `if .. else`. Other operators, conditions and arguments take it as it is.
     MissingVariables, "missingVariables":
     Error = "error",
     Empty = "empty",

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use store::redb::AppliedBy;
-use store::{Store, layout};
+use store::{Store, Table, layout};
 use testkit::disk::{Dice, Disk, Noticed};
 use testkit::interposed::{Interposed, Point};
-use testkit::tables::put;
+use testkit::tables::{dump, put};
 use tidings::notification::Notification;
 use tidings::{Delivery, Engine, ProviderReceipt, Scope, SendError, SystemClock};
 
@@ -151,6 +151,65 @@ fn what_was_settled_before_a_failure_is_in_the_next_report() {
         let expected = Counts { sent: 2, ..Counts::default() };
         assert_eq!((report.quarantined, Counts::from(report)), (1, expected));
     });
+}
+
+/// The task of the first message is damaged while the last one is sent. The results of the others are stored.
+#[test]
+fn a_task_that_is_damaged_loses_no_other_result() {
+    on_both(|world| {
+        let store = world.store.clone();
+        let (engine, calls) = counting(&world, move |call| {
+            if call == 3 {
+                let entries = dump(&store).into_iter().filter(|(table, ..)| *table == Table::Tasks);
+                let (table, key, _) = entries.min().unwrap();
+                put(&store, table, &key, Some(b"\xFFgarbage"));
+            }
+            Ok(())
+        });
+        world.active_integration("email", "sendgrid");
+        world.workflow_of("mail", &[email()]);
+        world.trigger(json!({ "name": "mail", "to": crowd(3) }));
+        let first = engine.delivery().run_due(10).unwrap();
+        world.pass(LEASE);
+        let second = engine.delivery().run_due(10).unwrap();
+        assert_eq!((calls.load(SeqCst), first.sent + second.sent), (3, 2));
+        assert_eq!(first.quarantined + second.quarantined, 1);
+    });
+}
+
+/// The answer to the commit that gives a task back is lost. Another process has claimed the task when the
+/// result is settled once more.
+#[test]
+fn what_was_given_back_is_not_taken_from_another_process() {
+    for policy in ["resend", "resend_with_key", "give_up"] {
+        on_both(|world| {
+            let (store, clock) = (world.store.clone(), world.clock.clone());
+            let (here, calls_here) = counting(&world, move |call| {
+                if call == 1 {
+                    clock.advance(Duration::from_secs(2));
+                    store.fail(Point::Committed, 1);
+                }
+                Ok(())
+            });
+            let of_here = here.clone();
+            let (there, calls_there) = counting(&world, move |_| {
+                let report = of_here.delivery().run_due(10).unwrap();
+                assert_eq!((report.superseded, report.sent), (1, 1), "{report:?}");
+                Ok(())
+            });
+            let mail = world.active_integration("email", "sendgrid");
+            let update = json!({ "onUnknown": policy });
+            world.env.integrations().update(mail.id, &parsed(update)).unwrap();
+            world.workflow_of("mail", &[email()]);
+            world.trigger(json!({ "name": "mail", "to": crowd(2) }));
+            here.delivery().run_due(10).unwrap_err();
+            assert!(world.store.recover());
+            world.pass(Duration::from_millis(1));
+            assert_eq!(there.delivery().run_due(10).unwrap().sent, 1);
+            assert_eq!((calls_here.load(SeqCst), calls_there.load(SeqCst)), (1, 1));
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Calendar {
     pub(super) fn next(&self, after: Timestamp, zone: TimeZone) -> Option<Timestamp> {
         let now = local(after, zone);
         // Clocks have reached every time up to `now`, so `after` is behind the instants of those.
-        let days = now.date().iter_days().take(StepDefinition::MAX_DAYS as usize);
+        let days = now.date().iter_days().take(StepDefinition::MAX_DAYS as usize + 1);
         let times = days.filter(|day| self.has_day(*day)).flat_map(|day| self.times(day));
         let later = times.filter(|time| *time > now);
         later.filter_map(|time| instant(time, zone)).find(|time| *time > after)

@@ -114,7 +114,10 @@ impl Edits {
                 }
                 Change::Name(from, to) => {
                     edited.push_str(", \"");
-                    edited.push_str(source.get(from..to).unwrap_or_default());
+                    for letter in source.get(from..to).unwrap_or_default().chars() {
+                        edited.extend(matches!(letter, '"' | '\\').then_some('\\'));
+                        edited.push(letter);
+                    }
                     edited.push('"');
                 }
                 Change::Close => edited.push(')'),

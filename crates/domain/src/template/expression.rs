@@ -5,6 +5,8 @@ mod brackets;
 mod depth;
 mod path;
 
+use std::mem;
+
 use super::cursor::Cursor;
 use super::edit::{Call, Change, RESERVED};
 use super::engine::{FUNCTIONS, TESTS};
@@ -64,11 +66,21 @@ pub(super) struct Expressions<'x, 't, 's> {
     height: usize,
     // Last variable.
     lone: Option<Path<'s>>,
+    // `true` if the next operands are printed.
+    prints: bool,
 }
 
 impl<'x, 't, 's> Expressions<'x, 't, 's> {
     pub(super) fn new(scan: &'x mut Scan<'s>, cursor: Cursor<'t, 's>) -> Self {
-        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0, lone: None }
+        let (lone, prints) = (None, false);
+        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0, lone, prints }
+    }
+
+    /// Reads the expression of a tag that prints it.
+    pub(super) fn printed(mut self) -> Result<Cursor<'t, 's>, Problem> {
+        self.prints = true;
+        self.expression(Choice::Allowed)?;
+        Ok(self.cursor)
     }
 
     /// Reads the value of a variable.
@@ -94,8 +106,10 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         ];
         let mut level = Level::Logic;
         let (mut side, mut compared) = (0, false);
+        let (prints, mut before) = (mem::take(&mut self.prints), "");
         loop {
             while level == Level::Logic && self.cursor.eat("not") {
+                before = "not";
                 self.recursive()?;
             }
             let start = self.cursor.at();
@@ -105,7 +119,12 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             regions.iter_mut().filter(|region| region.level > level).for_each(|region| {
                 region.start = start;
             });
-            self.operand()?;
+            let variable = self.operand()?;
+            let after = self.cursor.text();
+            if prints && matches!(before, "" | "~" | "else") && matches!(after, "" | "~" | "if") {
+                self.scan.shown.extend(variable);
+            }
+            before = after;
             let next = self.operator(choice, &mut choices)?;
             if next.is_none_or(|next| next == Level::Logic) {
                 compared = self.compare(side, compared)?;
@@ -191,26 +210,34 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         }
     }
 
-    // Parses an operand.
-    fn operand(&mut self) -> Result<(), Problem> {
+    // Parses an operand. Returns the start and the end of its variable, if the operand has none in place of
+    // a missing one.
+    fn operand(&mut self) -> Result<Option<(usize, usize)>, Problem> {
+        let is_negative = self.cursor.text() == "-";
         while self.cursor.eat("-") {
             self.recursive()?;
         }
-        self.element()?;
+        let mut variable = self.element()?.filter(|_| !is_negative);
+        if self.cursor.text() == "|" && matches!(self.cursor.text_after(), "d" | "default") {
+            variable = None;
+        }
         loop {
             if self.cursor.eat("|") {
                 self.filter()?;
             } else if self.cursor.eat("is") {
+                variable = None;
                 self.test()?;
             } else {
-                return Ok(());
+                return Ok(variable);
             }
             self.count()?;
         }
     }
 
-    // Parses a value and the path behind it.
-    fn element(&mut self) -> Result<(), Problem> {
+    // Parses a value and the path behind it. Returns the start and the end of a variable of the data with
+    // names and numbers.
+    fn element(&mut self) -> Result<Option<(usize, usize)>, Problem> {
+        self.lone = None;
         let start = self.cursor.at();
         let token = self.cursor.take()?;
         match (token.kind, token.text) {
@@ -243,10 +270,15 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             (Kind::Symbol, text) => return Err(super::lexer::unexpected(text, token.at)),
         }
+        let at = self.lone.as_ref().filter(|lone| lone.starts_at(start)).map(Path::at);
+        let mut is_variable = at.is_some_and(|at| self.scan.is_used_at(at));
         while matches!(self.cursor.text(), "." | "[") {
-            self.step(start)?;
+            is_variable &= self.step(start)?;
         }
-        if self.cursor.text() == "(" { Err(self.cursor.unexpected()) } else { Ok(()) }
+        if self.cursor.text() == "(" {
+            return Err(self.cursor.unexpected());
+        }
+        Ok(is_variable.then(|| (start, self.cursor.ended())))
     }
 
     // Makes the text since `start`, in brackets, a call.

@@ -221,6 +221,15 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     } else {
         read(state, values)?;
     }
+    // `null` is as good as no value. The engine would make the text `none` of it.
+    let known: Vec<Value>;
+    let values = match values {
+        [value, others @ ..] if value.is_none() => {
+            known = [&[Value::UNDEFINED], others].concat();
+            &known
+        }
+        values => values,
+    };
     let Some((value, others)) = values.split_first() else {
         return Err(refusal("a filter is given nothing"));
     };

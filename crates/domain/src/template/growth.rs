@@ -8,10 +8,10 @@ use minijinja::{Error, State};
 use super::budget::{self, keep, left, refusal, spend, too_large};
 use super::places;
 
-/// `a ~ b`: the texts of all values.
+/// `a ~ b`: the texts of all values. `null` has none.
 pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut text = Text { text: String::new(), max: left(state) };
-    for value in values.iter() {
+    for value in values.iter().filter(|value| !value.is_none()) {
         write!(text, "{value}").map_err(|_| too_large())?;
     }
     spend(state, text.text.len())?;

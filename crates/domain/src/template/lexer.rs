@@ -40,28 +40,6 @@ pub(super) enum Kind {
     Symbol,
 }
 
-impl Tag<'_> {
-    /// Returns the start and the end of the variable that the tag prints, without its filters.
-    /// Returns `None` if the tag prints anything else, or has a value for an absent variable.
-    pub(super) fn shown(&self) -> Option<(usize, usize)> {
-        let (first, mut rest) = self.tokens.split_first()?;
-        let mut last = first;
-        while let [dot, name, behind @ ..] = rest
-            && dot.text == "."
-            && name.kind == Kind::Name
-        {
-            (last, rest) = (name, behind);
-        }
-        let defaults = |filter: &Token<'_>| matches!(filter.text, "d" | "default");
-        let is_shown = match rest {
-            [] => true,
-            [bar, filter, ..] => bar.text == "|" && !defaults(filter),
-            [_] => false,
-        };
-        (is_shown && first.kind == Kind::Name).then(|| (first.at, last.end()))
-    }
-}
-
 impl Token<'_> {
     /// Returns the end, in bytes.
     pub(super) fn end(&self) -> usize {

@@ -45,7 +45,7 @@ pub(super) struct Scan<'s> {
     /// Variables that the template does not set.
     pub(super) uses: Vec<Use<'s>>,
     /// Start and end of each variable that is printed, without its filters.
-    shown: Vec<(usize, usize)>,
+    pub(super) shown: Vec<(usize, usize)>,
     blocks: Vec<Block<'s>>,
     // Names set outside of all blocks.
     names: Vec<&'s str>,
@@ -86,8 +86,7 @@ impl<'s> Scan<'s> {
             if tag.statement {
                 scan.statement(&tag)?;
             } else {
-                scan.expression(Cursor::new(&tag), Choice::Allowed)?.finish()?;
-                scan.shown.extend(tag.shown().filter(|(at, _)| scan.is_used_at(*at)));
+                Expressions::new(&mut scan, Cursor::new(&tag)).printed()?.finish()?;
             }
         }
         match scan.blocks.last() {
@@ -114,8 +113,8 @@ impl<'s> Scan<'s> {
         }
     }
 
-    // Returns `true` if a variable of the data, other than a text of a translation, starts at `at`.
-    fn is_used_at(&self, at: usize) -> bool {
+    /// Returns `true` if a variable of the data, other than a text of a translation, starts at `at`.
+    pub(super) fn is_used_at(&self, at: usize) -> bool {
         self.uses.iter().rev().any(|used| used.at == at && used.root != TEXTS)
     }
 

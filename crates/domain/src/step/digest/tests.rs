@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::step::StepDefinition;
 
 /// Reads the settings of a digest.
 pub(in crate::step) fn digest(json: Value) -> DigestMetadata {
@@ -31,6 +32,15 @@ fn ends(digest: &DigestMetadata, zone: TimeZone, rows: &[(&str, &str)]) {
 }
 
 /// D12: one row per unit.
+/// The longest interval, at an occurrence.
+#[test]
+fn a_window_of_the_longest_interval_has_an_end() {
+    let digest = timed(json!({ "amount": StepDefinition::MAX_DAYS, "unit": "days" }));
+    let first = digest.window_end(at("2026-11-20T10:17:00Z"), TimeZone::UTC).unwrap();
+    let next = digest.window_end(first, TimeZone::UTC).unwrap();
+    assert_eq!(next.since(first).as_secs(), u64::from(StepDefinition::MAX_DAYS) * 24 * 60 * 60);
+}
+
 #[test]
 fn d12_a_window_lasts_as_long_as_its_unit() {
     for (amount, unit, end) in [

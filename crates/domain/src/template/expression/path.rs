@@ -14,6 +14,18 @@ pub(super) struct Path<'s> {
     end: usize,
 }
 
+impl Path<'_> {
+    /// Returns `true` if it starts there, with its brackets.
+    pub(super) fn starts_at(&self, start: usize) -> bool {
+        self.start == start
+    }
+
+    /// The place of the variable.
+    pub(super) fn at(&self) -> usize {
+        self.used.at
+    }
+}
+
 impl<'s> Expressions<'_, '_, 's> {
     // Parses a variable with the names behind it, or a call.
     pub(super) fn variable(&mut self, root: &'s str, at: usize) -> Result<(), Problem> {
@@ -114,11 +126,12 @@ impl<'s> Expressions<'_, '_, 's> {
         Some(name)
     }
 
-    // Parses `.name`, `.0`, `[..]` or `[..:..]` behind the value that starts at `start`.
-    pub(super) fn step(&mut self, start: usize) -> Result<(), Problem> {
+    // Parses `.name`, `.0`, `[..]` or `[..:..]` behind the value that starts at `start`. Returns `true` if
+    // it is a name or a number.
+    pub(super) fn step(&mut self, start: usize) -> Result<bool, Problem> {
         self.count()?;
         if self.cursor.eat(".") {
-            return self.member().map(drop);
+            return self.member().map(|_| true);
         }
         let (bracket, literal) = (self.cursor.at(), self.cursor.literal_subscript());
         self.cursor.expect("[")?;
@@ -136,7 +149,7 @@ impl<'s> Expressions<'_, '_, 's> {
             self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
             self.deepen()?;
         }
-        Ok(())
+        Ok(literal && !slice)
     }
 
     // Parses the bounds of a slice from its first colon. An absent one becomes `none`.

@@ -222,6 +222,45 @@ fn missing_variables_are_empty_marked_or_an_error() {
         ("{{ payload.x | date }}", "", "", missing("payload.x")),
         ("{{ payload.x | default('d') }}", "d", "d", Ok("d".into())),
         ("{{ payload.x | d('d') | upper }}", "D", "D", Ok("D".into())),
+        ("{{ payload.none | default('d') }}", "d", "d", Ok("d".into())),
+        ("{{ payload['x'] }}", "", "[missing: payload['x']]", missing("payload['x']")),
+        (
+            r#"{{ payload["x"].y | lower }}"#,
+            "",
+            r#"[missing: payload["x"].y]"#,
+            missing(r#"payload["x"].y"#),
+        ),
+        ("{{ payload.list[7] }}", "", "[missing: payload.list[7]]", missing("payload.list[7]")),
+        ("{{ payload.list.7 }}", "", "[missing: payload.list.7]", missing("payload.list.7")),
+        ("{{ (payload.x) }}", "", "[missing: (payload.x)]", missing("(payload.x)")),
+        (
+            "{{ 'Dear ' ~ payload.x }}!",
+            "Dear !",
+            "Dear [missing: payload.x]!",
+            missing("payload.x"),
+        ),
+        (
+            "{{payload.none~payload.a}}",
+            "<A>",
+            "[missing: payload.none]<A>",
+            missing("payload.none"),
+        ),
+        ("{{ payload.x if payload.a }}", "", "[missing: payload.x]", missing("payload.x")),
+        ("{{ payload.a if payload.a else payload.x }}", "<A>", "<A>", Ok("<A>".into())),
+        (
+            "{{ payload.a if payload.x else payload.none }}",
+            "",
+            "[missing: payload.none]",
+            missing("payload.none"),
+        ),
+        ("{{ payload.x or 'o' }}{{ payload.x == 1 }}", "oFalse", "oFalse", Ok("oFalse".into())),
+        (
+            "{{ payload.x is defined }}{{ not payload.x }}",
+            "FalseTrue",
+            "FalseTrue",
+            Ok("FalseTrue".into()),
+        ),
+        ("{{ [payload.x] | length }}", "1", "1", Ok("1".into())),
         ("{% if payload.x %}{{ payload.x }}{% endif %}", "", "", Ok(String::new())),
         (
             "{{ payload.n }}{{ payload.n + 1 }}{{ t.cart.title }}",
@@ -244,6 +283,43 @@ fn missing_variables_are_empty_marked_or_an_error() {
             assert_eq!(render(MissingVariables::Marker).as_deref(), Ok(marked), "{template:?}");
         }
         assert_eq!(render(MissingVariables::Error), error, "{template:?}");
+    }
+}
+
+/// Hosts send `null` for what people have not said.
+#[test]
+fn null_is_an_empty_text() {
+    for filter in [
+        "upper",
+        "upcase",
+        "lower",
+        "downcase",
+        "title",
+        "capitalize",
+        "trim",
+        "string",
+        "escape",
+        "safe",
+        "replace('o', 'a')",
+        "indent",
+        "join(',')",
+        "reverse | string",
+    ] {
+        for value in ["payload.none", "payload['none']", "payload.x"] {
+            let template = Template::new(format!("[{{{{ {value} | {filter} }}}}]")).unwrap();
+            let rendered = template.render(Format::Plain, &variables());
+            assert_eq!(rendered.as_deref(), Ok("[]"), "{value} | {filter}");
+        }
+    }
+    for (template, expected) in [
+        ("{% set x = payload.none %}{{ x | upper }}", ""),
+        ("{% for x in [payload.none] %}{{ x | upper }}{% endfor %}", ""),
+        ("{{ 'Dear ' ~ payload.none ~ '!' }}", "Dear !"),
+        ("{{ payload.none | default('d') | upper }}", "D"),
+        ("{{ payload.none is none }}{{ payload.none is undefined }}", "TrueFalse"),
+    ] {
+        let rendered = Template::new(template).unwrap().render(Format::Plain, &variables());
+        assert_eq!(rendered.as_deref(), Ok(expected), "{template}");
     }
 }
 

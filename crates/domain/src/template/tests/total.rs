@@ -71,7 +71,9 @@ fn sums_and_products_are_those_of_jinja() {
             // Lists are not repeated, and a text is not repeated without bound.
             let repeats =
                 operator == "*" && [a, b].iter().any(|value| value.is_array() || value.is_string());
-            if repeats {
+            // `null` has no text, where Jinja has one.
+            let joins_null = operator == "~" && (a.is_null() || b.is_null());
+            if repeats || joins_null {
                 continue;
             }
             let template = format!("{{{{ payload.a {operator} payload.b }}}}");

@@ -31,10 +31,15 @@ impl Leased {
         self.claim.number()
     }
 
-    /// Returns `true` if the attempt is the current one of the task. The first attempt before a redrive is not the
-    /// first one behind it.
-    pub(super) fn is_current(&self, task: &Task) -> bool {
-        task.state.is_attempt(self.attempt()) && task.restarted_at == self.task.restarted_at
+    /// Returns `true` if the attempt is the current one of the task at `now`. A claim that was undone does not
+    /// count, so that the next one has the same number, and another lease. The first attempt before a redrive is
+    /// not the first one behind it.
+    pub(super) fn is_current(&self, task: &Task, now: Timestamp) -> bool {
+        let TaskState::Leased { until, attempts } = task.state else { return false };
+        // A lease of a clock that was ahead begins anew.
+        let is_same_lease = until == self.until || self.is_of_clock_ahead(now);
+        let is_same_start = task.restarted_at == self.task.restarted_at;
+        attempts == self.attempt() && is_same_lease && is_same_start
     }
 
     /// Time of the work on the task. The clock may have gone back since the claim. The task was due

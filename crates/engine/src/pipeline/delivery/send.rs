@@ -211,7 +211,7 @@ pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) 
     let home = leased.task.home();
     engine.write_in(&home, engine.now(), |tx| {
         let found = tx.find::<Task>(&leased.task.key())?;
-        let task = found.filter(|task| leased.is_current(task));
+        let task = found.filter(|task| leased.is_current(task, tx.now()));
         let Some((task, work)) = task.as_ref().and_then(|task| Some((task, task.send_work()?)))
         else {
             return Ok(false);

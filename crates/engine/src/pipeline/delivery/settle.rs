@@ -21,6 +21,7 @@ use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Claim, Task};
+use domain::time::Timestamp;
 use store::{ReadKept, WriteRecords, layout};
 
 use super::batch::UNSETTLED_SIZE;
@@ -151,10 +152,14 @@ fn settle_alone(engine: &Engine, (leased, done): &(Leased, Done)) -> Result<Sett
     };
     engine.write(engine.now(), |draft| {
         let mut tx = draft.within(&home);
-        let Some(task) = current(&tx, leased)? else { return Ok(Settled::Superseded) };
-        if !may_settle(&task, leased, done) {
+        // A task that cannot be read is moved when its lease is over.
+        let task = match current(&tx, leased) {
+            Err(error) if is_damage(&error) => None,
+            task => task?,
+        };
+        let Some(task) = task.filter(|task| may_settle(task, (leased, done), tx.now())) else {
             return Ok(Settled::Superseded);
-        }
+        };
         quarantine::move_task(&mut tx, &task, &unreadable)?;
         Ok(Settled::Quarantined)
     })
@@ -170,15 +175,14 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Arc<Task>>> {
     Ok(view.find_again(&key, Some(&leased.task))?)
 }
 
-fn may_settle(task: &Task, leased: &Leased, done: &Done) -> bool {
-    done.is_accepted() || leased.is_current(task)
+fn may_settle(task: &Task, (leased, done): (&Leased, &Done), now: Timestamp) -> bool {
+    done.is_accepted() || leased.is_current(task, now)
 }
 
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
-    let Some(task) = current(tx, leased)? else { return Ok(Settled::Superseded) };
-    if !may_settle(&task, leased, done) {
-        return Ok(Settled::Superseded);
-    }
+    let now = tx.now();
+    let task = current(tx, leased)?.filter(|task| may_settle(task, (leased, done), now));
+    let Some(task) = task else { return Ok(Settled::Superseded) };
     // What was decided under a time that was wrong is decided again.
     if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
         return requeue::unused(tx, leased, &task, leased.since).map(|()| Settled::Nothing);
