@@ -2,6 +2,7 @@
 
 mod account;
 mod connection;
+mod lines;
 mod mail;
 mod outcome;
 mod pool;
@@ -43,6 +44,8 @@ use self::pool::Relays;
 /// `contentId` is an inline image, `<img src="cid:..">`. Without this override, `attachments` in
 /// the payload are taken if one of them is an object with a `file`. A member of that name in another
 /// form is passed over.
+///
+/// An e-mail is refused if a line of a header would have more than 998 bytes, because no space divides it.
 ///
 /// ```
 /// use tidings::credentials::Credentials;

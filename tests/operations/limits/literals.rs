@@ -11,7 +11,7 @@ const FIXED: [&str; 2] = [
 
 /// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
 /// keeps, and of answers from servers.
-const OTHERS: [&str; 33] = [
+const OTHERS: [&str; 34] = [
     "attempt.rs LONGEST_WAIT",
     "batch.rs LONGEST",
     "batch.rs LONGEST_WAIT",
@@ -25,6 +25,7 @@ const OTHERS: [&str; 33] = [
     "http.rs LONGEST_REASON",
     "job.rs MAX_LOG",
     "job.rs MAX_PROVIDER_MESSAGES",
+    "lines.rs LONGEST_LINE",
     "outcome.rs LONGEST_REASON",
     "path.rs MAX",
     "payload.rs MAX_PROBLEM",

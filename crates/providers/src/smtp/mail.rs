@@ -9,6 +9,7 @@ use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart};
 use tidings::{Address, Delivery, SendError};
 
 use super::account::Account;
+use super::lines;
 use super::settings::{File, Link, Settings, one_line};
 
 /// E-mail that is ready to be sent.
@@ -30,14 +31,18 @@ impl Mail {
             .date(created_at(delivery))
             .message_id(Some(id.clone()))
             .subject(one_line(subject))
-            .from(from.clone())
-            .to(to.clone());
+            .from(from.clone());
         let link = settings.unsubscribe_link(delivery);
-        let message = with_headers(with_copies(message, &settings), &settings, link.as_ref())?;
+        let message = with_lists(message, &to, &settings);
+        let message = with_headers(message, &settings, link.as_ref())?;
         let envelope = Envelope::new(Some(from.email), recipients(to.email, &settings));
         let envelope = envelope.map_err(malformed)?;
+        // lettre would read the envelope from the headers.
+        let message = message.envelope(envelope.clone());
         let message = message.multipart(body(delivery, settings)?).map_err(malformed)?;
-        Ok(Self { id, envelope, content: message.formatted() })
+        let content = message.formatted();
+        lines::check(&content)?;
+        Ok(Self { id, envelope, content })
     }
 
     /// Returns `true` if a refusal of a recipient is one of the subscriber's address.
@@ -65,15 +70,15 @@ fn recipients(to: lettre::Address, settings: &Settings) -> Vec<lettre::Address> 
     std::iter::once(to).chain(others).filter(|one| known.insert(one.clone())).collect()
 }
 
-fn with_copies(mut message: MessageBuilder, settings: &Settings) -> MessageBuilder {
-    for mailbox in &settings.to.0 {
-        message = message.to(named(mailbox.clone()));
-    }
-    for mailbox in &settings.cc.0 {
-        message = message.cc(named(mailbox.clone()));
-    }
-    for mailbox in &settings.reply_to.0 {
-        message = message.reply_to(named(mailbox.clone()));
+fn with_lists(message: MessageBuilder, to: &Mailbox, settings: &Settings) -> MessageBuilder {
+    let others = settings.to.0.iter().cloned().map(named);
+    let to: Vec<_> = std::iter::once(to.clone()).chain(others).collect();
+    let mut message = message.raw_header(lines::list("To", &to));
+    for (name, list) in [("Cc", &settings.cc.0), ("Reply-To", &settings.reply_to.0)] {
+        if !list.is_empty() {
+            let list: Vec<_> = list.iter().cloned().map(named).collect();
+            message = message.raw_header(lines::list(name, &list));
+        }
     }
     message
 }
