@@ -100,7 +100,7 @@ impl Provider for Smtp {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let relay = self.relays.of(&delivery.integration).map_err(misconfigured)?;
         let mail = Mail::of(delivery, relay.account())?;
-        let sent = relay.send(&mail, self.deadline());
+        let sent = self.relays.send(&relay, &mail, self.deadline());
         sent.map_err(|failure| failure.of(mail.has_one_recipient()))?;
         Ok(ProviderReceipt::with_id(mail.id))
     }

@@ -15,32 +15,54 @@ use super::connection::Connection;
 use super::mail::Mail;
 use super::outcome::Failure;
 
-// Servers close a connection that is silent for minutes.
-const IDLE: Duration = Duration::from_secs(30);
-
-// Connections of a relay that wait.
-const WAITING: usize = 16;
-
 // Relays that are kept. A host with more integrations connects more often.
 const RELAYS: usize = 256;
 
-/// Relays by integration.
+/// Relays by integration, and their connections that wait.
 #[derive(Debug, Default)]
-pub(super) struct Relays(Mutex<HashMap<IntegrationId, Arc<Relay>>>);
+pub(super) struct Relays {
+    by_integration: Mutex<HashMap<IntegrationId, Arc<Relay>>>,
+    waiting: Mutex<Vec<Waiting>>,
+    bounds: Bounds,
+}
 
 /// Server of an integration.
 #[derive(Debug)]
 pub(super) struct Relay {
     credentials: Credentials,
     account: Account,
-    waiting: Mutex<Vec<Connection>>,
+}
+
+// Connection that waits. The list has the one that has waited longest first.
+#[derive(Debug)]
+struct Waiting {
+    relay: Arc<Relay>,
+    connection: Connection,
+}
+
+// Bounds of the connections that wait. Each holds a descriptor of the process.
+#[derive(Debug)]
+struct Bounds {
+    /// Time for which one waits.
+    idle: Duration,
+    /// Connections of a relay.
+    of_relay: usize,
+    /// Connections of all relays.
+    of_all: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        // Servers close a connection that is silent for minutes.
+        Self { idle: Duration::from_secs(30), of_relay: 16, of_all: 256 }
+    }
 }
 
 impl Relays {
     /// Returns the relay of an integration. Its connections are dropped if its credentials have
     /// changed.
     pub(super) fn of(&self, integration: &Integration) -> Result<Arc<Relay>, Invalid> {
-        let mut relays = self.0.lock();
+        let mut relays = self.by_integration.lock();
         let known = relays.get(&integration.id);
         if let Some(relay) = known.filter(|relay| relay.credentials == integration.credentials) {
             return Ok(Arc::clone(relay));
@@ -50,9 +72,72 @@ impl Relays {
             relays.clear();
         }
         let credentials = integration.credentials.clone();
-        let relay = Arc::new(Relay { credentials, account, waiting: Mutex::default() });
-        relays.insert(integration.id, Arc::clone(&relay));
+        let relay = Arc::new(Relay { credentials, account });
+        let former = relays.insert(integration.id, Arc::clone(&relay));
+        drop(relays);
+        if let Some(former) = former {
+            self.close(|one| Arc::ptr_eq(&one.relay, &former));
+        }
         Ok(relay)
+    }
+
+    /// Sends an e-mail through a connection that waits, or through a new one.
+    pub(super) fn send(
+        &self,
+        relay: &Arc<Relay>,
+        mail: &Mail,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        let mut connection = match self.waiting(relay, deadline) {
+            Some(connection) => connection,
+            None => Connection::open(&relay.account, deadline)?,
+        };
+        let sent = connection.send(&mail.envelope, &mail.content);
+        if sent.as_ref().err().is_none_or(Failure::leaves_connection) {
+            self.keep(Waiting { relay: Arc::clone(relay), connection: connection.rest() });
+        }
+        sent
+    }
+
+    // Returns a connection that still answers. Closes those of all relays that have waited too long: no
+    // other call comes to a relay whose integration is paused or deleted.
+    fn waiting(&self, relay: &Arc<Relay>, deadline: Instant) -> Option<Connection> {
+        self.close(|one| one.connection.since().elapsed() >= self.bounds.idle);
+        loop {
+            let mut connection = self.taken(relay)?;
+            if connection.reset(deadline).is_ok() {
+                return Some(connection);
+            }
+        }
+    }
+
+    // Takes the connection of a relay that has waited for the shortest time.
+    fn taken(&self, relay: &Arc<Relay>) -> Option<Connection> {
+        let mut waiting = self.waiting.lock();
+        let index = waiting.iter().rposition(|one| Arc::ptr_eq(&one.relay, relay))?;
+        Some(waiting.remove(index).connection)
+    }
+
+    // Keeps a connection. Where there is no room for it, the one that has waited longest is closed.
+    fn keep(&self, connection: Waiting) {
+        let mut waiting = self.waiting.lock();
+        let is_of_relay = |one: &Waiting| Arc::ptr_eq(&one.relay, &connection.relay);
+        let of_relay = waiting.iter().filter(|one| is_of_relay(one)).count();
+        let superfluous = if of_relay >= self.bounds.of_relay {
+            waiting.iter().position(is_of_relay)
+        } else {
+            (waiting.len() >= self.bounds.of_all).then_some(0)
+        };
+        let closed = superfluous.map(|index| waiting.remove(index));
+        waiting.push(connection);
+        drop(waiting);
+        drop(closed);
+    }
+
+    // Closes connections, behind the lock.
+    fn close(&self, is_closed: impl Fn(&Waiting) -> bool) {
+        let closed: Vec<_> = self.waiting.lock().extract_if(.., |one| is_closed(one)).collect();
+        drop(closed);
     }
 }
 
@@ -60,31 +145,158 @@ impl Relay {
     pub(super) fn account(&self) -> &Account {
         &self.account
     }
+}
 
-    /// Sends an e-mail through a connection that waits, or through a new one.
-    pub(super) fn send(&self, mail: &Mail, deadline: Instant) -> Result<(), Failure> {
-        let mut connection = match self.waiting(deadline) {
-            Some(connection) => connection,
-            None => Connection::open(&self.account, deadline)?,
-        };
-        let sent = connection.send(&mail.envelope, &mail.content);
-        if sent.as_ref().err().is_none_or(Failure::leaves_connection) {
-            let mut waiting = self.waiting.lock();
-            if waiting.len() < WAITING {
-                waiting.push(connection.rest());
-            }
-        }
-        sent
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use tidings::Delivery;
+    use tidings::integration::IntegrationCreate;
+    use tidings::step::Step;
+    use tidings::subscriber::SubscriberCreate;
+    use tidings::vocabulary::Channel;
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_millis(300);
+
+    /// Server that accepts everything, and counts the connections that the client has closed.
+    struct Server {
+        address: SocketAddr,
+        closed: Arc<AtomicUsize>,
     }
 
-    // Returns a connection that still answers.
-    fn waiting(&self, deadline: Instant) -> Option<Connection> {
-        loop {
-            let mut connection = self.waiting.lock().pop()?;
-            let is_fresh = connection.since().elapsed() < IDLE;
-            if is_fresh && connection.reset(deadline).is_ok() {
-                return Some(connection);
-            }
+    impl Server {
+        fn start() -> Self {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let (address, closed) = (listener.local_addr().unwrap(), Arc::default());
+            let counted: Arc<AtomicUsize> = Arc::clone(&closed);
+            thread::spawn(move || {
+                for stream in listener.incoming() {
+                    let counted = Arc::clone(&counted);
+                    thread::spawn(move || {
+                        serve(stream.unwrap());
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+            });
+            Self { address, closed }
         }
+
+        /// Waits until the client has closed `count` connections, and no more.
+        fn has_closed(&self, count: usize) {
+            let start = Instant::now();
+            while self.closed.load(Ordering::Relaxed) < count {
+                assert!(start.elapsed() < Duration::from_secs(30), "{:?}", self.closed);
+                thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(self.closed.load(Ordering::Relaxed), count);
+        }
+    }
+
+    fn serve(mut stream: TcpStream) {
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        let mut is_content = false;
+        stream.write_all(b"220 ready\r\n").unwrap();
+        for line in lines {
+            if is_content && line != "." {
+                continue;
+            }
+            is_content = line == "DATA";
+            let answer = if is_content { "354 go on\r\n" } else { "250 fine\r\n" };
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    }
+
+    fn delivery(server: &Server) -> Delivery {
+        let credentials = Credentials::default()
+            .host(server.address.ip().to_string())
+            .port(server.address.port().to_string())
+            .from("shop@example.com");
+        let ada = SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
+        let step = Step::email("Hello", "Hello").unwrap();
+        let integration = IntegrationCreate::new("smtp", Channel::Email).unwrap();
+        let integration = integration.credentials(credentials);
+        let mut delivery = Delivery::sample(&step, &ada, &integration).unwrap();
+        // Each server has an integration. Those of samples have one id.
+        let id = format!("{:032}", server.address.port());
+        delivery.integration.id = id.parse().unwrap();
+        delivery
+    }
+
+    fn deadline() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    fn relays(bounds: Bounds) -> Relays {
+        Relays { bounds, ..Relays::default() }
+    }
+
+    // Leaves as many connections as e-mails at the same time do.
+    fn open(relays: &Relays, delivery: &Delivery, count: usize) {
+        let relay = relays.of(&delivery.integration).unwrap();
+        for _ in 0..count {
+            let connection = Connection::open(relay.account(), deadline()).unwrap();
+            relays.keep(Waiting { relay: Arc::clone(&relay), connection: connection.rest() });
+        }
+    }
+
+    fn send(relays: &Relays, delivery: &Delivery) {
+        let relay = relays.of(&delivery.integration).unwrap();
+        let mail = Mail::of(delivery, relay.account()).unwrap();
+        relays.send(&relay, &mail, deadline()).unwrap();
+    }
+
+    #[test]
+    fn connections_that_wait_too_long_are_closed() {
+        for is_of_another_relay in [false, true] {
+            let (server, other) = (Server::start(), Server::start());
+            let mails = delivery(&server);
+            let next = if is_of_another_relay { delivery(&other) } else { mails.clone() };
+            let relays = relays(Bounds { idle: IDLE, ..Bounds::default() });
+            open(&relays, &mails, 8);
+            thread::sleep(IDLE);
+            send(&relays, &next);
+            server.has_closed(8);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_waits_is_used_again() {
+        let server = Server::start();
+        let (relays, mails) = (Relays::default(), delivery(&server));
+        open(&relays, &mails, 1);
+        for _ in 0..3 {
+            send(&relays, &mails);
+        }
+        assert_eq!(relays.waiting.lock().len(), 1);
+        server.has_closed(0);
+    }
+
+    #[test]
+    fn the_connections_that_wait_are_bounded() {
+        let (server, other) = (Server::start(), Server::start());
+        let (mails, others) = (delivery(&server), delivery(&other));
+        let relays = relays(Bounds { of_relay: 3, of_all: 5, ..Bounds::default() });
+        open(&relays, &mails, 4);
+        server.has_closed(1);
+        open(&relays, &others, 4);
+        server.has_closed(2);
+        other.has_closed(1);
+        assert_eq!(relays.waiting.lock().len(), 5);
+    }
+
+    #[test]
+    fn other_credentials_close_the_connections() {
+        let server = Server::start();
+        let (relays, mut mails) = (Relays::default(), delivery(&server));
+        open(&relays, &mails, 2);
+        mails.integration.credentials.sender_name = Some("The Shop".into());
+        relays.of(&mails.integration).unwrap();
+        server.has_closed(2);
     }
 }
