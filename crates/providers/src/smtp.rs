@@ -1,6 +1,7 @@
 //! E-mail through an SMTP server.
 
 mod account;
+mod address;
 mod connection;
 mod lines;
 mod mail;
@@ -45,6 +46,7 @@ use self::pool::Relays;
 /// the payload are taken if one of them is an object with a `file`. A member of that name in another
 /// form is passed over.
 ///
+/// Domains of addresses are sent in ASCII. A server needs `SMTPUTF8` for a local part that is not ASCII.
 /// An e-mail is refused if a line of a header would have more than 998 bytes, because no space divides it.
 ///
 /// ```

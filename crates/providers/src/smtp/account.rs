@@ -13,6 +13,8 @@ use tidings::credentials::{Credentials, TlsOptions};
 use tidings::error::{Invalid, Reason};
 use tidings::secret::Secret;
 
+use super::address;
+
 /// Account at an SMTP server.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
@@ -60,7 +62,7 @@ impl Account {
         let (security, default) = Security::of(credentials, &host)?;
         let port = credentials.port.as_deref().map_or(Ok(default), port)?;
         let from = credentials.from.as_deref().ok_or(missing("from"))?;
-        let from: Mailbox = from.parse().map_err(|_| malformed("from", "an e-mail address"))?;
+        let from = address::mailbox(from).ok_or(malformed("from", "an e-mail address"))?;
         let name = credentials.sender_name.clone().or(from.name);
         let from = Mailbox::new(name, from.email);
         Ok(Self { host, port, security, login: Login::of(credentials)?, from })

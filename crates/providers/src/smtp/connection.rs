@@ -113,7 +113,7 @@ impl Connection {
         let mut options = Vec::new();
         let mut addresses = envelope.to().iter().chain(envelope.from());
         let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
-        // Addresses in headers are the only part of an e-mail that is not encoded as ASCII.
+        // Local parts of addresses are the only part of an e-mail that is not encoded as ASCII.
         if !mail.is_ascii() || !addresses.all(is_ascii) {
             if !self.has(Ability::Unicode) {
                 return Err(Failure { stage: Stage::Mail, cause: Cause::NoUnicode });

@@ -9,8 +9,8 @@ use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart};
 use tidings::{Address, Delivery, SendError};
 
 use super::account::Account;
-use super::lines;
 use super::settings::{File, Link, Settings, one_line};
+use super::{address, lines};
 
 /// E-mail that is ready to be sent.
 #[derive(Debug)]
@@ -55,7 +55,9 @@ fn recipient(delivery: &Delivery) -> Result<Mailbox, SendError> {
     let Address::Email(address) = &delivery.address else {
         return Err(SendError::misconfigured("SMTP sends e-mail only"));
     };
-    let address = address.as_str().parse().map_err(malformed)?;
+    let address = address::address(address.as_str());
+    let problem = "the address is no e-mail address, or its domain has no form in ASCII";
+    let address = address.ok_or(SendError::permanent(problem))?;
     let profile = &delivery.subscriber.profile;
     let names = [&profile.first_name, &profile.last_name].into_iter().flatten();
     let name = names.map(String::as_str).collect::<Vec<_>>().join(" ");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tidings::error::{Invalid, Reason};
 use tidings::{Delivery, SendError};
 
-use super::Smtp;
+use super::{Smtp, address};
 
 // Headers that the parts of the e-mail decide.
 const OWN_HEADERS: [&str; 15] = [
@@ -153,7 +153,7 @@ impl TryFrom<String> for Address {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| format!("`{text}` is no e-mail address"))
+        address::mailbox(&text).map(Self).ok_or_else(|| format!("`{text}` is no e-mail address"))
     }
 }
 

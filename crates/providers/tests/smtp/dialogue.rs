@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::{IntegrationTest, Provider, ProviderReceipt};
+use tidings::{Address, IntegrationTest, Provider, ProviderReceipt};
 use tidings_providers::Smtp;
 
 use crate::server::{Act, Moment, Server, but, polite, polite_with_tls, say};
@@ -226,4 +226,55 @@ fn an_account_that_cannot_send_is_not_accepted() {
     }
     let sms = Smtp::default().accept(tidings::vocabulary::Channel::Sms, &json_of(least));
     assert_eq!(sms.unwrap_err().field, "channel");
+}
+
+/// One row per sender whose domain is not ASCII.
+#[test]
+fn the_id_of_an_email_is_ascii() {
+    for from in ["shop@bücher.example", "jürgen@bücher.example"] {
+        let server = Server::start(polite);
+        let delivery = overridden(delivery(account(&server)), json!({ "from": from }));
+
+        let receipt = Smtp::default().send(&delivery).unwrap();
+
+        let id = format!("<{}@xn--bcher-kva.example>", delivery.idempotency_key());
+        assert_eq!(receipt, ProviderReceipt::with_id(&id), "{from}");
+        let mail = server.kept().remove(0);
+        assert!(mail.content.contains(&format!("\r\nMessage-ID: {id}\r\n")), "{}", mail.content);
+    }
+}
+
+/// One row per place of an address whose domain alone is not ASCII.
+#[test]
+fn a_domain_that_is_not_ascii_needs_nothing_of_the_server() {
+    let (address, ascii) = ("jurgen@bücher.example", "jurgen@xn--bcher-kva.example");
+    for (place, command) in [
+        ("from", Some("MAIL FROM:<jurgen@xn--bcher-kva.example>")),
+        ("to", Some("RCPT TO:<jurgen@xn--bcher-kva.example>")),
+        ("cc", Some("RCPT TO:<jurgen@xn--bcher-kva.example>")),
+        ("bcc", Some("RCPT TO:<jurgen@xn--bcher-kva.example>")),
+        ("replyTo", None),
+    ] {
+        let server = Server::start(without_unicode());
+        let delivery = overridden(delivery(account(&server)), json!({ place: address }));
+        assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()), "{place}");
+        let commands = server.commands();
+        if let Some(command) = command {
+            assert!(commands.iter().any(|line| line == command), "{place}: {commands:?}");
+        }
+        let content = &server.kept()[0].content;
+        assert!(content.is_ascii(), "{place}: {content}");
+        assert_eq!(content.contains(ascii), place != "bcc", "{place}: {content}");
+    }
+}
+
+#[test]
+fn domains_of_the_account_and_of_the_subscriber_may_be_other_than_ascii() {
+    let server = Server::start(without_unicode());
+    let mut delivery = delivery(account(&server).from("Shop <shop@bücher.example>"));
+    delivery.address = Address::Email("ada@bücher.example".parse().unwrap());
+    assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()));
+    let mail = server.kept().remove(0);
+    assert_eq!(mail.from, "<shop@xn--bcher-kva.example>");
+    assert_eq!(mail.to, ["<ada@xn--bcher-kva.example>"]);
 }
