@@ -117,7 +117,7 @@ fn with_headers(
             message = message.raw_header(unfolded(name, "List-Unsubscribe=One-Click"));
         }
     }
-    for (name, value) in settings.headers.iter().flatten() {
+    for (name, value) in &settings.headers {
         message = message.raw_header(HeaderValue::new(name.to_header()?, one_line(value)));
     }
     Ok(message)
@@ -130,8 +130,8 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
     let content = content.ok_or(SendError::permanent("the message has no content"))?;
     let text = settings.text.unwrap_or_else(|| content.plain_text());
     let boundary = |part: &str| format!("{part}-{}", delivery.idempotency_key());
-    let files = settings.attachments.unwrap_or_default();
-    let (inline, attached): (Vec<_>, Vec<_>) = files.into_iter().partition(File::is_inline);
+    let files = settings.attachments.into_iter();
+    let (inline, attached): (Vec<_>, Vec<_>) = files.partition(File::is_inline);
     let both = MultiPart::alternative().boundary(boundary("both"));
     let both = both.singlepart(SinglePart::plain(with_line_ends(&text)));
     let html = SinglePart::html(with_line_ends(&content.html()));

@@ -6,7 +6,8 @@ use base64ct::{Base64, Encoding};
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName};
 use lettre::message::{Attachment, Body, Mailbox, SinglePart};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tidings::error::{Invalid, Reason};
 use tidings::{Delivery, SendError};
 
@@ -31,9 +32,10 @@ const OWN_HEADERS: [&str; 15] = [
     "to",
 ];
 
+const ADDRESSES: &str = "an e-mail address or a list of them";
+
 /// Overrides that an e-mail knows.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug)]
 pub(super) struct Settings {
     pub(super) to: Mailboxes,
     pub(super) cc: Mailboxes,
@@ -43,8 +45,8 @@ pub(super) struct Settings {
     pub(super) reply_to: Mailboxes,
     pub(super) text: Option<String>,
     pub(super) unsubscribe_url: Option<Link>,
-    pub(super) headers: Option<BTreeMap<Name, String>>,
-    pub(super) attachments: Option<Vec<File>>,
+    pub(super) headers: BTreeMap<Name, String>,
+    pub(super) attachments: Vec<File>,
 }
 
 /// One address, or a list of them.
@@ -53,9 +55,8 @@ pub(super) struct Settings {
 pub(super) struct Mailboxes(pub(super) Vec<Mailbox>);
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "an e-mail address or a list of them")]
+#[serde(untagged)]
 enum OneOrMany {
-    None(()),
     One(Address),
     Many(Vec<Address>),
 }
@@ -71,8 +72,7 @@ pub(super) struct Address(pub(super) Mailbox);
 pub(super) struct Link(String);
 
 /// Name of a header.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name(String);
 
 /// File that is attached.
@@ -101,12 +101,20 @@ struct ContentId(String);
 impl Settings {
     /// Reads the overrides of a delivery, and the attachments in its payload.
     pub(super) fn of(delivery: &Delivery) -> Result<Self, SendError> {
-        let mut settings: Self = serde_json::from_value(json!(delivery.overrides))
-            .map_err(|error| SendError::permanent(format!("an override: {error}")))?;
-        if settings.attachments.is_none() {
-            settings.attachments = attachments_of_payload(delivery)?;
-        }
-        Ok(settings)
+        let most = Smtp::MAX_URL;
+        let link = format!("a URL of `https`, `http` or `mailto`, with at most {most} bytes");
+        Ok(Self {
+            to: read(delivery, "to", ADDRESSES)?,
+            cc: read(delivery, "cc", ADDRESSES)?,
+            bcc: read(delivery, "bcc", ADDRESSES)?,
+            from: read(delivery, "from", "an e-mail address")?,
+            sender_name: read(delivery, "senderName", "a text")?,
+            reply_to: read(delivery, "replyTo", ADDRESSES)?,
+            text: read(delivery, "text", "a text")?,
+            unsubscribe_url: read(delivery, "unsubscribeUrl", &link)?,
+            headers: headers(delivery)?,
+            attachments: attachments(delivery)?,
+        })
     }
 
     /// Returns the link of the trigger, or else that of the engine. One that is too long for a
@@ -117,31 +125,68 @@ impl Settings {
     }
 }
 
-// Returns the attachments in the payload. A member of that name in which nothing has a `file` is one of
-// the host, and no list of attachments.
-fn attachments_of_payload(delivery: &Delivery) -> Result<Option<Vec<File>>, SendError> {
+// Returns an override that is there.
+fn value<'a>(delivery: &'a Delivery, name: &str) -> Option<&'a Value> {
+    delivery.overrides.get(name).filter(|value| !value.is_null())
+}
+
+// Returns an override as what it stands for.
+fn read<T: DeserializeOwned + Default>(
+    delivery: &Delivery,
+    name: &str,
+    expected: &str,
+) -> Result<T, SendError> {
+    let Some(value) = value(delivery, name) else { return Ok(T::default()) };
+    // The error of serde may quote the value, which is the host's.
+    T::deserialize(value).map_err(|_| malformed(format!("overrides.{name}"), expected))
+}
+
+fn headers(delivery: &Delivery) -> Result<BTreeMap<Name, String>, SendError> {
+    let Some(headers) = value(delivery, "headers") else { return Ok(BTreeMap::new()) };
+    let headers = headers.as_object();
+    let headers = headers.ok_or_else(|| malformed("overrides.headers", "an object of texts"))?;
+    let read = |(name, value): (&String, &Value)| {
+        let name = Name::of(name)?;
+        let field = || format!("overrides.headers.{}", name.0);
+        let value = value.as_str().ok_or_else(|| malformed(field(), "a text"))?;
+        Ok((name, value.to_owned()))
+    };
+    headers.iter().map(read).collect()
+}
+
+// Returns the attachments of the trigger, or else those in the payload. A member of that name in which
+// nothing has a `file` is one of the host, and no list of attachments.
+fn attachments(delivery: &Delivery) -> Result<Vec<File>, SendError> {
+    if let Some(list) = value(delivery, "attachments") {
+        let list = list.as_array();
+        let list = list.ok_or_else(|| malformed("overrides.attachments", "a list of files"))?;
+        return files("overrides", list);
+    }
     let payload = delivery.notification.payload.as_ref();
     let list = payload.and_then(|payload| payload.get("attachments")?.as_array());
     let has_file = |item: &Value| item.get("file").is_some();
-    let Some(list) = list.filter(|list| list.iter().any(has_file)) else { return Ok(None) };
-    let read = |(number, item)| {
-        // The error of serde may quote the value, which is the host's.
-        File::deserialize(item).map_err(|_| malformed_attachment(number))
-    };
-    list.iter().enumerate().map(read).collect::<Result<_, _>>().map(Some)
+    list.filter(|list| list.iter().any(has_file))
+        .map_or(Ok(Vec::new()), |list| files("payload", list))
 }
 
-fn malformed_attachment(number: usize) -> SendError {
+fn files(place: &str, list: &[Value]) -> Result<Vec<File>, SendError> {
     let expected = "an object with `file` in base64, and texts as `name`, `mime` (a media type) and \
                     `contentId` (of A-Z 0-9 -_.@)";
-    let field = format!("payload.attachments[{number}]");
-    SendError::permanent(Invalid::new(field, Reason::malformed(expected)).to_string())
+    let read = |(number, item)| {
+        let field = || format!("{place}.attachments[{number}]");
+        File::deserialize(item).map_err(|_| malformed(field(), expected))
+    };
+    list.iter().enumerate().map(read).collect()
+}
+
+fn malformed(field: impl Into<String>, expected: &str) -> SendError {
+    let reason = Reason::malformed(expected.to_owned());
+    SendError::permanent(Invalid::new(field, reason).to_string())
 }
 
 impl From<OneOrMany> for Mailboxes {
     fn from(addresses: OneOrMany) -> Self {
         let addresses = match addresses {
-            OneOrMany::None(()) => Vec::new(),
             OneOrMany::One(address) => vec![address],
             OneOrMany::Many(addresses) => addresses,
         };
@@ -150,10 +195,10 @@ impl From<OneOrMany> for Mailboxes {
 }
 
 impl TryFrom<String> for Address {
-    type Error = String;
+    type Error = &'static str;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        address::mailbox(&text).map(Self).ok_or_else(|| format!("`{text}` is no e-mail address"))
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        address::mailbox(&text).map(Self).ok_or("no e-mail address")
     }
 }
 
@@ -164,25 +209,7 @@ impl TryFrom<String> for Link {
         let is_short = url.len() <= Smtp::MAX_URL;
         let is_known = ["https://", "http://", "mailto:"].iter().any(|way| url.starts_with(way));
         let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>,".contains(&byte));
-        if is_short && is_known && is_plain {
-            Ok(Self(url))
-        } else {
-            Err("`unsubscribeUrl` is no URL")
-        }
-    }
-}
-
-impl TryFrom<String> for Name {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        let is_own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
-        let is_long = name.len() > Smtp::MAX_HEADER_NAME;
-        if name.is_empty() || is_long || !name.bytes().all(is_token) || is_own {
-            return Err(format!("`{}` is no header to set", name.escape_debug()));
-        }
-        Ok(Self(name))
+        if is_short && is_known && is_plain { Ok(Self(url)) } else { Err("no URL") }
     }
 }
 
@@ -190,7 +217,7 @@ impl TryFrom<String> for Bytes {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        Base64::decode_vec(&text).map(Self).map_err(|_| "`file` is not in base64")
+        Base64::decode_vec(&text).map(Self).map_err(|_| "not in base64")
     }
 }
 
@@ -198,7 +225,7 @@ impl TryFrom<String> for Mime {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        ContentType::parse(&text).map(Self).map_err(|_| "`mime` is no media type")
+        ContentType::parse(&text).map(Self).map_err(|_| "no media type")
     }
 }
 
@@ -208,11 +235,7 @@ impl TryFrom<String> for ContentId {
     fn try_from(id: String) -> Result<Self, &'static str> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
         let is_sound = !id.is_empty() && id.bytes().all(is_plain);
-        if is_sound {
-            Ok(Self(id))
-        } else {
-            Err("`contentId` has other characters than A-Z 0-9 -_.@")
-        }
+        if is_sound { Ok(Self(id)) } else { Err("other characters than A-Z 0-9 -_.@") }
     }
 }
 
@@ -229,6 +252,20 @@ impl Link {
 }
 
 impl Name {
+    fn of(name: &str) -> Result<Self, SendError> {
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let is_own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        let is_long = name.len() > Smtp::MAX_HEADER_NAME;
+        if name.is_empty() || is_long || !name.bytes().all(is_token) || is_own {
+            let start: String = name.chars().take(Smtp::MAX_HEADER_NAME).collect();
+            return Err(SendError::permanent(format!(
+                "`overrides.headers`: `{}` is no header to set",
+                start.escape_debug()
+            )));
+        }
+        Ok(Self(name.to_owned()))
+    }
+
     pub(super) fn to_header(&self) -> Result<HeaderName, SendError> {
         let name = HeaderName::new_from_ascii(self.0.clone());
         name.map_err(|_| SendError::permanent("an override: a header has no valid name"))

@@ -268,21 +268,26 @@ fn no_text_becomes_a_header_of_its_own() {
 /// One row per override that no e-mail can have: the refusal.
 #[test]
 fn an_override_that_is_wrong_is_refused_before_a_connection() {
-    let name = "`X: y\\r\\nBcc` is no header to set";
+    let name = "`overrides.headers`: `X: y\\r\\nBcc` is no header to set";
+    let own = "`overrides.headers`: `Message-ID` is no header to set";
+    let link = "`overrides.unsubscribeUrl` must be a URL of `https`, `http` or `mailto`, with at \
+                most 900 bytes";
+    let file = "`overrides.attachments[0]` must be an object with `file` in base64, and texts as \
+                `name`, `mime` (a media type) and `contentId` (of A-Z 0-9 -_.@)";
+    let addresses = "must be an e-mail address or a list of them";
     for (overrides, refusal) in [
-        (json!({ "cc": "nobody" }), "an e-mail address or a list of them"),
-        (json!({ "cc": 1 }), "an e-mail address or a list of them"),
-        (json!({ "bcc": ["a@b.c\r\nRCPT TO:<e@f.g>"] }), "an e-mail address or a list of them"),
+        (json!({ "cc": "nobody" }), &*format!("`overrides.cc` {addresses}")),
+        (json!({ "cc": 1 }), &*format!("`overrides.cc` {addresses}")),
+        (json!({ "bcc": ["a@b.c\r\nRCPT TO:<e@f.g>"] }), &*format!("`overrides.bcc` {addresses}")),
         (json!({ "headers": { "X: y\r\nBcc": "z" } }), name),
-        (json!({ "headers": { "Message-ID": "z" } }), "`Message-ID` is no header to set"),
-        (json!({ "unsubscribeUrl": "javascript:x" }), "`unsubscribeUrl` is no URL"),
-        (json!({ "unsubscribeUrl": "https://a.b/>,<x" }), "`unsubscribeUrl` is no URL"),
-        (json!({ "attachments": [{ "file": "?" }] }), "`file` is not in base64"),
-        (json!({ "attachments": [{ "file": "", "mime": "a\r\nb" }] }), "`mime` is no media type"),
-        (json!({ "attachments": [{ "file": "", "contentId": "a>b" }] }), "`contentId` has other"),
+        (json!({ "headers": { "Message-ID": "z" } }), own),
+        (json!({ "unsubscribeUrl": "javascript:x" }), link),
+        (json!({ "unsubscribeUrl": "https://a.b/>,<x" }), link),
+        (json!({ "attachments": [{ "file": "?" }] }), file),
+        (json!({ "attachments": [{ "file": "", "mime": "a\r\nb" }] }), file),
+        (json!({ "attachments": [{ "file": "", "contentId": "a>b" }] }), file),
     ] {
-        let said = refused(overrides);
-        assert!(said.contains(refusal), "{said}");
+        assert_eq!(refused(overrides), format!("refused: {refusal}"));
     }
 }
 
@@ -338,4 +343,52 @@ fn a_subject_that_no_fold_divides_is_refused_before_a_connection() {
     delivery.message.subject = Some("x y".repeat(1_200));
     assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()));
     assert!(long_lines(&server.kept()[0]).is_empty());
+}
+
+/// One row per override that is wrong: its name. The values may be secrets.
+#[test]
+fn an_override_that_is_wrong_is_named_without_its_value() {
+    for (name, value) in [
+        ("to", json!("SECRET ".repeat(5_000))),
+        ("cc", json!(["ada@example.org", "SECRET"])),
+        ("bcc", json!({ "SECRET": 1 })),
+        ("replyTo", json!(17_000_017)),
+        ("from", json!("SECRET ".repeat(5_000))),
+        ("from", json!(["SECRET"])),
+        ("senderName", json!(["SECRET"])),
+        ("text", json!({ "SECRET": 1 })),
+        ("unsubscribeUrl", json!(17_000_017)),
+        ("unsubscribeUrl", json!("SECRET ".repeat(5_000))),
+        ("headers", json!("SECRET")),
+        ("headers", json!({ "X-Data": ["SECRET"] })),
+        ("headers", json!({ "X-Data": 17_000_017 })),
+        ("headers", json!({ (":".to_owned() + &"a".repeat(100) + "SECRET"): "z" })),
+        ("attachments", json!("SECRET".repeat(10_000))),
+        ("attachments", json!([{ "file": "SECRET?" }])),
+        ("attachments", json!([{ "file": "YQ==", "name": 17_000_017 }])),
+    ] {
+        let said = refused(json!({ name: value }));
+        assert!(said.contains(&format!("`overrides.{name}")), "{said}");
+        assert!(!said.contains("SECRET") && !said.contains("17000017"), "{said}");
+        assert!(said.len() < 300, "{said}");
+    }
+}
+
+/// One row per override: it is as if it were not there.
+#[test]
+fn an_override_that_is_null_is_none() {
+    for name in [
+        "to",
+        "cc",
+        "bcc",
+        "from",
+        "senderName",
+        "replyTo",
+        "text",
+        "unsubscribeUrl",
+        "headers",
+        "attachments",
+    ] {
+        assert_eq!(sent(json!({ name: null })), sent(json!({})), "{name}");
+    }
 }
