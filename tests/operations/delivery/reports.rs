@@ -6,7 +6,9 @@ use serde_json::json;
 use tidings::job::{Detail, JobStatus, RetryPolicy};
 use tidings::notification::Notification;
 use tidings::vocabulary::JobType;
-use tidings::{DeliveryReport, FailureReason, IntegrationTest, RecordingProvider, SendError};
+use tidings::{
+    Builder, Call, DeliveryReport, FailureReason, IntegrationTest, RecordingProvider, SendError,
+};
 
 use super::retries::due_at;
 use super::{ada, crowd, queued_email};
@@ -47,6 +49,40 @@ fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
 
         assert_eq!(report(&world).failures, []);
     });
+}
+
+/// One row per error of a host application with a text that is long.
+#[test]
+fn the_reason_of_a_failure_is_short() {
+    let long = "ö".repeat(100_000);
+    for error in [
+        SendError::retryable(&long),
+        SendError::retry_after(&long, Duration::from_secs(90)),
+        SendError::permanent(&long),
+        SendError::recipient_gone(&long),
+        SendError::misconfigured(&long),
+        SendError::unknown(&long),
+    ] {
+        let start: String = error.to_string().chars().take(900).collect();
+        let handled = |builder: Builder| {
+            let refusal = error.clone();
+            builder.handler("book", move |_: &Call| Err(refusal.clone()))
+        };
+        on_both_with(handled, |world| {
+            queued_email(&world);
+            let book = json!({ "handler": "book" });
+            let book = json!({ "type": "custom", "name": "book", "metadata": book });
+            world.workflow_of("book", &[book]);
+            world.notify("book", "ada");
+            world.recorder.refuse_next(error.clone());
+            let failures = report(&world).failures;
+            assert_eq!(failures.len(), 2);
+            for failure in failures {
+                let reason = failure.reason.to_string();
+                assert!(reason.starts_with(&start) && reason.chars().count() < 1_100);
+            }
+        });
+    }
 }
 
 /// A page of operators shows reports as JSON.

@@ -168,7 +168,7 @@ impl CallFailure {
     /// Returns the reason for the report.
     pub(super) fn reason(&self) -> FailureReason {
         match self {
-            CallFailure::Refused(error) => FailureReason::Refused(error.clone()),
+            CallFailure::Refused(error) => FailureReason::Refused(error.shortened()),
             CallFailure::NoHandler => FailureReason::NoHandler,
         }
     }

@@ -83,7 +83,8 @@ pub struct DeliveryFailure {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FailureReason {
-    /// The provider refused the message.
+    /// The provider refused the message. Its reason has the first 1,000 characters of the text that the
+    /// provider gave.
     #[error(transparent)]
     Refused(SendError),
     /// No provider is registered for the integration.

@@ -89,7 +89,7 @@ impl SendFailure {
     /// Returns the reason for the report.
     pub(super) fn reason(&self) -> FailureReason {
         match self {
-            SendFailure::Refused(error) => FailureReason::Refused(error.clone()),
+            SendFailure::Refused(error) => FailureReason::Refused(error.shortened()),
             SendFailure::NoProvider => FailureReason::NoProvider,
         }
     }
@@ -150,6 +150,18 @@ impl SendError {
             SendError::Misconfigured { .. } => Failure::Misconfigured,
             SendError::Permanent { .. } | SendError::RecipientGone { .. } => Failure::Refused,
         }
+    }
+
+    /// Returns the error with its reason shortened for the report.
+    pub(super) fn shortened(&self) -> Self {
+        let mut error = self.clone();
+        let (SendError::Retryable { reason, .. }
+        | SendError::Permanent { reason }
+        | SendError::RecipientGone { reason }
+        | SendError::Misconfigured { reason }
+        | SendError::Unknown { reason }) = &mut error;
+        *reason = shortened(reason);
+        error
     }
 
     /// Returns the text of the error, shortened for the log.
