@@ -85,8 +85,8 @@ impl Smtp {
     /// Longest `unsubscribeUrl` in the overrides, in bytes: a line of a header has 998 at most.
     pub const MAX_URL: usize = 900;
 
-    /// Sets how long an e-mail may take, from the look-up of the server's name to its last answer:
-    /// a day at most.
+    /// Sets how long an e-mail may take, from when it is made to the last answer of the server: a day at
+    /// most.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -100,9 +100,10 @@ impl Smtp {
 
 impl Provider for Smtp {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
+        let deadline = self.deadline();
         let relay = self.relays.of(&delivery.integration).map_err(misconfigured)?;
         let mail = Mail::of(delivery, relay.account())?;
-        let sent = self.relays.send(&relay, &mail, self.deadline());
+        let sent = self.relays.send(&relay, &mail, deadline);
         sent.map_err(|failure| failure.of(mail.has_one_recipient()))?;
         Ok(ProviderReceipt::with_id(mail.id))
     }

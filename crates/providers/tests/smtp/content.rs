@@ -392,3 +392,15 @@ fn an_override_that_is_null_is_none() {
         assert_eq!(sent(json!({ name: null })), sent(json!({})), "{name}");
     }
 }
+
+/// 64 KiB of overrides have room for as many.
+#[test]
+fn an_email_with_thousands_of_copies_is_made_at_once() {
+    let addresses: Vec<_> = (0..5_000).map(|number| format!("{number}@b.cd")).collect();
+    for list in ["to", "cc", "replyTo"] {
+        let start = Instant::now();
+        let mail = sent(json!({ list: addresses }));
+        assert!(start.elapsed() < Duration::from_secs(30), "{list}: {:?}", start.elapsed());
+        assert!(headers(&mail).replace("\r\n ", " ").contains(&addresses.join(", ")), "{list}");
+    }
+}
