@@ -17,6 +17,9 @@ use crate::tls::is_untrusted;
 // Bytes of an answer that are read.
 const LONGEST_ANSWER: u64 = 4 * 1024;
 
+// Longest time of a request. ureq adds it to the present, which panics behind the end of time.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 // Longest text of an answer in an error, in characters.
 const LONGEST_REASON: usize = 300;
 
@@ -79,11 +82,12 @@ impl Client {
             RootCerts::new_with_certs(&roots.collect::<Vec<_>>())
         };
         let roots = settings.roots.as_ref().map_or(RootCerts::WebPki, certificates);
+        let timeout = settings.timeout.min(LONGEST_TIMEOUT);
         let config = Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
+            .timeout_global(Some(timeout))
             // The parts end before the whole, so that a timeout of the whole is one of the answer.
-            .timeout_resolve(Some(settings.timeout / 4))
-            .timeout_connect(Some(settings.timeout / 2))
+            .timeout_resolve(Some(timeout / 4))
+            .timeout_connect(Some(timeout / 2))
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)

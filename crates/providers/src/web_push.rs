@@ -77,7 +77,8 @@ impl WebPush {
         Self { client: Client::new(&settings), settings }
     }
 
-    /// Sets how long a request may take, from the look-up of the name to the end of the answer.
+    /// Sets how long a request may take, from the look-up of the name to the end of the answer: a day at
+    /// most.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self::with(Settings { timeout, ..self.settings })

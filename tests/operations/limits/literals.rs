@@ -23,6 +23,7 @@ const OTHERS: [&str; 34] = [
     "filter.rs MAX",
     "http.rs LONGEST_ANSWER",
     "http.rs LONGEST_REASON",
+    "http.rs LONGEST_TIMEOUT",
     "job.rs MAX_LOG",
     "job.rs MAX_PROVIDER_MESSAGES",
     "lines.rs LONGEST_LINE",

@@ -198,3 +198,10 @@ fn a_certificate_that_is_wrong_ends_the_attempt() {
     let trusting = webhook().trust([server.certificate.clone()]);
     assert!(trusting.send(&chat(&url, signed())).is_ok());
 }
+
+#[test]
+fn a_timeout_has_no_end_that_is_too_far_away() {
+    let server = Server::start(|_| answer(200, "", ""));
+    let webhook = webhook().timeout(Duration::MAX);
+    assert!(webhook.send(&chat(&server.url("http"), signed())).is_ok());
+}
