@@ -4,6 +4,8 @@
 mod destination;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(any(feature = "http", feature = "smtp"))]
+mod look_up;
 #[cfg(feature = "slack")]
 mod slack;
 #[cfg(feature = "smtp")]

@@ -11,10 +11,10 @@ use crate::tls::is_untrusted;
 #[derive(Debug, Default)]
 pub(super) struct Connecting(DefaultConnector);
 
-/// Failure of a connection or of its handshake. The request follows both, so that the server has read
-/// nothing of it. Behind the handshake the same errors of TLS leave that open.
+/// Failure of a look-up, of a connection, or of its handshake. The request follows them, so that the server has
+/// read nothing of it. Behind the handshake the same errors of TLS leave that open.
 #[derive(Debug)]
-pub(super) struct NotConnected(io::Error);
+pub(super) struct NotConnected(pub(super) io::Error);
 
 impl Connector for Connecting {
     type Out = Box<dyn Transport>;

@@ -12,16 +12,17 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::NextTimeout;
 
 use super::AddressScope;
+use super::connecting::NotConnected;
+use crate::look_up;
 
 #[derive(Debug)]
 pub(super) struct Guard {
-    resolver: DefaultResolver,
     scope: AddressScope,
 }
 
 impl Guard {
     pub(super) fn new(scope: AddressScope) -> Self {
-        Self { resolver: DefaultResolver::default(), scope }
+        Self { scope }
     }
 }
 
@@ -32,10 +33,7 @@ impl Resolver for Guard {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = self.resolver.resolve(uri, config, timeout).map_err(|error| match error {
-            ureq::Error::Io(_) => ureq::Error::HostNotFound,
-            error => error,
-        })?;
+        let found = look_up(uri, config, timeout)?;
         let is_reached = |address: IpAddr| match self.scope {
             AddressScope::Public => is_public(address),
             AddressScope::Private => true,
@@ -45,6 +43,27 @@ impl Resolver for Guard {
         }
         let refusal = Error::new(ErrorKind::PermissionDenied, "the host has a private address");
         Err(ureq::Error::Io(refusal))
+    }
+}
+
+// Returns the addresses of a host. The thread is not that of ureq, which panics if it does not start.
+fn look_up(
+    uri: &Uri,
+    config: &Config,
+    timeout: NextTimeout,
+) -> Result<ResolvedSocketAddrs, ureq::Error> {
+    let (uri, config) = (uri.clone(), config.clone());
+    let found = look_up::within(*timeout.after, move || {
+        // Without an end, ureq starts no thread of its own.
+        DefaultResolver::default().resolve(&uri, &config, NextTimeout::default())
+    });
+    match found {
+        Ok(Err(ureq::Error::Io(_))) => Err(ureq::Error::HostNotFound),
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            Err(ureq::Error::Timeout(timeout.reason))
+        }
+        Err(error) => Err(ureq::Error::Other(Box::new(NotConnected(error)))),
     }
 }
 

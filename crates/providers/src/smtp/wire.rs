@@ -2,13 +2,12 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, StreamOwned};
 
 use super::account::Trust;
+use crate::look_up;
 
 // Largest answer, in bytes. RFC 5321 asks for 512 in a line.
 const LONGEST_ANSWER: usize = 64 * 1024;
@@ -144,17 +143,13 @@ fn parsed(line: &str) -> Option<(u16, bool, &str)> {
     }
 }
 
-// The look-up has no timeout of its own, so that a thread makes it. The thread ends with the look-up.
 fn resolve(host: &str, port: u16, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    let (sender, found) = mpsc::channel();
     let host = host.to_owned();
-    let look_up = move || sender.send((host.as_str(), port).to_socket_addrs());
-    thread::Builder::new().name("smtp look-up".into()).spawn(look_up)?;
-    let found = found.recv_timeout(rest(deadline)?);
-    Ok(found.map_err(|_| timed_out())??.collect())
+    let found = look_up::within(rest(deadline)?, move || (host.as_str(), port).to_socket_addrs());
+    Ok(found??.collect())
 }
 
 // The time until the deadline, which is not zero.

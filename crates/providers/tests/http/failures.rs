@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -204,4 +205,27 @@ fn a_timeout_has_no_end_that_is_too_far_away() {
     let server = Server::start(|_| answer(200, "", ""));
     let webhook = webhook().timeout(Duration::MAX);
     assert!(webhook.send(&chat(&server.url("http"), signed())).is_ok());
+}
+
+/// Name of the variable with the URL for [`child`].
+const URL: &str = "TIDINGS_TEST_URL";
+
+/// A process whose threads would have stacks that are larger than its memory starts no thread.
+#[test]
+fn a_look_up_without_a_thread_is_tried_again() {
+    let server = Server::start(|_| answer(200, "", ""));
+    let url = server.url("http").replace("127.0.0.1", "localhost");
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "failures::child", "--test-threads=1"]).env(URL, url);
+    let status = child.env("RUST_MIN_STACK", (1_u64 << 50).to_string()).status().unwrap();
+    assert!(status.success());
+    assert_eq!(server.requests().len(), 0);
+}
+
+/// The process that starts no thread.
+#[test]
+fn child() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let error = webhook().send(&chat(&url, signed())).unwrap_err();
+    assert_eq!(kind(&error), "retryable", "{error}");
 }
