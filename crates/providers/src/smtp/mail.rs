@@ -150,9 +150,12 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
 
 // Returns the text with CRLF at the end of each line, whether it was CRLF, a line feed or a carriage
 // return. lettre takes quadratic time for this, and leaves carriage returns, which some servers take for
-// the end of a line.
+// the end of a line. It leaves other control characters as well, which no text of an e-mail may have but
+// for tabs (RFC 5322, 2.3 and 3.5, and RFC 2045, 2.7).
 fn with_line_ends(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n")
+    let lines = text.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n");
+    let is_text = |letter: &char| !letter.is_ascii_control() || "\r\n\t".contains(*letter);
+    lines.chars().filter(is_text).collect()
 }
 
 fn with_files(part: MultiPart, files: Vec<File>) -> MultiPart {

@@ -404,3 +404,22 @@ fn an_email_with_thousands_of_copies_is_made_at_once() {
         assert!(headers(&mail).replace("\r\n ", " ").contains(&addresses.join(", ")), "{list}");
     }
 }
+
+/// One row per control character. RFC 5322 and RFC 2045 allow none but the tab.
+#[test]
+fn a_text_has_no_control_characters() {
+    for control in ["\u{0}", "\u{1}", "\u{8}", "\u{c}", "\u{1b}", "\u{7f}"] {
+        let server = Server::start(polite);
+        let mut delivery = delivery(account(&server));
+        let content = format!("a{control}b\tc");
+        delivery.message.content = Some(serde_json::from_value(json!(content)).unwrap());
+        // A tab of HTML is a space in its text.
+        for (overrides, tabs) in [(json!({}), 1), (json!({ "text": content }), 2)] {
+            let delivery = overridden(delivery.clone(), overrides);
+            assert_eq!(outcome(&Smtp::default(), &delivery), ("sent", String::new()));
+            let mail = server.kept().pop().unwrap();
+            assert!(!mail.content.contains(control), "{control:?}: {:?}", mail.content);
+            assert_eq!(mail.content.matches("ab\tc").count(), tabs, "{:?}", mail.content);
+        }
+    }
+}
