@@ -1,5 +1,6 @@
 //! Connections: the dialogue with a server.
 
+use std::io;
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -105,7 +106,10 @@ impl Connection {
         let command = Auth::new(mechanism, login.credentials(), prompt).map_err(|error| {
             Failure { stage: Stage::Login, cause: Cause::Unreadable(error.to_string()) }
         })?;
-        self.command(Stage::Login, command)
+        let command = command.to_string();
+        self.write(Stage::Login, &command)?;
+        let read = self.wire.read();
+        judged(Stage::Login, read.map(|read| read.map(|answer| login.hidden(answer, &command))))
     }
 
     /// Sends an e-mail, which ends with a line break.
@@ -167,24 +171,33 @@ impl Connection {
     }
 
     fn command(&mut self, stage: Stage, command: impl std::fmt::Display) -> Result<Answer> {
-        let written = self.wire.write(command.to_string().as_bytes());
-        written.map_err(|error| Failure { stage, cause: Cause::Broken(error) })?;
+        self.write(stage, &command.to_string())?;
         self.answer(stage)
     }
 
+    fn write(&mut self, stage: Stage, command: &str) -> Result<()> {
+        let written = self.wire.write(command.as_bytes());
+        written.map_err(|error| Failure { stage, cause: Cause::Broken(error) })
+    }
+
     fn answer(&mut self, stage: Stage) -> Result<Answer> {
-        let cause = match self.wire.read() {
-            Ok(Ok(answer)) if stage.goes_on_after(answer.code) => return Ok(answer),
-            Ok(Ok(answer)) if answer.code >= 400 => Cause::Refused(answer),
-            Ok(Ok(answer)) => Cause::Unreadable(format!("an answer to another command: {answer}")),
-            Ok(Err(problem)) => Cause::Unreadable(problem),
-            Err(error) => Cause::Broken(error),
-        };
-        Err(Failure { stage, cause })
+        judged(stage, self.wire.read())
     }
 }
 
-fn unreached(error: std::io::Error) -> Failure {
+// Returns an answer that leads to the next command.
+fn judged(stage: Stage, answer: io::Result<Result<Answer, String>>) -> Result<Answer> {
+    let cause = match answer {
+        Ok(Ok(answer)) if stage.goes_on_after(answer.code) => return Ok(answer),
+        Ok(Ok(answer)) if answer.code >= 400 => Cause::Refused(answer),
+        Ok(Ok(answer)) => Cause::Unreadable(format!("an answer to another command: {answer}")),
+        Ok(Err(problem)) => Cause::Unreadable(problem),
+        Err(error) => Cause::Broken(error),
+    };
+    Err(Failure { stage, cause })
+}
+
+fn unreached(error: io::Error) -> Failure {
     Failure { stage: Stage::Greeting, cause: Cause::Broken(error) }
 }
 

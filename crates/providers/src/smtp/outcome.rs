@@ -127,6 +127,16 @@ impl Answer {
             None => stage == Stage::Recipient && matches!(self.code, 550 | 551),
         }
     }
+
+    /// Returns the codes of the answer, such as `535 5.7.8`.
+    pub(super) fn without_text(self) -> Self {
+        let is_part = |part: &str| part.len() <= 3 && part.parse::<u16>().is_ok();
+        let word = self.lines.first().and_then(|line| line.split_whitespace().next());
+        let enhanced =
+            word.filter(|word| word.split('.').count() == 3 && word.split('.').all(is_part));
+        let lines = enhanced.map(ToOwned::to_owned).into_iter().collect();
+        Self { code: self.code, lines }
+    }
 }
 
 impl std::fmt::Display for Answer {

@@ -181,3 +181,36 @@ fn an_answer_before_the_handshake_is_refused() {
     assert_eq!(outcome(&smtp(), &delivery(credentials)).0, "retryable");
     assert_eq!(server.kept(), []);
 }
+
+/// One row per answer that quotes what the client has sent: the mechanism that the server has, and the
+/// command that it quotes.
+#[test]
+fn an_answer_that_quotes_the_login_is_not_repeated() {
+    for (mechanism, at, text) in [
+        ("PLAIN", "AUTH", "535 5.7.8 bad: AUTH PLAIN AGFkYQBzZWNyZXQ="),
+        ("PLAIN", "AUTH", "535 5.7.8 bad: AUTH PLAIN AGFkYQBzZWNyZ"),
+        ("PLAIN", "AUTH", "535-5.7.8 bad\r\n535 5.7.8 AUTH PLAIN AGFkYQBzZWNyZXQ="),
+        ("PLAIN", "AUTH", "535 5.7.8 ada may not log in with secret"),
+        ("PLAIN", "AUTH", "250 AUTH PLAIN AGFkYQBzZWNyZXQ="),
+        ("PLAIN", "AUTH", "334 AGFkYQBzZWNyZXQ="),
+        ("LOGIN", "c2VjcmV0", "535 5.7.8 bad: c2VjcmV0"),
+        ("LOGIN", "c2VjcmV0", "334 c2VjcmV0"),
+    ] {
+        let server = Server::start(but(move |line| match line.split(' ').next()? {
+            "EHLO" => Some(say(&format!("250-localhost\r\n250 AUTH {mechanism}"))),
+            word if word == at => Some(say(text)),
+            "AUTH" => Some(say("334 VXNlcm5hbWU6")),
+            "YWRh" => Some(say("334 UGFzc3dvcmQ6")),
+            _ => None,
+        }));
+        let delivery = delivery(account(&server).user("ada").password("secret"));
+        let (kind, said) = outcome(&smtp(), &delivery);
+        assert_ne!(kind, "sent");
+        for secret in ["AGFkYQBzZWNyZ", "c2VjcmV0", "with secret"] {
+            assert!(!said.contains(secret), "{text}: {said}");
+        }
+        if kind == "misconfigured" {
+            assert!(said.contains("535 5.7.8"), "{text}: {said}");
+        }
+    }
+}
