@@ -11,6 +11,7 @@ mod content;
 mod dialogue;
 mod failures;
 mod kill;
+mod lines;
 mod load;
 mod server;
 
