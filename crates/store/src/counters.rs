@@ -18,8 +18,9 @@ use domain::message::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::batch::Batch;
 use crate::layout::{self, MESSAGE_COUNTERS};
-use crate::record::{self, Batches, corrupt, if_readable, misplaced};
+use crate::record::{self, corrupt, if_readable, misplaced};
 use crate::{
     Bytes, Change, Key, Order, Range, ReadRecords, Record, Result, Snapshot, Step, Table,
     Transaction, encoding,
@@ -181,12 +182,10 @@ impl CountersUntil {
         let (environment, subscriber) = parts(key)?;
         let list: Range<Message> = layout::message_lists(environment, subscriber).range();
         let rest = list.resumed(&until);
-        let mut batches =
-            Batches::new(snapshot, rest.table(), rest.bytes().clone(), Order::Ascending);
-        let Some(rows) = batches.next(STEP)? else { return Ok(()) };
+        let Batch { rows, next } = Batch::read(snapshot, &rest, STEP)?;
         let found = record::follow_readable::<Message>(snapshot, rest.table(), &rows)?;
         found.iter().flatten().for_each(|message| self.counters.add(&message.counted_part()));
-        self.until = rows.last().filter(|_| rows.len() == STEP).map(|row| row.key.clone());
+        self.until = next;
         Ok(())
     }
 

@@ -342,6 +342,24 @@ impl<R> Range<R> {
     }
 }
 
+impl Range<Bytes> {
+    /// The keys of this range up to `last`, and that one.
+    pub(crate) fn until(self, last: &[u8]) -> Self {
+        Self::new(self.table, (self.bytes.0, Bound::Included(last.to_vec())))
+    }
+
+    /// These keys of a table.
+    pub(crate) fn of_bytes(table: Table, bytes: KeyRange) -> Self {
+        Self::new(table, bytes)
+    }
+
+    /// The keys of a table behind `behind`, or all.
+    pub(crate) fn of_table(table: Table, behind: Option<&[u8]>) -> Self {
+        let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
+        Self::new(table, (start, Bound::Unbounded))
+    }
+}
+
 fn range(prefix: &[u8]) -> KeyRange {
     let end = upper_bound(prefix).map_or(Bound::Unbounded, Bound::Excluded);
     (Bound::Included(prefix.to_vec()), end)

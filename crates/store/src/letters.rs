@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 
-use crate::record::{Batches, Entries};
+use crate::batch::Batch;
+use crate::record::Entries;
 use crate::{
-    OnRows, Order, Record, Referent, Result, Store, Table, Transaction, index_entries, layout,
-    records,
+    OnRows, Record, Referent, Result, Store, Table, Transaction, index_entries, layout, records,
 };
 
 // Number of entries or notifications that one transaction looks at.
@@ -80,9 +80,7 @@ fn put(
     from: Ordinal,
 ) -> Result<(u64, Option<Ordinal>)> {
     let range = layout::notifications_from(environment, from);
-    let bytes = range.bytes().clone();
-    let mut batches = Batches::new(&*transaction, range.table(), bytes, Order::Ascending);
-    let rows = batches.next(AT_A_TIME)?.unwrap_or_default();
+    let Batch { rows, next } = Batch::read(&*transaction, &range, AT_A_TIME)?;
     let codec = transaction.codec();
     // One that is sealed with a key which is not there is as it was.
     let readable = rows.iter().filter(|row| !codec.lacks_key_of(&row.value));
@@ -94,7 +92,7 @@ fn put(
             transaction.put(entry.key.table(), entry.key.as_bytes(), &entry.value(&key))?;
         }
     }
-    let ordinals = rows.iter().rev().filter(|_| rows.len() == AT_A_TIME);
+    let ordinals = rows.iter().rev().filter(|_| next.is_some());
     let last = ordinals.map(|row| &row.key).find_map(|key| layout::ordinal_of(key));
     Ok((rows.len() as u64, last.map(|last| Ordinal::new(last.get() + 1))))
 }

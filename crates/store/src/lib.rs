@@ -17,6 +17,7 @@ use std::time::SystemTime;
 
 #[doc(hidden)]
 pub mod backfill;
+mod batch;
 mod change;
 #[doc(hidden)]
 pub mod check;
@@ -25,6 +26,8 @@ mod codec;
 pub mod conformance;
 #[doc(hidden)]
 pub mod counters;
+#[cfg(test)]
+mod damaged;
 mod decoded;
 #[doc(hidden)]
 pub mod encoding;

@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
+use crate::batch::{Batches, Row};
 use crate::layout::CountedList;
-use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
-use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table, list_counts};
+use crate::record::{Record, corrupt, follow_readable, misplaced};
+use crate::{KeyRange, Order, Prefix, Range, Result, Snapshot, Table, list_counts};
 
 pub(crate) use among::page as among;
 pub use walk::{Bounds, Selection, WalkLimit};
@@ -291,8 +292,8 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         visit: &mut Found<'_, R>,
     ) -> Result<()> {
         let (mut left, mut size) = (span.limit, span.limit.min(AT_A_TIME));
-        let mut batches =
-            Batches::new(self.snapshot, self.list.table, span.range.clone(), span.order);
+        let range = Range::of_bytes(self.list.table, span.range.clone());
+        let mut batches = Batches::new(self.snapshot, &range, span.order);
         while left > 0
             && let Some(rows) = batches.next(size)?
         {

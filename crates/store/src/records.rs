@@ -6,9 +6,10 @@ use std::slice;
 use domain::ids::EnvironmentId;
 use domain::page::{Page, PageRequest, Total};
 
+use crate::batch::{Batches, Row};
 use crate::layout::Target;
 use crate::pages::{self, List, Selection};
-use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
+use crate::record::{self, Entries, Excerpt, Record, corrupt, if_readable};
 use crate::text_index::{self, TextChanges};
 use crate::{
     Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
@@ -259,7 +260,7 @@ pub trait ReadRecords: Snapshot {
 
     /// The records of the first `limit` entries within `range`, in `order`.
     fn first<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
-        let rows = Batches::new(self, range.table(), range.bytes().clone(), order).next(limit)?;
+        let rows = Batches::new(self, range, order).next(limit)?;
         record::follow(self, range.table(), &rows.unwrap_or_default())
     }
 
@@ -277,7 +278,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         limit: usize,
     ) -> Result<(Vec<(usize, R)>, usize)> {
-        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range, order);
         let (mut found, mut gap) = (Vec::new(), 0);
         while found.len() < limit {
             let Some(rows) = batches.next(limit - found.len())? else { break };
@@ -299,7 +300,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range, order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             let records = record::follow_readable(self, range.table(), &rows)?;
             if records.into_iter().flatten().try_for_each(&mut visit).is_break() {
@@ -319,8 +320,7 @@ pub trait ReadRecords: Snapshot {
         mut visit: impl FnMut(E::Of),
     ) -> Result<()> {
         let codec = self.codec();
-        let (table, order) = (range.table(), Order::Ascending);
-        let mut batches = Batches::new(self, table, range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range, Order::Ascending);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             for Row { key, value } in rows {
                 codec.decode_if(environment, (&key, &value), &wanted).map(&mut visit);
@@ -336,7 +336,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range, order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             let mut records = record::follow(self, range.table(), &rows)?.into_iter();
             if records.try_for_each(&mut visit).is_break() {

@@ -8,9 +8,10 @@ use domain::subscriber::Subscriber;
 use uuid::Uuid;
 
 use super::{Fix, PassStep, Problem};
+use crate::batch::Row;
 use crate::layout::{self, CountedList, SearchedField, TextIndex};
 use crate::list_counts::{self, Count};
-use crate::record::{Batches, Row, if_readable};
+use crate::record::if_readable;
 use crate::{
     KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, counters, outcomes, text_index,
 };
@@ -84,17 +85,9 @@ pub(super) fn bytes_of(environment: EnvironmentId) -> [u8; ENVIRONMENT] {
 pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     // Counting a large inbox takes some time.
     const ROWS: usize = 8;
-    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
-    let mut rows = Vec::new();
     let table = Table::MessageCounters;
-    let range = (start, Bound::Unbounded);
-    snapshot.scan(table, &range, Order::Ascending, Some(ROWS), &mut |key, value| {
-        rows.push((key.to_vec(), value.to_vec()));
-        ControlFlow::Continue(())
-    })?;
-    let next = rows.last().filter(|_| rows.len() == ROWS).map(|(key, _)| key.clone());
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
-    for (key, value) in rows {
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
+    for Row { key, value } in rows {
         if !is_counted(snapshot, &key, &value)? {
             let fix = Fix::Recount(key.clone());
             step.found(table, &key, Problem::Miscounted, fix);
@@ -141,11 +134,7 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
     // Counting a long list takes some time.
     const ROWS: usize = 8;
     let table = Table::ListCounts;
-    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
-    let mut batches = Batches::new(snapshot, table, (start, Bound::Unbounded), Order::Ascending);
-    let rows = batches.next(ROWS)?.unwrap_or_default();
-    let next = rows.last().filter(|_| rows.len() == ROWS).map(|row| row.key.clone());
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         let Some(list) = CountedList::read(&key) else {
             step.found(table, &key, Problem::Extra, Fix::Remove(table, key.clone()));

@@ -1,7 +1,6 @@
 //! Steps through records and through index entries.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
 
 use domain::api_key::ApiKey;
 use domain::connection::ChannelConnection;
@@ -27,12 +26,11 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
-use super::{Fix, Homes, PassStep, Problem};
+use super::{Fix, Homes, PassStep, Problem, ROWS};
+use crate::batch::Row;
 use crate::layout::{self, Derived, Role, Target};
-use crate::record::{IndexEntry, Row, misplaced};
-use crate::{
-    Codec, Entries, Error, KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, range,
-};
+use crate::record::IndexEntry;
+use crate::{Codec, Entries, Error, ReadRecords, Record, Result, Snapshot, Table};
 
 // The index entries of a record: each index, the key in it, and the signature in its value.
 type IndexEntries = Vec<(Table, Vec<u8>, Option<Signature>)>;
@@ -115,44 +113,13 @@ pub(crate) fn is_readable(
     entries_of(codec, table, key, value).map(|entries| entries.is_ok())
 }
 
-/// The first rows of a table behind a key, and the key behind which there may be others.
-pub(super) fn some_rows(
-    snapshot: &dyn Snapshot,
-    table: Table,
-    behind: Option<&[u8]>,
-) -> Result<(Vec<Row>, Option<Vec<u8>>)> {
-    const ROWS: usize = 256;
-    const BYTES: usize = 1 << 20;
-    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
-    let range: KeyRange = (start, Bound::Unbounded);
-    let Some(span) = range::borrow(&range) else { return Ok((Vec::new(), None)) };
-    let (mut rows, mut bytes, mut is_in_place) = (Vec::<Row>::new(), 0, true);
-    snapshot.scan(table, &range, Order::Ascending, Some(ROWS), &mut |key, value| {
-        let before = rows.last().map(|row| row.key.as_slice());
-        is_in_place = Order::Ascending.admits(span, before, key);
-        if !is_in_place {
-            return ControlFlow::Break(());
-        }
-        bytes += key.len() + value.len();
-        rows.push(Row::new(key, value));
-        if bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    if !is_in_place {
-        return Err(misplaced(table));
-    }
-    let is_full = rows.len() == ROWS || bytes >= BYTES;
-    let next = rows.last().filter(|_| is_full).map(|row| row.key.clone());
-    Ok((rows, next))
-}
-
 /// Looks at records, and looks up each entry that one has.
 pub(super) fn records(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: Option<&[u8]>,
 ) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         match entries_of(snapshot.codec(), table, &key, &value) {
             None => {}
@@ -245,8 +212,7 @@ pub(super) fn index(
     table: Table,
     behind: Option<&[u8]>,
 ) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     let Role::IndexOf(of) = table.role() else { return Ok(step) };
     for row in rows {
         let target = row.target(table).key;
@@ -267,8 +233,7 @@ pub(super) fn keys(
     behind: Option<&[u8]>,
     homes: &Homes,
 ) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     let mut known: BTreeMap<EnvironmentId, bool> = BTreeMap::new();
     for Row { key, .. } in rows {
         let environment = layout::environment_of(table, &key);

@@ -7,7 +7,7 @@ use domain::notification::{NotificationOutcome, Ordinal};
 
 use super::mark::put;
 use super::{IN_ROW, made_anew, row_of};
-use crate::record::{Batches, Row};
+use crate::batch::{Batch, Row};
 use crate::{
     OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout, records,
 };
@@ -52,17 +52,13 @@ fn remove_strangers(
     behind: &[u8],
 ) -> Result<(u64, Option<Vec<u8>>)> {
     let range = layout::all_outcome_rows(environment).resumed(behind);
-    let bytes = range.bytes().clone();
-    let mut batches = Batches::new(&*transaction, range.table(), bytes, Order::Ascending);
-    let mut rows = batches.next(ENTRIES)?.unwrap_or_default();
+    let Batch { rows, next } = Batch::read(&*transaction, &range, ENTRIES)?;
     for Row { key, .. } in &rows {
         if layout::outcome_of_row(key).is_none_or(|(_, row)| !is_possible(row)) {
             transaction.delete(range.table(), key)?;
         }
     }
-    let count = rows.len();
-    let last = rows.pop().filter(|_| count == ENTRIES);
-    Ok((count as u64, last.map(|row| row.key)))
+    Ok((rows.len() as u64, next))
 }
 
 // Makes the first rows from the number `from` on anew. Returns the number behind them, or `None` if

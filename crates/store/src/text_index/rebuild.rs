@@ -3,7 +3,7 @@
 //! New groups are made behind those that are there, and get every text. Then the others are removed,
 //! each in one transaction. So a search finds each text all the time, and some of them twice. An interruption leaves an index that is sound, and another rebuild removes the rest.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use domain::subscriber::Subscriber;
 
@@ -11,10 +11,10 @@ use super::row::Row;
 use super::trigrams::ROWS;
 use super::{Head, Tail, put_trigrams, row, row_key, take_apart};
 use crate::layout::{self, IndexPart, TextIndex};
-use crate::record::{self, Record, corrupt};
+use crate::record::{self, Record};
 use crate::{
-    Error, KeyRange, OnRows, Order, Range, ReadRecords, Result, Snapshot, Store, Table,
-    Transaction, WriteRecords, if_readable,
+    Error, OnRows, Order, Range, ReadRecords, Result, Store, Transaction, WriteRecords, batch,
+    if_readable,
 };
 
 /// Number of subscribers whose texts one transaction adds.
@@ -30,7 +30,7 @@ const FAR: u32 = 1 << 31;
 ///
 /// # Errors
 ///
-/// [`Corrupt`](crate::Error::Corrupt), if a scan does not come further.
+/// [`Corrupt`](crate::Error::Corrupt), if a table is out of order.
 pub fn rebuild(
     store: &dyn Store,
     index: TextIndex,
@@ -40,17 +40,17 @@ pub fn rebuild(
     let steps = Steps { store, index };
     let subscribers = layout::all_subscribers(index.environment).range();
     let added =
-        steps.through(&subscribers, SUBSCRIBERS, progress, |txn, keys| add(txn, index, keys))?;
+        steps.through(subscribers, SUBSCRIBERS, progress, |txn, keys| add(txn, index, keys))?;
     if added.is_break() {
         return Ok(added);
     }
-    let removed = steps.through(&index.rows().range(), 1, progress, |txn, keys| {
+    let removed = steps.through(index.rows().range(), 1, progress, |txn, keys| {
         remove_group(txn, index, first, keys)
     })?;
     if removed.is_break() {
         return Ok(removed);
     }
-    steps.through(&index.all().range(), KEYS, progress, |txn, keys| {
+    steps.through(index.all().range(), KEYS, progress, |txn, keys| {
         remove_others(txn, index, first, keys)
     })
 }
@@ -66,43 +66,28 @@ impl Steps<'_> {
     // last key.
     fn through<R>(
         &self,
-        range: &Range<R>,
+        mut range: Range<R>,
         limit: usize,
         progress: &mut OnRows<'_>,
         mut step: impl FnMut(&mut dyn Transaction, &[Vec<u8>]) -> Result<Option<Vec<u8>>>,
     ) -> Result<ControlFlow<()>> {
-        let (table, mut rest) = (range.table(), range.bytes().clone());
-        let mut behind: Option<Vec<u8>> = None;
         loop {
+            let entries = (range.table(), range.bytes(), Order::Ascending);
             let (rows, last) = crate::write_in(self.store, self.index.environment, |txn| {
-                let keys = scan(&*txn, table, &rest, limit)?;
+                let mut keys = Vec::new();
+                batch::visit(&*txn, entries, limit, &mut |key, _| {
+                    keys.push(key.to_vec());
+                    ControlFlow::Continue(())
+                })?;
                 Ok::<_, Error>((keys.len() as u64, step(txn, &keys)?))
             })?;
             let Some(last) = last else { return Ok(ControlFlow::Continue(())) };
             if progress(self.index.field.table(), rows).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            if behind.is_some_and(|behind| last <= behind) {
-                return Err(corrupt(table, "a scan does not come further"));
-            }
-            rest.0 = Bound::Excluded(last.clone());
-            behind = Some(last);
+            range = range.resumed(&last);
         }
     }
-}
-
-fn scan(
-    snapshot: &(impl Snapshot + ?Sized),
-    table: Table,
-    range: &KeyRange,
-    limit: usize,
-) -> Result<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
-    snapshot.scan(table, range, Order::Ascending, Some(limit), &mut |key, _| {
-        found.push(key.to_vec());
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
 }
 
 // Ends the last group, however few rows it has, and begins another one. Returns its number.
