@@ -10,27 +10,24 @@ mod homes;
 mod lanes;
 mod rows;
 mod stalled;
+mod step;
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use domain::environment::Environment;
 use domain::ids::EnvironmentId;
-use domain::quarantine::Unreadable;
 
-use crate::batch::{Batch, Limit, Row};
-use crate::layout::{CountedList, Derived, Role, SearchedField, TextIndex};
-use crate::{
-    Error, OnRows, Order, Prefix, Range, ReadRecords, Result, Snapshot, Table, Transaction,
-    backfill, list_counts,
-};
+use crate::batch::Limit;
+use crate::layout::{CountedList, Derived, Role, SearchedField};
+use crate::{Error, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, backfill};
 
 pub(crate) use self::derived::next_key;
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub use self::homes::Homes;
 pub(crate) use self::rows::{has_records, is_readable};
 pub use self::stalled::{Stalled, StalledPart, Waiting, stalled};
+pub use self::step::{Fix, PassStep, Rebuild, RowChange};
 
 // Size of the steps through records, and of those through index entries.
 const ROWS: Limit = Limit { rows: 256, bytes: 1 << 20 };
@@ -148,7 +145,7 @@ impl Pass {
             Err(Error::Corrupt { table: _, source }) => {
                 let problem = Problem::Unreadable { reason: source.to_string() };
                 let mut step = PassStep::default();
-                step.found(self.table(), &[], problem, Fix::None);
+                step.found_only(self.table(), &[], problem);
                 step
             }
             step => step?,
@@ -160,150 +157,6 @@ impl Pass {
             }
         }
         Ok(step)
-    }
-}
-
-/// Rows that were looked at.
-#[derive(Debug, Default)]
-pub struct PassStep {
-    /// Number of rows.
-    pub rows: u64,
-    /// Contradictions, each with what mends it.
-    pub found: Vec<(TableFinding, Fix)>,
-    /// The key behind which the pass goes on. `None` at its end.
-    pub next: Option<Vec<u8>>,
-}
-
-/// What mends a contradiction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fix {
-    /// A row is put.
-    Put(Table, Vec<u8>, Vec<u8>),
-    /// A row is removed.
-    Remove(Table, Vec<u8>),
-    /// A record is moved into quarantine.
-    PutAside(Table, Unreadable),
-    /// An environment gets a record under this key, in place of one that is gone.
-    StandIn(Vec<u8>),
-    /// An environment gets a key of its unsubscribe links, in place of one that is gone.
-    LinkKey(EnvironmentId),
-    /// An index of texts is made anew, in transactions of its own.
-    Texts(TextIndex),
-    /// The messages of a subscriber are counted anew, in transactions of their own. The key is that
-    /// of the counters.
-    Recount(Vec<u8>),
-    /// The records of a list are counted anew, in transactions of their own.
-    CountList(CountedList),
-    /// Nothing: another fix mends it, or none is known.
-    None,
-}
-
-impl Fix {
-    /// Makes the changes, but for those of the quarantine, of environments and of link keys, and for those
-    /// with transactions of their own.
-    pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
-        match self {
-            Self::Put(table, key, value) => {
-                list_counts::forget(transaction, *table, key)?;
-                transaction.put(*table, key, value)
-            }
-            Self::Remove(table, key) => {
-                list_counts::forget(transaction, *table, key)?;
-                transaction.delete(*table, key)
-            }
-            Self::PutAside(table, unreadable) => transaction.delete(*table, &unreadable.key),
-            Self::StandIn(_)
-            | Self::LinkKey(_)
-            | Self::Texts(_)
-            | Self::Recount(_)
-            | Self::CountList(_)
-            | Self::None => Ok(()),
-        }
-    }
-}
-
-impl PassStep {
-    // Reads the next rows of a table, for the step that looks at them.
-    fn begin(
-        snapshot: &dyn Snapshot,
-        table: Table,
-        behind: Option<&[u8]>,
-        limit: impl Into<Limit>,
-    ) -> Result<(Self, Vec<Row>)> {
-        let Batch { rows, next } = Batch::read(snapshot, &Range::of_table(table, behind), limit)?;
-        Ok((Self { rows: rows.len() as u64, found: Vec::new(), next }, rows))
-    }
-
-    /// The index of texts that is to be made anew, if one is.
-    pub fn lost_texts(&self) -> Option<TextIndex> {
-        self.found.iter().find_map(|(_, fix)| match fix {
-            Fix::Texts(index) => Some(*index),
-            Fix::Put(..)
-            | Fix::Remove(..)
-            | Fix::PutAside(..)
-            | Fix::StandIn(_)
-            | Fix::LinkKey(_)
-            | Fix::Recount(_)
-            | Fix::CountList(_)
-            | Fix::None => None,
-        })
-    }
-
-    /// The keys of the counters that are to be made anew.
-    pub fn lost_counters(&self) -> impl Iterator<Item = &[u8]> {
-        self.found.iter().filter_map(|(_, fix)| match fix {
-            Fix::Recount(key) => Some(key.as_slice()),
-            Fix::Put(..)
-            | Fix::Remove(..)
-            | Fix::PutAside(..)
-            | Fix::StandIn(_)
-            | Fix::LinkKey(_)
-            | Fix::Texts(_)
-            | Fix::CountList(_)
-            | Fix::None => None,
-        })
-    }
-
-    /// The lists that are to be counted anew.
-    pub fn lost_lists(&self) -> impl Iterator<Item = CountedList> {
-        self.found.iter().filter_map(|(_, fix)| match fix {
-            Fix::CountList(list) => Some(*list),
-            Fix::Put(..)
-            | Fix::Remove(..)
-            | Fix::PutAside(..)
-            | Fix::StandIn(_)
-            | Fix::LinkKey(_)
-            | Fix::Texts(_)
-            | Fix::Recount(_)
-            | Fix::None => None,
-        })
-    }
-
-    // Leaves out those of environments that are being deleted. Their rows contradict one another until they
-    // are gone.
-    fn forget_deleted(&mut self, snapshot: &dyn Snapshot, homes: &Homes) -> Result<()> {
-        let mut are_deleted = BTreeMap::new();
-        for environment in self.found.iter().filter_map(|(finding, _)| finding.environment) {
-            if let Entry::Vacant(place) = are_deleted.entry(environment) {
-                place.insert(homes.is_deleted(snapshot, environment)?);
-            }
-        }
-        let is_deleted = |of: EnvironmentId| are_deleted.get(&of) == Some(&true);
-        self.found.retain(|(finding, _)| !finding.environment.is_some_and(is_deleted));
-        Ok(())
-    }
-
-    // Leaves out the rows that records of an older format have not got yet.
-    fn forget_backfilled(&mut self) {
-        let lost = self.lost_texts();
-        self.found.retain(|(finding, _)| !is_backfilled(finding));
-        if let (Some(index), Some((_, fix))) = (lost, self.found.first_mut()) {
-            *fix = Fix::Texts(index);
-        }
-    }
-
-    fn found(&mut self, table: Table, key: &[u8], problem: Problem, fix: Fix) {
-        self.found.push((TableFinding::new(table, key, problem), fix));
     }
 }
 
@@ -402,15 +255,6 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
         Ok(()) | Err(Error::Corrupt { .. }) => Ok(deleted),
         Err(error) => Err(error),
     }
-}
-
-// Returns `true` if a row is missing that records of an older format have not got yet.
-fn is_backfilled(finding: &TableFinding) -> bool {
-    let mut filled = Table::ALL.into_iter().filter(|table| backfill::puts(*table));
-    // A part of the index has a key of its own.
-    finding.problem == Problem::Missing
-        && filled.any(|table| table.name() == finding.table)
-        && SearchedField::Name.read(&finding.key).is_none()
 }
 
 /// The environments of the activity index and of notifications, but for those that are being deleted. Those

@@ -7,7 +7,7 @@ use domain::ids::EnvironmentId;
 use domain::subscriber::Subscriber;
 use uuid::Uuid;
 
-use super::{Fix, PassStep, Problem};
+use super::{PassStep, Problem, Rebuild, RowChange};
 use crate::batch::Row;
 use crate::layout::{self, CountedList, SearchedField, TextIndex};
 use crate::list_counts::{self, Count};
@@ -89,7 +89,7 @@ pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
     let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         if !is_counted(snapshot, &key, &value)? {
-            let fix = Fix::Recount(key.clone());
+            let fix = Rebuild::Counters(key.clone());
             step.found(table, &key, Problem::Miscounted, fix);
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn counted(
         let mut is_there = false;
         snapshot.get(Table::MessageCounters, &owner, &mut |_| is_there = true)?;
         if !is_there && layout::counted_subscriber(&owner).is_some() {
-            let fix = Fix::Recount(owner.clone());
+            let fix = Rebuild::Counters(owner.clone());
             step.found(Table::MessageCounters, &owner, Problem::Miscounted, fix);
         }
         last = Some(owner);
@@ -137,7 +137,7 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
     let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         let Some(list) = CountedList::read(&key) else {
-            step.found(table, &key, Problem::Extra, Fix::Remove(table, key.clone()));
+            step.found(table, &key, Problem::Extra, RowChange::Remove(table, key.clone()));
             continue;
         };
         let is_right = |count: &Count| {
@@ -151,7 +151,7 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
             Some(_) | None => Some(Problem::Miscounted),
         };
         if let Some(problem) = problem {
-            step.found(table, &key, problem, Fix::CountList(list));
+            step.found(table, &key, problem, Rebuild::ListCount(list));
         }
     }
     Ok(step)
@@ -166,7 +166,7 @@ pub(super) fn lists(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Pa
         let Some(list) = list_counts::next(snapshot, passed)? else { return Ok(step) };
         if !snapshot.contains(&list.key())? {
             let key = list.key();
-            step.found(key.table(), key.as_bytes(), Problem::Missing, Fix::CountList(list));
+            step.found(key.table(), key.as_bytes(), Problem::Missing, Rebuild::ListCount(list));
         }
         passed = Some(list);
     }
@@ -205,8 +205,8 @@ pub(super) fn outcomes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
     for (key, value) in outcomes::compare(snapshot, environment, number)? {
         let table = Table::NotificationOutcomes;
         let fix = match value {
-            Some(value) => Fix::Put(table, key.clone(), value),
-            None => Fix::Remove(table, key.clone()),
+            Some(value) => RowChange::Put(table, key.clone(), value),
+            None => RowChange::Remove(table, key.clone()),
         };
         step.found(table, &key, Problem::Outdated, fix);
     }
@@ -243,15 +243,15 @@ pub(super) fn texts(
     })?;
     let missing = text_index::compare(snapshot, index, expected, &mut |key, problem| {
         if is_known || problem != Problem::Extra {
-            step.found(table, key, problem, Fix::None);
+            step.found_only(table, key, problem);
         }
     })?;
     for key in missing.iter().filter_map(|text| keys.get(text)) {
-        step.found(table, key, Problem::Missing, Fix::None);
+        step.found_only(table, key, Problem::Missing);
     }
     // The index is made anew once.
     if let Some((_, first)) = step.found.first_mut() {
-        *first = Fix::Texts(index);
+        *first = Some(Rebuild::Texts(index).into());
     }
     step.rows = keys.len() as u64;
     step.next = Some(bytes_of(environment).to_vec());

@@ -4,7 +4,7 @@ use domain::task::Lane;
 use domain::workflow::Workflow;
 
 use super::derived::next_key;
-use super::{Fix, PassStep, Problem};
+use super::{PassStep, Problem, RowChange};
 use crate::batch::Row;
 use crate::record::if_readable;
 use crate::{Codec, ReadRecords, Result, Snapshot, Table, lanes, layout};
@@ -87,7 +87,7 @@ fn rows(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<
                 || expected.value(&lane, table, key).as_ref() == Some(value)
         });
         if !is_right {
-            step.found(table, key, Problem::Misplaced, Fix::Remove(table, key.clone()));
+            step.found(table, key, Problem::Misplaced, RowChange::Remove(table, key.clone()));
         }
     }
     Ok(step)
@@ -144,7 +144,7 @@ fn look_for(
         let mut is_there = false;
         snapshot.get(table, &key, &mut |there| is_there = there == value)?;
         if !is_there {
-            step.found(table, &key, Problem::Misplaced, Fix::Put(table, key.clone(), value));
+            step.found(table, &key, Problem::Misplaced, RowChange::Put(table, key.clone(), value));
         }
     }
     Ok(())

@@ -26,7 +26,7 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, FanOut, FanOutState};
 use domain::unsubscribe::LinkKey;
 use domain::workflow::Workflow;
 
-use super::{Fix, Homes, PassStep, Problem, ROWS};
+use super::{Fix, Homes, PassStep, Problem, ROWS, RowChange};
 use crate::batch::Row;
 use crate::layout::{self, Derived, Role, Target};
 use crate::record::IndexEntry;
@@ -132,13 +132,13 @@ pub(super) fn records(
                 let reason = source.to_string();
                 let problem = Problem::Unreadable { reason: reason.clone() };
                 // The marks of keys may be lost, so that nothing has refused an engine without them.
-                let fix = if snapshot.codec().lacks_key_of(&value) {
-                    Fix::None
+                if snapshot.codec().lacks_key_of(&value) {
+                    step.found_only(table, &key, problem);
                 } else {
-                    let (table_name, key) = (table.name(), key.clone());
-                    Fix::PutAside(table, Unreadable { table: table_name, key, value, reason })
-                };
-                step.found(table, &key, problem, fix);
+                    let (name, place) = (table.name(), key.clone());
+                    let unreadable = Unreadable { table: name, key, value, reason };
+                    step.found(table, &place, problem, Fix::PutAside(table, unreadable));
+                }
             }
             Some(Err(other)) => return Err(other),
         }
@@ -158,7 +158,7 @@ fn look_up(
     let there = there.as_deref().map(|value| Target::read(index, value));
     let put = || {
         let value = Target { key, signature }.to_bytes().into_owned();
-        Fix::Put(index, entry.clone(), value)
+        RowChange::Put(index, entry.clone(), value)
     };
     if let Some(there) = there.filter(|there| there.key == key) {
         // An entry without a signature leads to its message as well.
@@ -218,7 +218,7 @@ pub(super) fn index(
         let target = row.target(table).key;
         let is_extra = !has_entry(snapshot, of, target, (table, &row.key))?;
         if is_extra && !is_locked(snapshot, of, target)? {
-            let fix = Fix::Remove(table, row.key.clone());
+            let fix = RowChange::Remove(table, row.key.clone());
             step.found(table, &row.key, Problem::Extra, fix);
         }
     }
@@ -244,7 +244,7 @@ pub(super) fn keys(
         let is_possible =
             environment.is_some_and(|environment| known.get(&environment) == Some(&true));
         if !is_possible {
-            let fix = Fix::Remove(table, key.clone());
+            let fix = RowChange::Remove(table, key.clone());
             step.found(table, &key, Problem::Extra, fix);
         }
     }
