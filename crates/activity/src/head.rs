@@ -8,8 +8,8 @@ use store::{
 
 use crate::corrupt;
 use crate::facets::FACETS_IN_ROW;
-use crate::merged::{LEVELS, Span};
 use crate::set::CAPACITY;
+use crate::span::{LEVELS, Span};
 
 /// The largest ordinal.
 const LAST: u64 = (1 << Ordinal::BITS) - 1;
