@@ -11,8 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use crate::error::{Invalid, Reason};
+use crate::hex;
 use crate::ids::EnvironmentId;
-use crate::json::shape;
+use crate::json::{is_default, shape};
 use crate::query;
 use crate::vocabulary::wire_enum;
 
@@ -115,7 +116,7 @@ pub struct Page<T> {
     pub total: Total,
     /// Number of items of this page that are left out, because their records cannot be read. The
     /// engine's `check` finds them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreadable: usize,
 }
 
@@ -293,11 +294,6 @@ impl<T> Page<T> {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(crate) fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
 impl Total {
     /// Number up to which items are counted.
     pub const CAP: usize = 50_000;
@@ -410,8 +406,7 @@ impl Cursor {
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = iter::once(self.order_by.tag()).chain(self.list.0);
-        let mut bytes = head.chain(self.key.iter().copied());
-        bytes.try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::write(head.chain(self.key.iter().copied()), f)
     }
 }
 
@@ -419,12 +414,7 @@ impl FromStr for Cursor {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        let byte = |pair: &[u8]| match pair {
-            [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
-            _ => None,
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        let bytes: Option<Vec<u8>> = hex::read(text).collect();
         let cursor = bytes.and_then(|bytes| Self::decode(&bytes));
         cursor.ok_or_else(|| Invalid::new("cursor", Self::foreign()))
     }

@@ -194,6 +194,16 @@ pub trait ReadRecords: Snapshot {
         self.scan(range.table(), range.bytes(), order, limit, visit)
     }
 
+    /// Returns `true` if there is an entry within `range`.
+    fn has_any<R>(&self, range: &Range<R>) -> Result<bool> {
+        let mut has_any = false;
+        self.scan_bytes(range, Order::Ascending, Some(1), &mut |_, _| {
+            has_any = true;
+            ControlFlow::Break(())
+        })?;
+        Ok(has_any)
+    }
+
     /// What `read` finds in the first key within `range`, in `order`, in which it finds something.
     /// Other keys are those of a damaged table.
     fn first_known<R, T>(

@@ -8,7 +8,7 @@ use domain::quarantine::Quarantined;
 
 use crate::batch::{Batch, Row};
 use crate::record::if_readable;
-use crate::{Codec, Range, Result, Snapshot, Table, Transaction, layout};
+use crate::{Codec, Range, ReadRecords, Result, Snapshot, Table, Transaction, layout};
 
 /// Place up to which the rows of an environment are removed. The default is the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,11 +72,8 @@ pub fn step(
 /// at: nothing adds rows to them while there are none in its own.
 pub fn first_left(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Option<Table>> {
     for (table, range) in layout::ranges_of(environment) {
-        if !layout::SHARED.contains(&table) {
-            let found = Batch::read(snapshot, &Range::of_bytes(table, range), 1)?;
-            if !found.rows.is_empty() {
-                return Ok(Some(table));
-            }
+        if !layout::SHARED.contains(&table) && snapshot.has_any(&Range::of_bytes(table, range))? {
+            return Ok(Some(table));
         }
     }
     Ok(None)

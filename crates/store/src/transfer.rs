@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 use crate::batch::{Batch, Limit, Row};
 use crate::range::EVERYTHING;
 use crate::{
-    Decision, Error, OnProgress, Order, Progress, Range, Result, Snapshot, Store, Table,
-    Transaction, records,
+    Decision, Error, OnProgress, Order, Progress, Range, ReadRecords, Result, Snapshot, Store,
+    Table, Transaction, records,
 };
 
 /// Size of the entries of one transaction.
@@ -119,12 +119,7 @@ pub(crate) fn check_source(snapshot: &dyn Snapshot) -> Result<()> {
 }
 
 fn has_rows(snapshot: &dyn Snapshot, table: Table) -> Result<bool> {
-    let mut found = false;
-    snapshot.scan(table, &EVERYTHING, Order::Ascending, Some(1), &mut |_, _| {
-        found = true;
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
+    snapshot.has_any(&Range::of_table(table, None))
 }
 
 struct Run<'r> {

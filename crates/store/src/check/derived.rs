@@ -116,8 +116,7 @@ pub(super) fn counted(
     for _ in 0..OWNERS {
         let Some(key) = next_key(snapshot, table, last.as_deref())? else { return Ok(step) };
         let owner = key.get(..OWNER).unwrap_or(&key).to_vec();
-        let mut is_there = false;
-        snapshot.get(Table::MessageCounters, &owner, &mut |_| is_there = true)?;
+        let is_there = snapshot.get(Table::MessageCounters, &owner, &mut |_| {})?;
         if !is_there && layout::counted_subscriber(&owner).is_some() {
             let fix = Rebuild::Counters(owner.clone());
             step.found(Table::MessageCounters, &owner, Problem::Miscounted, fix);

@@ -262,6 +262,6 @@ fn is_source_there(
     if matches!(table.role(), Role::Derived(Derived::Texts(_))) || table == Table::ActivityHeads {
         return homes.has_record(snapshot, environment);
     }
-    let is_any = snapshot.count(&layout::notifications(environment), Some(1))? > 0;
+    let is_any = snapshot.has_any(&layout::notifications(environment).range())?;
     Ok(is_any || snapshot.contains(&layout::activity_head(environment))?)
 }
