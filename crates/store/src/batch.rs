@@ -97,8 +97,8 @@ pub(crate) struct Batches<'s, S: ?Sized> {
 }
 
 impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
-    pub(crate) fn new<R>(snapshot: &'s S, range: &Range<R>, order: Order) -> Self {
-        Self { snapshot, table: range.table(), rest: Some(range.bytes().clone()), order }
+    pub(crate) fn new<R>(snapshot: &'s S, range: Range<R>, order: Order) -> Self {
+        Self { snapshot, table: range.table(), rest: Some(range.into_bytes()), order }
     }
 
     /// The next rows, up to a limit. Returns `None` if none are left.

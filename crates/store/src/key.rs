@@ -328,6 +328,10 @@ impl<R> Range<R> {
         &self.bytes
     }
 
+    pub(crate) fn into_bytes(self) -> KeyRange {
+        self.bytes
+    }
+
     /// The keys of this range behind those bytes.
     #[must_use]
     pub fn resumed(self, bytes: &[u8]) -> Self {

@@ -232,7 +232,7 @@ impl Count {
             Some(until) => list.entries().until(until),
             None => list.entries().range(),
         };
-        let mut batches = Batches::new(snapshot, &entries, Order::Ascending);
+        let mut batches = Batches::new(snapshot, entries, Order::Ascending);
         let mut records = 0;
         while let Some(rows) = batches.next(STEP)? {
             records += rows.len() as u64;

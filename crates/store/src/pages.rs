@@ -293,7 +293,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
     ) -> Result<()> {
         let (mut left, mut size) = (scan.limit, scan.limit.min(AT_A_TIME));
         let range = Range::of_bytes(self.list.table, scan.range.clone());
-        let mut batches = Batches::new(self.snapshot, &range, scan.order);
+        let mut batches = Batches::new(self.snapshot, range, scan.order);
         while left > 0
             && let Some(rows) = batches.next(size)?
         {

@@ -270,7 +270,7 @@ pub trait ReadRecords: Snapshot {
 
     /// The records of the first `limit` entries within `range`, in `order`.
     fn first<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
-        let rows = Batches::new(self, range, order).next(limit)?;
+        let rows = Batches::new(self, range.clone(), order).next(limit)?;
         record::follow(self, range.table(), &rows.unwrap_or_default())
     }
 
@@ -288,7 +288,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         limit: usize,
     ) -> Result<(Vec<(usize, R)>, usize)> {
-        let mut batches = Batches::new(self, range, order);
+        let mut batches = Batches::new(self, range.clone(), order);
         let (mut found, mut gap) = (Vec::new(), 0);
         while found.len() < limit {
             let Some(rows) = batches.next(limit - found.len())? else { break };
@@ -310,7 +310,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, range, order);
+        let mut batches = Batches::new(self, range.clone(), order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             let records = record::follow_readable(self, range.table(), &rows)?;
             if records.into_iter().flatten().try_for_each(&mut visit).is_break() {
@@ -330,7 +330,7 @@ pub trait ReadRecords: Snapshot {
         mut visit: impl FnMut(E::Of),
     ) -> Result<()> {
         let codec = self.codec();
-        let mut batches = Batches::new(self, range, Order::Ascending);
+        let mut batches = Batches::new(self, range.clone(), Order::Ascending);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             for Row { key, value } in rows {
                 codec.decode_if(environment, (&key, &value), &wanted).map(&mut visit);
@@ -346,7 +346,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, range, order);
+        let mut batches = Batches::new(self, range.clone(), order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             let mut records = record::follow(self, range.table(), &rows)?.into_iter();
             if records.try_for_each(&mut visit).is_break() {

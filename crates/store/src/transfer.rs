@@ -89,7 +89,7 @@ pub(crate) fn copy_snapshot(
 pub(crate) fn has_all_of(snapshot: &dyn Snapshot, part: &dyn Snapshot) -> Result<bool> {
     for table in Table::ALL {
         let range = Range::of_table(table, None);
-        let mut batches = crate::batch::Batches::new(part, &range, Order::Ascending);
+        let mut batches = crate::batch::Batches::new(part, range, Order::Ascending);
         while let Some(rows) = batches.next(AT_ONCE)? {
             let keys: Vec<&[u8]> = rows.iter().map(|row| row.key.as_slice()).collect();
             let mut values = rows.iter().map(|row| row.value.as_slice());

@@ -54,7 +54,7 @@ impl<'r, S: Snapshot + ?Sized, R: Record> Merged<'r, S, R> {
         let parts = filled.map(|part| {
             let prefix = &part.prefix;
             let range = crate::Range::of_bytes(reader.list.table, range(prefix));
-            let batches = Batches::new(reader.snapshot, &range, order);
+            let batches = Batches::new(reader.snapshot, range, order);
             Ahead { prefix, batches, entries: VecDeque::new(), places: Vec::new() }
         });
         Self { reader, may_show, order, parts: parts.collect() }
