@@ -7,9 +7,8 @@ use domain::notification::{Notification, Ordinal};
 
 use crate::batch::Batch;
 use crate::record::Entries;
-use crate::{
-    OnRows, Record, Referent, Result, Store, Table, Transaction, index_entries, layout, records,
-};
+use crate::step::TableRebuild;
+use crate::{OnRows, Record, Referent, Result, Store, Table, Transaction, index_entries, layout};
 
 // Number of entries or notifications that one transaction looks at.
 const AT_A_TIME: usize = 500;
@@ -21,27 +20,13 @@ pub fn rebuild(
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    let mut last = Some(Vec::new());
-    while let Some(behind) = last {
-        let (rows, next) = records::write_in(store, environment, |transaction| {
-            remove_strangers(transaction, environment, &behind)
-        })?;
-        if progress(Table::DeadLetters, rows).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        last = next;
+    let rebuild = TableRebuild { store, environment, table: Table::DeadLetters };
+    let removed = rebuild
+        .run(Vec::new(), progress, |txn, behind| remove_strangers(txn, environment, behind))?;
+    if removed.is_break() {
+        return Ok(removed);
     }
-    let mut first = Some(Ordinal::new(0));
-    while let Some(from) = first {
-        let (rows, next) = records::write_in(store, environment, |transaction| {
-            put(transaction, environment, from)
-        })?;
-        if progress(Table::DeadLetters, rows).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        first = next;
-    }
-    Ok(ControlFlow::Continue(()))
+    rebuild.run(Ordinal::new(0), progress, |txn, from| put(txn, environment, *from))
 }
 
 // Removes entries that no notification has. Returns the number of entries that were looked at, and the

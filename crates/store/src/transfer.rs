@@ -226,8 +226,8 @@ impl Run<'_> {
     }
 
     fn tell(&mut self, table: Table, is_comparing: bool, entries: &[Row]) -> ControlFlow<()> {
-        self.copied.entries += count(entries.len());
-        self.copied.bytes += count(size(entries));
+        self.copied.entries += entries.len() as u64;
+        self.copied.bytes += size(entries) as u64;
         let Copied { entries: rows, bytes, .. } = self.copied;
         (self.progress)(Progress { table: table.name(), rows, bytes, is_comparing })
     }
@@ -242,9 +242,9 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, entries: &[Row]) {
-        self.entries += count(entries.len());
+        self.entries += entries.len() as u64;
         for part in entries.iter().flat_map(|Row { key, value }| [key, value]) {
-            self.hash.update(count(part.len()).to_le_bytes());
+            self.hash.update((part.len() as u64).to_le_bytes());
             self.hash.update(part);
         }
     }
@@ -295,10 +295,6 @@ fn replace(
         decision = Decision::Commit;
     }
     Ok(decision)
-}
-
-fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -48,10 +48,9 @@ pub(super) fn environments(
     found: &mut BTreeSet<EnvironmentId>,
 ) -> Result<()> {
     let mut last: Option<Vec<u8>> = None;
-    while let Some(key) = next_key(snapshot, table, last.as_deref())? {
-        let prefix = key.get(..ENVIRONMENT).unwrap_or(&key).to_vec();
-        found.extend(layout::environment_of(table, &prefix));
-        last = Some(prefix);
+    while let Some(environment) = next_environment(snapshot, &[table], last.as_deref())? {
+        found.insert(environment);
+        last = Some(bytes_of(environment).to_vec());
     }
     Ok(())
 }
