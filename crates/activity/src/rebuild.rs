@@ -448,11 +448,8 @@ pub(crate) fn newest_generation(
 ) -> Result<u32> {
     let mut newest = 0;
     for all in layout::activity_generations(environment) {
-        snapshot.scan_bytes(&all, Order::Descending, Some(1), &mut |key, _| {
-            let generation = layout::activity_generation(key).unwrap_or_default();
-            newest = newest.max(generation);
-            ControlFlow::Continue(())
-        })?;
+        let last = snapshot.first_known(&all, Order::Descending, layout::activity_generation)?;
+        newest = newest.max(last.unwrap_or_default());
     }
     Ok(newest)
 }

@@ -164,10 +164,8 @@ impl CountersUntil {
             *newest = (*newest).max(last);
         }
         let changes = layout::message_changes(environment, subscriber).open().range();
-        snapshot.scan_bytes(&changes, Order::Descending, Some(1), &mut |key, _| {
-            counters.changes = layout::change_of(key).unwrap_or_default();
-            ControlFlow::Break(())
-        })?;
+        let last = snapshot.first_known(&changes, Order::Descending, layout::change_of)?;
+        counters.changes = last.unwrap_or_default();
         let deleted = layout::deleted_messages(environment, subscriber).open().range();
         snapshot.each_readable(&deleted, Order::Ascending, |deleted: DeletedMessage| {
             counters.delete(deleted.change);
@@ -225,12 +223,7 @@ fn last_place(
     shelf: Shelf,
 ) -> Result<Option<ListPlace>> {
     let list = layout::message_list(environment, subscriber, shelf).open().range();
-    let mut found = None;
-    snapshot.scan_bytes(&list, Order::Descending, Some(1), &mut |key, _| {
-        found = layout::place_in_list(key);
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
+    snapshot.first_known(&list, Order::Descending, layout::place_in_list)
 }
 
 /// Counts the messages of a subscriber. `key` is that of the counters.
