@@ -131,8 +131,8 @@ impl Sweep {
         let environments = keys.iter().filter_map(|key| layout::environment_of(R::TABLE, key));
         let environments: BTreeSet<_> = environments.collect();
         let ranges = environments.into_iter().flat_map(layout::ranges_of);
-        let of_record = ranges.filter(|(table, _)| table.role() == Role::IndexOf(R::TABLE));
-        let left: Vec<_> = of_record.map(|(table, bytes)| Range::of_bytes(table, bytes)).collect();
+        let left: Vec<_> =
+            ranges.filter(|range| range.table().role() == Role::IndexOf(R::TABLE)).collect();
         let kept = Range::of_bytes(range.table(), range.bytes().clone());
         (!left.is_empty()).then_some(Self { table: R::TABLE, keys, kept, left })
     }

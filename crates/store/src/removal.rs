@@ -8,7 +8,7 @@ use domain::quarantine::Quarantined;
 
 use crate::batch::{Batch, Row};
 use crate::record::if_readable;
-use crate::{Codec, Range, ReadRecords, Result, Snapshot, Table, Transaction, layout};
+use crate::{Codec, Result, Snapshot, Table, Transaction, layout};
 
 /// Place up to which the rows of an environment are removed. The default is the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,24 +42,23 @@ pub fn step(
     let (ranges, mut place) = (layout::ranges_of(environment), place.clone());
     let mut step = RemovalStep { table: Table::Tasks, rows: 0, removed: 0, next: None };
     let mut left = most;
-    while let Some((table, range)) = ranges.get(place.range) {
+    while let Some(range) = ranges.get(place.range) {
         if left == 0 {
             step.next = Some(place);
             break;
         }
-        let range = Range::of_bytes(*table, range.clone());
-        let range = match &place.behind {
-            Some(behind) => range.resumed(behind),
-            None => range,
-        };
+        let (table, mut range) = (range.table(), range.clone());
+        if let Some(behind) = &place.behind {
+            range = range.resumed(behind);
+        }
         let Batch { rows, next } = Batch::read(&*transaction, &range, left)?;
         for row in &rows {
-            if is_of(environment, transaction.codec(), *table, row)? {
-                transaction.delete(*table, &row.key)?;
+            if is_of(environment, transaction.codec(), table, row)? {
+                transaction.delete(table, &row.key)?;
                 step.removed += 1;
             }
         }
-        step.table = *table;
+        step.table = table;
         step.rows += rows.len() as u64;
         let range = place.range + usize::from(next.is_none());
         place = RemovalPlace { range, behind: next };
@@ -71,8 +70,9 @@ pub fn step(
 /// Returns a table that has rows of an environment. [Shared](layout::SHARED) tables are not looked
 /// at: nothing adds rows to them while there are none in its own.
 pub fn first_left(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Option<Table>> {
-    for (table, range) in layout::ranges_of(environment) {
-        if !layout::SHARED.contains(&table) && snapshot.has_any(&Range::of_bytes(table, range))? {
+    for range in layout::ranges_of(environment) {
+        let table = range.table();
+        if !layout::SHARED.contains(&table) && !Batch::read(snapshot, &range, 1)?.rows.is_empty() {
             return Ok(Some(table));
         }
     }

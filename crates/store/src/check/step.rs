@@ -106,8 +106,8 @@ impl PassStep {
         })
     }
 
-    // Leaves out those of environments that are being deleted. Their rows contradict one another until they
-    // are gone.
+    /// Leaves out those of environments that are being deleted. Their rows contradict one another until they
+    /// are gone.
     pub(super) fn forget_deleted(&mut self, snapshot: &dyn Snapshot, homes: &Homes) -> Result<()> {
         let mut are_deleted = BTreeMap::new();
         for environment in self.found.iter().filter_map(|(finding, _)| finding.environment) {
@@ -120,7 +120,7 @@ impl PassStep {
         Ok(())
     }
 
-    // Leaves out the rows that records of an older format have not got yet.
+    /// Leaves out the rows that records of an older format have not got yet.
     pub(super) fn forget_backfilled(&mut self) {
         let texts = self.rebuilds().find(|rebuild| matches!(rebuild, Rebuild::Texts(_))).cloned();
         self.found.retain(|(finding, _)| !is_backfilled(finding));
@@ -129,6 +129,7 @@ impl PassStep {
         }
     }
 
+    /// Adds a contradiction, and what mends it.
     pub(super) fn found(
         &mut self,
         table: Table,

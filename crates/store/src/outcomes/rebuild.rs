@@ -47,8 +47,8 @@ fn remove_strangers(
     Ok((rows.len() as u64, next))
 }
 
-// Makes the first rows from the number `from` on anew. Returns how many notifications' rows these are, and
-// the number behind them. There is none behind the last ones.
+// Makes the first rows from the number `from` on anew. Returns 1 and the number behind them, or 0 and `None` if
+// there are none.
 fn step(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
