@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::ids::EnvironmentId;
 use foldhash::HashMap;
 use parking_lot::RwLock;
-use store::layout::{self, MergedPart, SegmentPart};
+use store::layout::{self, SegmentPart, SpanPart};
 use store::{Bytes, Key, Once, ReadRecords, Result, Snapshot};
 
 use crate::block::Block;
@@ -103,8 +103,8 @@ impl Name {
                 layout::segment_part(environment, generation, number, part)
             }
             Holder::Span { level, end } => {
-                let part = MergedPart::Block { dimension, value };
-                layout::merged_part(environment, generation, level, end, part)
+                let part = SpanPart::Block { dimension, value };
+                layout::span_part(environment, generation, level, end, part)
             }
         }
     }

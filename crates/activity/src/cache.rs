@@ -13,10 +13,10 @@ use crate::block::Directory;
 use crate::corrupt;
 use crate::facets::{FACETS_IN_ROW, Facets, Term};
 use crate::head::Head;
-use crate::merged::{LEVELS, Merged, Span};
 use crate::open::OpenSegment;
 use crate::presence::{Presence, Probe};
 use crate::row::RowState;
+use crate::span::{LEVELS, LoadedSpan, Span};
 use crate::times::{TimeRange, Times};
 
 /// The index as of some committed moment.
@@ -42,7 +42,7 @@ pub(crate) struct SealedSegments {
     /// The first segment that is in no span of each level.
     merged_until: [u32; LEVELS.len()],
     /// The largest spans, oldest first.
-    merged: Vec<Merged>,
+    spans: Vec<LoadedSpan>,
 }
 
 /// Part of a sealed segment that is in memory.
@@ -228,14 +228,14 @@ impl SealedSegments {
     }
 
     /// The spans.
-    pub(crate) fn merged(&self) -> impl Iterator<Item = &Merged> {
-        self.merged.iter()
+    pub(crate) fn spans(&self) -> impl Iterator<Item = &LoadedSpan> {
+        self.spans.iter()
     }
 
     /// The span of a segment, if it is in one as of `head`.
-    pub(crate) fn span_of(&self, segment: u32, head: &Head) -> Option<&Merged> {
-        let at = self.merged.partition_point(|merged| merged.span.end <= segment);
-        self.merged.get(at).filter(|merged| merged.span.first <= segment && self.is_merged_as(head))
+    pub(crate) fn span_of(&self, segment: u32, head: &Head) -> Option<&LoadedSpan> {
+        let at = self.spans.partition_point(|loaded| loaded.span.end <= segment);
+        self.spans.get(at).filter(|loaded| loaded.span.first <= segment && self.is_merged_as(head))
     }
 
     /// Returns `true` if a segment of a span may have one term of each group.
@@ -280,11 +280,11 @@ impl SealedSegments {
         environment: EnvironmentId,
         head: &Head,
     ) -> Result<()> {
-        let read = |span| match self.merged.iter().find(|merged| merged.span == span) {
+        let read = |span| match self.spans.iter().find(|loaded| loaded.span == span) {
             Some(known) => Ok(known.clone()),
-            None => Merged::read(snapshot, environment, head, span),
+            None => LoadedSpan::read(snapshot, environment, head, span),
         };
-        self.merged = head.spans().into_iter().map(read).collect::<Result<_>>()?;
+        self.spans = head.spans().into_iter().map(read).collect::<Result<_>>()?;
         self.merged_until = head.merged;
         Ok(())
     }

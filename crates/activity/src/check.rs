@@ -14,11 +14,11 @@ use crate::cache::Cache;
 use crate::facets::Term;
 use crate::head::Head;
 use crate::merge::{Source, Terms, read_window, window_end};
-use crate::merged::{Merged, Span};
 use crate::open::OpenSegment;
 use crate::presence::Probe;
 use crate::rebuild::{Gathered, gather};
 use crate::set::Set;
+use crate::span::{LoadedSpan, Span};
 use crate::times::{self, Times};
 use crate::{ActivityIndex, corrupt, deleted};
 
@@ -128,8 +128,8 @@ impl Checking<'_> {
         }
         self.check.notifications = self.head.next - self.head.floor - gone.len() as u64;
         self.deleted(&gone)?;
-        for merged in self.cache.sealed().merged() {
-            self.span(merged)?;
+        for loaded in self.cache.sealed().spans() {
+            self.span(loaded)?;
             if progress(Table::ActivitySegments, 1).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -139,11 +139,11 @@ impl Checking<'_> {
     }
 
     // Compares the terms of a span with those of its segments.
-    fn span(&mut self, merged: &Merged) -> Result<()> {
-        let (span, head) = (merged.span, self.head);
+    fn span(&mut self, loaded: &LoadedSpan) -> Result<()> {
+        let (span, head) = (loaded.span, self.head);
         let missing = || corrupt(Table::ActivitySegments, "a segment is missing");
         let segments = Source::segments(span, &head, &self.cache.sealed()).ok_or_else(missing)?;
-        let (own, most) = ([Source::span(merged, span, &head)], span.most(&head));
+        let (own, most) = ([Source::span(loaded, span, &head)], span.most(&head));
         let mut start = None;
         loop {
             let end = [window_end(&segments, start), window_end(&own, start)];
@@ -153,7 +153,7 @@ impl Checking<'_> {
                 read_window(snapshot, environment, &head, sources, (start, end), most)
             };
             let (expected, there) = (read(&segments)?, read(&own)?);
-            self.merged(span, &expected, &there);
+            self.span_terms(span, &expected, &there);
             start = end;
             if end.is_none() {
                 break;
@@ -163,7 +163,7 @@ impl Checking<'_> {
     }
 
     // Compares the terms of a span. A term that is said to be frequent is looked up in the segments.
-    fn merged(&mut self, span: Span, expected: &Terms, there: &Terms) {
+    fn span_terms(&mut self, span: Span, expected: &Terms, there: &Terms) {
         let start = self.head.start(span.first);
         let none = Some(Vec::new());
         let terms: BTreeSet<Term> = expected.keys().chain(there.keys()).copied().collect();

@@ -277,12 +277,7 @@ fn has_notifications(
     environment: EnvironmentId,
     ordinals: Range<u64>,
 ) -> Result<bool> {
-    let (range, mut has_some) = (layout::notifications_between(environment, ordinals), false);
-    snapshot.scan_bytes(&range, Order::Ascending, Some(1), &mut |_, _| {
-        has_some = true;
-        ControlFlow::Break(())
-    })?;
-    Ok(has_some)
+    snapshot.has_any(&layout::notifications_between(environment, ordinals))
 }
 
 // Removes the records of a trigger by their keys, so that one that is not readable goes, too.

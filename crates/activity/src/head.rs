@@ -1,5 +1,6 @@
 //! Head of an environment: the extent of its activity list, and of the index.
 
+use domain::fnv;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 use store::{
@@ -8,8 +9,8 @@ use store::{
 
 use crate::corrupt;
 use crate::facets::FACETS_IN_ROW;
-use crate::merged::{LEVELS, Span};
 use crate::set::CAPACITY;
+use crate::span::{LEVELS, Span};
 
 /// The largest ordinal.
 const LAST: u64 = (1 << Ordinal::BITS) - 1;
@@ -195,13 +196,14 @@ impl Head {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
         bytes.extend(self.merged.iter().flat_map(|merged| merged.to_be_bytes()));
-        bytes.extend_from_slice(&checksum(&bytes).to_be_bytes());
+        // Every creation depends on the head, so that a damaged head would do harm.
+        bytes.extend_from_slice(&fnv::hash(&bytes).to_be_bytes());
         bytes
     }
 
     fn read(era: u64, bytes: &[u8]) -> Option<Self> {
         let (bytes, sum) = bytes.split_last_chunk()?;
-        if checksum(bytes) != u64::from_be_bytes(*sum) {
+        if fnv::hash(bytes) != u64::from_be_bytes(*sum) {
             return None;
         }
         let (generation, rest) = bytes.split_first_chunk()?;
@@ -242,11 +244,4 @@ pub(crate) fn end(
     order: Order,
 ) -> Result<Option<u64>> {
     snapshot.first_known(range, order, |key| layout::ordinal_of(key).map(Ordinal::get))
-}
-
-// FNV-1a. Every creation depends on the head, so that a damaged head would do harm.
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -22,7 +22,7 @@
 //! | `block`     | the sets of several terms in one value of the store |
 //! | `blocks`    | blocks that are read again and again, in memory |
 //! | `presence`  | the terms that a segment may have |
-//! | `merged`    | the rare terms of several segments together |
+//! | `span`      | the rare terms of several segments together |
 //! | `times`     | times of creation of the notifications of a segment |
 //! | `window`    | the part of a segment that was created within some times |
 //! | `open`      | a segment that is not sealed, in memory |
@@ -56,7 +56,6 @@ mod filter;
 mod head;
 mod many;
 mod merge;
-mod merged;
 mod open;
 mod outcomes;
 mod presence;
@@ -65,6 +64,7 @@ mod row;
 mod seal;
 mod search;
 mod set;
+mod span;
 mod times;
 mod upkeep;
 mod walk;

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
-use store::layout::MergedPart;
+use store::layout::SpanPart;
 use store::{Bytes, Key, Result, Snapshot, Store, WriteRecords};
 
 use crate::block::{self, Block, Directory, Writer};
 use crate::cache::SealedSegments;
 use crate::facets::Term;
 use crate::head::Head;
-use crate::merged::{self, Merged, Span};
 use crate::set::View;
+use crate::span::{self, LoadedSpan, Span};
 
 /// Number of blocks of each source that one transaction reads: a quarter of a megabyte in all.
 const STEP: usize = 12;
@@ -29,7 +29,7 @@ pub(crate) struct Source {
 #[derive(Debug)]
 enum Kind {
     Segment(u32),
-    Span(Merged),
+    Span(LoadedSpan),
 }
 
 /// Places of each term. `None` if the term is not rare.
@@ -113,7 +113,7 @@ impl Merging {
         for (term, places) in terms {
             match places {
                 Some(places) => blocks.extend(self.writer.add(term, 3 * places.len(), |out| {
-                    merged::write_places(&places, out);
+                    span::write_places(&places, out);
                 })),
                 None => self.frequent.push(term),
             }
@@ -125,13 +125,13 @@ impl Merging {
         let key = |part| self.span.key(environment, &self.head, part);
         let block = |(first, block): (Term, Vec<u8>)| {
             let (dimension, value) = first.parts();
-            (key(MergedPart::Block { dimension, value }), block)
+            (key(SpanPart::Block { dimension, value }), block)
         };
         let mut rows: Rows = blocks.into_iter().map(block).collect();
         // A span whose segments are deleted is never read.
         if self.next.is_none() && !self.sources.is_empty() {
-            rows.push((key(MergedPart::Frequent), merged::write_terms(&self.frequent)));
-            rows.push((key(MergedPart::Directory), merged::write_terms(&self.firsts)));
+            rows.push((key(SpanPart::Frequent), span::write_terms(&self.frequent)));
+            rows.push((key(SpanPart::Directory), span::write_terms(&self.firsts)));
         }
         rows
     }
@@ -143,12 +143,12 @@ impl Source {
         let Some(level) = span.level.checked_sub(1) else {
             return Self::segments(span, head, sealed);
         };
-        let is_part = |part: &&Merged| {
+        let is_part = |part: &&LoadedSpan| {
             part.span.level == level
                 && (span.first..span.end).contains(&part.span.first)
                 && part.span.end > head.lowest()
         };
-        Some(sealed.merged().filter(is_part).map(|part| Self::span(part, span, head)).collect())
+        Some(sealed.spans().filter(is_part).map(|part| Self::span(part, span, head)).collect())
     }
 
     /// The segments of a span. Deleted ones are left out.
@@ -163,7 +163,7 @@ impl Source {
     }
 
     /// A span as a part of a larger one, or of itself.
-    pub(crate) fn span(part: &Merged, span: Span, head: &Head) -> Self {
+    pub(crate) fn span(part: &LoadedSpan, span: Span, head: &Head) -> Self {
         let from = (part.span.first - span.first) * head.segment_size;
         Self { from, directory: Arc::clone(&part.directory), kind: Kind::Span(part.clone()) }
     }
@@ -205,8 +205,8 @@ impl Source {
                 all.extend(View::read(bytes).places().map(|place| self.from + u32::from(place)));
             }
             Kind::Span(_) => {
-                let there = merged::read_places(bytes).iter();
-                all.extend(there.map(|place| self.from.saturating_add(merged::number(*place))));
+                let there = span::read_places(bytes).iter();
+                all.extend(there.map(|place| self.from.saturating_add(span::number(*place))));
             }
         }
     }

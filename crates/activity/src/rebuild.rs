@@ -20,7 +20,7 @@ use crate::append::{Runs, put_facets};
 use crate::facets::Facets;
 use crate::head::Head;
 use crate::open::OpenSegment;
-use crate::seal::Rows;
+use crate::seal::SegmentRows;
 use crate::set::Set;
 use crate::upkeep::{Upkeep, remove_all};
 use crate::{ActivityIndex, corrupt, deleted};
@@ -207,7 +207,7 @@ impl Building {
         let mut open = OpenSegment::default();
         let all = store::read(store, |snapshot| gather(snapshot, self.environment, range.clone()))?;
         all.facets.iter().for_each(|facets| open.push(facets));
-        let mut rows = Rows::of(self.environment, &self.head, self.head.open(), &open);
+        let mut rows = SegmentRows::of(self.environment, &self.head, self.head.open(), &open);
         while !rows.is_done() {
             if !rows.step(store, |txn, _| self.is_marked(&*txn))? {
                 return Ok(Part::Removed);
@@ -448,11 +448,8 @@ pub(crate) fn newest_generation(
 ) -> Result<u32> {
     let mut newest = 0;
     for all in layout::activity_generations(environment) {
-        snapshot.scan_bytes(&all, Order::Descending, Some(1), &mut |key, _| {
-            let generation = layout::activity_generation(key).unwrap_or_default();
-            newest = newest.max(generation);
-            ControlFlow::Continue(())
-        })?;
+        let last = snapshot.first_known(&all, Order::Descending, layout::activity_generation)?;
+        newest = newest.max(last.unwrap_or_default());
     }
     Ok(newest)
 }

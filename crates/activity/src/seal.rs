@@ -10,9 +10,9 @@ use crate::open::OpenSegment;
 use crate::presence::Presence;
 use crate::times;
 
-/// The entries of a segment, of which some are written.
+/// The rows of a segment, of which some are written.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct SegmentRows {
     environment: EnvironmentId,
     entries: Vec<(Key<Bytes>, Vec<u8>)>,
     written: usize,
@@ -22,13 +22,13 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 pub(crate) struct Sealing {
     head: Head,
-    rows: Rows,
+    rows: SegmentRows,
 }
 
 /// Number of bytes that one transaction writes.
 const STEP: usize = 256 << 10;
 
-impl Rows {
+impl SegmentRows {
     /// The entries of the segment of that number.
     pub(crate) fn of(
         environment: EnvironmentId,
@@ -92,7 +92,7 @@ impl Rows {
 impl Sealing {
     /// Starts to seal the first segment that is not sealed.
     pub(crate) fn start(environment: EnvironmentId, head: Head, open: &OpenSegment) -> Self {
-        Self { head, rows: Rows::of(environment, &head, head.open(), open) }
+        Self { head, rows: SegmentRows::of(environment, &head, head.open(), open) }
     }
 
     /// The head at the start of the sealing.

@@ -114,11 +114,11 @@ impl<'s> Search<'s> {
                     self.open = None;
                 }
                 let span = self.sealed.span_of(segment, &self.head);
-                let first = span.map_or(segment, |merged| merged.span.first);
+                let first = span.map_or(segment, |loaded| loaded.span.first);
                 let part = low.max(self.head.start(first))..high;
                 high = part.start;
                 match span {
-                    Some(merged) => self.fill_from_span(merged, part, &asked, page)?,
+                    Some(loaded) => self.fill_from_span(loaded, part, &asked, page)?,
                     None => self.fill_from_segments(part, &asked, page)?,
                 }
             }

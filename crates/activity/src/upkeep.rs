@@ -14,9 +14,9 @@ use crate::cache::Cache;
 use crate::facets::FACETS_IN_ROW;
 use crate::head::Head;
 use crate::merge::Merging;
-use crate::merged::LEVELS;
 use crate::rebuild::newest_generation;
 use crate::seal::Sealing;
+use crate::span::LEVELS;
 use crate::{ActivityIndex, Environment, corrupt};
 
 /// What a call has done for the upkeep of an environment.
@@ -398,7 +398,7 @@ fn not_needed(environment: EnvironmentId, head: &Head) -> Vec<Range<Bytes>> {
     let above = merged.into_iter().skip(1).chain([0]);
     for ((level, _), above) in LEVELS.into_iter().zip(above) {
         let end = above.max(lowest);
-        ranges.push(layout::activity_merged_until(environment, generation, level, end));
+        ranges.push(layout::activity_spans_until(environment, generation, level, end));
     }
     ranges
 }

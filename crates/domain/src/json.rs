@@ -39,6 +39,11 @@ pub(crate) use read::checked;
 pub(crate) use shape::{Flat, Member};
 pub(crate) use walk::{Unknown, unknown};
 
+/// Returns `true` if a member of an object is left out, since reading puts the default in its place.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// JSON object, nested at most [`Object::MAX_DEPTH`] levels deep.
 ///
 /// The bound protects the stack of later walks. It also keeps stored records readable: `serde_json`

@@ -8,7 +8,7 @@ use crate::convert::IntoChecked;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, at_most};
 use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, plain};
-use crate::json::shape;
+use crate::json::{is_default, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
 use crate::query;
@@ -44,7 +44,7 @@ pub struct Layout {
     pub body: Option<Template>,
     /// `true` if e-mails have this layout that name no other one. At most one layout of an
     /// environment is the default.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub is_default: bool,
     /// Time of creation.
     pub created_at: Timestamp,
@@ -259,11 +259,6 @@ impl LayoutQuery {
     pub fn matches(&self, layout: &Layout) -> bool {
         self.is_translation_enabled.is_none_or(|enabled| layout.is_translation_enabled == enabled)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 #[cfg(test)]

@@ -31,8 +31,11 @@ pub mod event;
 pub mod explain;
 pub mod filter;
 #[doc(hidden)]
+pub mod fnv;
+#[doc(hidden)]
 pub mod folded;
 #[doc(hidden)]
+pub mod hex;
 pub mod idempotency;
 pub mod ids;
 pub mod integration;

@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Invalid, Reason};
-use crate::json::shape;
+use crate::json::{is_default, shape};
 use crate::query;
 use crate::vocabulary::wire_enum;
 
@@ -114,7 +114,7 @@ pub struct Page<T> {
     pub total: Total,
     /// Number of items of this page that are left out, because their records cannot be read. The
     /// engine's `check` finds them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreadable: usize,
 }
 
@@ -239,11 +239,6 @@ impl<T> Page<T> {
     pub fn without(self, unreadable: usize) -> Self {
         Self { unreadable, ..self }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(crate) fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl Total {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{EnvironmentId, QuarantineId};
-use crate::page::is_zero;
+use crate::json::is_default;
 use crate::task::Task;
 use crate::time::Timestamp;
 
@@ -55,7 +55,7 @@ pub struct QuarantinePage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<QuarantineId>,
     /// Number of entries of this page that are left out, because they cannot be read themselves.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreadable: usize,
 }
 

@@ -26,7 +26,7 @@ use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
 use crate::ids::{LayoutIdentifier, StepId, TemplateId};
 use crate::job::Detail;
-use crate::json::{Shape, Shaped, shape};
+use crate::json::{Shape, Shaped, is_default, shape};
 use crate::patch::Patch;
 use crate::template::Template;
 use crate::vocabulary::{Channel, JobType};
@@ -297,7 +297,7 @@ pub struct EmailTemplate {
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub layout_id: Patch<LayoutIdentifier>,
     /// `true` if values are inserted into the body without escaping their HTML.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub disable_output_sanitization: bool,
 }
 
@@ -424,11 +424,6 @@ pub(crate) fn unknown<'n>(names: impl Iterator<Item = Option<&'n str>>) -> Inval
         Reason::NotOneOf { words }
     };
     Invalid::new("step", reason)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 const fn yes() -> bool {

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 use serde::Serialize;
-use store::check::{Fix, Homes, Pass, PassStep, Waiting, stalled};
+use store::check::{Fix, Homes, Pass, Rebuild, Waiting, stalled};
 use store::layout::CountedList;
-use store::{OnProgress, Step, Table, WriteScope, counters, list_counts, text_index};
+use store::{OnProgress, OnRows, Step, Table, WriteScope, counters, list_counts, text_index};
 
 use crate::backfill;
 use crate::check::summed;
@@ -167,24 +167,16 @@ impl Engine {
                 let homes = Homes::default();
                 Ok((pass.step(snapshot, behind.as_deref(), &homes)?, homes))
             })?;
-            if let Some(index) = step.lost_texts() {
-                let told = &mut summed(&mut report.rows, progress);
-                let rebuilt = guarded(self, index.environment, |store| {
-                    text_index::rebuild(store, index, told)
-                });
-                match if_mended(rebuilt)? {
-                    Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
-                    Some(ControlFlow::Continue(())) => report.mended += 1,
-                    None => {}
-                }
-            } else if is_mendable(&step) {
+            if step.fixes().any(|fix| !matches!(fix, Fix::Rebuild(_))) {
                 self.mend(pass, behind.as_deref(), &homes.settled(), report)?;
             }
-            for key in step.lost_counters() {
-                report.mended += u64::from(if_mended(self.recount(key))?.is_some());
-            }
-            for list in step.lost_lists() {
-                report.mended += u64::from(if_mended(self.count_list(list))?.is_some());
+            for rebuild in step.rebuilds() {
+                let told = &mut summed(&mut report.rows, progress);
+                match if_mended(self.rebuild(rebuild, told))? {
+                    Some(ControlFlow::Continue(())) => report.mended += 1,
+                    Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
+                    None => {}
+                }
             }
             report.rows += step.rows;
             let next = progress(Progress::of_rows(pass.table(), report.rows));
@@ -205,33 +197,54 @@ impl Engine {
     ) -> Result<()> {
         let (put_aside, mended, replaced) = self.write(self.now(), |draft| {
             let step = pass.step(as_snapshot(draft), behind, homes)?;
-            let mut counts = (0, 0, Vec::new());
-            for (_, fix) in &step.found {
-                if let Fix::PutAside(table, unreadable) = fix {
-                    // A record has several entries that another one may have.
-                    if !contains(draft, *table, &unreadable.key)? {
-                        continue;
+            let (mut put_aside, mut mended, mut replaced) = (0, 0, Vec::new());
+            for fix in step.fixes() {
+                match fix {
+                    Fix::Row(change) => {
+                        change.apply(draft.writer)?;
+                        mended += 1;
                     }
-                    damage::put_aside(draft, *table, unreadable)?;
-                    counts.0 += 1;
-                } else if !matches!(fix, Fix::None | Fix::Recount(_) | Fix::CountList(_)) {
-                    counts.1 += 1;
-                }
-                fix.apply(draft.writer)?;
-                if let Fix::PutAside(Table::Environments, Unreadable { key, .. })
-                | Fix::StandIn(key) = fix
-                {
-                    counts.2.extend(environments::replace_lost(draft, key)?);
-                } else if let Fix::LinkKey(environment) = fix {
-                    environments::insert_link_key(draft, *environment)?;
+                    Fix::PutAside(table, unreadable) => {
+                        let Unreadable { key, .. } = unreadable;
+                        // A record has several entries that another one may have.
+                        if !contains(draft, *table, key)? {
+                            continue;
+                        }
+                        damage::put_aside(draft, *table, unreadable)?;
+                        draft.writer.delete(*table, key)?;
+                        put_aside += 1;
+                        if *table == Table::Environments {
+                            replaced.extend(environments::replace_lost(draft, key)?);
+                        }
+                    }
+                    Fix::StandIn(key) => {
+                        replaced.extend(environments::replace_lost(draft, key)?);
+                        mended += 1;
+                    }
+                    Fix::LinkKey(environment) => {
+                        environments::insert_link_key(draft, *environment)?;
+                        mended += 1;
+                    }
+                    // It takes transactions of its own.
+                    Fix::Rebuild(_) => {}
                 }
             }
-            Ok(counts)
+            Ok((put_aside, mended, replaced))
         })?;
         report.replaced.extend(replaced);
         report.put_aside += put_aside;
         report.mended += mended;
         Ok(())
+    }
+
+    fn rebuild(&self, rebuild: &Rebuild, told: &mut OnRows<'_>) -> Result<ControlFlow<()>> {
+        match rebuild {
+            Rebuild::Texts(index) => {
+                guarded(self, index.environment, |store| text_index::rebuild(store, *index, told))
+            }
+            Rebuild::Counters(key) => self.recount(key).map(ControlFlow::Continue),
+            Rebuild::ListCount(list) => self.count_list(*list).map(ControlFlow::Continue),
+        }
     }
 
     // Counts the messages of a subscriber anew, some in each transaction.
@@ -322,18 +335,10 @@ fn if_mended<T>(mended: Result<T>) -> Result<Option<T>> {
     }
 }
 
-fn is_mendable(step: &PassStep) -> bool {
-    step.found
-        .iter()
-        .any(|(_, fix)| !matches!(fix, Fix::None | Fix::Recount(_) | Fix::CountList(_)))
-}
-
 fn as_snapshot<'d>(draft: &'d Draft<'_>) -> &'d dyn store::Snapshot {
     &*draft.writer
 }
 
 fn contains(draft: &Draft<'_>, table: Table, key: &[u8]) -> Result<bool> {
-    let mut is_there = false;
-    as_snapshot(draft).get(table, key, &mut |_| is_there = true)?;
-    Ok(is_there)
+    Ok(as_snapshot(draft).get(table, key, &mut |_| {})?)
 }

@@ -6,13 +6,14 @@
 
 use domain::subscriber::Subscriber;
 
+use crate::batch::Batch;
 use crate::layout::{
     self, CountedList, FORMAT, IndexPart, SUBSCRIBER_IDS, SearchedField, TextIndex,
 };
-use crate::record::{Batches, Entries, IndexEntry, follow_readable};
+use crate::record::{Entries, IndexEntry, follow_readable};
 use crate::{
-    Bytes, Key, Order, ReadRecords, Record, Result, Snapshot, Step, Table, Transaction,
-    WriteRecords, list_counts, text_index,
+    Bytes, Key, ReadRecords, Record, Result, Snapshot, Step, Table, Transaction, WriteRecords,
+    list_counts, text_index,
 };
 
 /// The format whose subscribers are not found by telephone number and by name, whose e-mail addresses have no
@@ -110,15 +111,12 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<Step> {
 
 fn fill_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Mark> {
     let rest = SUBSCRIBER_IDS.all().range().resumed(behind);
-    let mut batches =
-        Batches::new(&*transaction, rest.table(), rest.bytes().clone(), Order::Ascending);
-    let rows = batches.next(STEP)?.unwrap_or_default();
+    let Batch { rows, next } = Batch::read(&*transaction, &rest, STEP)?;
     let found = follow_readable::<Subscriber>(&*transaction, rest.table(), &rows)?;
     for subscriber in found.iter().flatten() {
         fill(transaction, subscriber)?;
     }
-    let last = rows.last().filter(|_| rows.len() == STEP);
-    Ok(last.map_or(Mark::Lists(Vec::new()), |row| Mark::Subscribers(row.key.clone())))
+    Ok(next.map_or(Mark::Lists(Vec::new()), Mark::Subscribers))
 }
 
 // Counts the lists behind that of a key, until one has more records than a transaction counts.
@@ -175,7 +173,7 @@ mod tests {
     use crate::memory::MemoryStore;
     use crate::range::EVERYTHING;
     use crate::sample::{at, store};
-    use crate::{Change, ChangeKind, check, read, write};
+    use crate::{Change, ChangeKind, Order, check, read, write};
 
     // The subscriber of that number, of one of two environments, with one of some names and numbers.
     fn subscriber(number: u8, text: u8) -> Subscriber {

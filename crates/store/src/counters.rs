@@ -18,8 +18,9 @@ use domain::message::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::batch::Batch;
 use crate::layout::{self, MESSAGE_COUNTERS};
-use crate::record::{self, Batches, corrupt, if_readable, misplaced};
+use crate::record::{self, corrupt, if_readable, misplaced};
 use crate::{
     Bytes, Change, Key, Order, Range, ReadRecords, Record, Result, Snapshot, Step, Table,
     Transaction, encoding,
@@ -163,10 +164,8 @@ impl CountersUntil {
             *newest = (*newest).max(last);
         }
         let changes = layout::message_changes(environment, subscriber).open().range();
-        snapshot.scan_bytes(&changes, Order::Descending, Some(1), &mut |key, _| {
-            counters.changes = layout::change_of(key).unwrap_or_default();
-            ControlFlow::Break(())
-        })?;
+        let last = snapshot.first_known(&changes, Order::Descending, layout::change_of)?;
+        counters.changes = last.unwrap_or_default();
         let deleted = layout::deleted_messages(environment, subscriber).open().range();
         snapshot.each_readable(&deleted, Order::Ascending, |deleted: DeletedMessage| {
             counters.delete(deleted.change);
@@ -181,12 +180,10 @@ impl CountersUntil {
         let (environment, subscriber) = parts(key)?;
         let list: Range<Message> = layout::message_lists(environment, subscriber).range();
         let rest = list.resumed(&until);
-        let mut batches =
-            Batches::new(snapshot, rest.table(), rest.bytes().clone(), Order::Ascending);
-        let Some(rows) = batches.next(STEP)? else { return Ok(()) };
+        let Batch { rows, next } = Batch::read(snapshot, &rest, STEP)?;
         let found = record::follow_readable::<Message>(snapshot, rest.table(), &rows)?;
         found.iter().flatten().for_each(|message| self.counters.add(&message.counted_part()));
-        self.until = rows.last().filter(|_| rows.len() == STEP).map(|row| row.key.clone());
+        self.until = next;
         Ok(())
     }
 
@@ -226,12 +223,7 @@ fn last_place(
     shelf: Shelf,
 ) -> Result<Option<ListPlace>> {
     let list = layout::message_list(environment, subscriber, shelf).open().range();
-    let mut found = None;
-    snapshot.scan_bytes(&list, Order::Descending, Some(1), &mut |key, _| {
-        found = layout::place_in_list(key);
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
+    snapshot.first_known(&list, Order::Descending, layout::place_in_list)
 }
 
 /// Counts the messages of a subscriber. `key` is that of the counters.

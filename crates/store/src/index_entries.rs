@@ -1,15 +1,14 @@
 //! Following index entries one by one, so that one that is damaged does not hide the others.
 
 use std::collections::BTreeSet;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 
 use domain::quarantine::Unreadable;
 
+use crate::batch::{Batch, Row};
 use crate::layout::{self, Role};
-use crate::record::{Batches, Entries, Row};
-use crate::{
-    Error, Key, KeyRange, Order, Range, Record, Result, Snapshot, Table, Transaction, list_counts,
-};
+use crate::record::Entries;
+use crate::{Bytes, Error, Key, Range, Record, Result, Snapshot, Table, Transaction, list_counts};
 
 /// An index entry, and what it refers to.
 #[derive(Debug)]
@@ -75,9 +74,7 @@ fn followed<R: Record>(
     limit: usize,
     target: impl Fn(&Row) -> Option<Vec<u8>>,
 ) -> Result<Vec<Entry<R>>> {
-    let (table, bytes) = (range.table(), range.bytes().clone());
-    let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(limit)?;
-    let rows = rows.unwrap_or_default().into_iter().take(limit);
+    let rows = Batch::read(snapshot, range, limit)?.rows.into_iter().take(limit);
     let keys: Vec<_> = rows.map(|row| (target(&row), row.key)).collect();
     let targets: Vec<&[u8]> = keys.iter().filter_map(|(target, _)| target.as_deref()).collect();
     let mut values = Vec::with_capacity(targets.len());
@@ -121,9 +118,9 @@ pub struct Sweep {
     table: Table,
     keys: BTreeSet<Vec<u8>>,
     /// Entries that stay, so that the records are found by them.
-    kept: (Table, KeyRange),
+    kept: Range<Bytes>,
     /// What is left to look through, the next one last.
-    left: Vec<(Table, KeyRange)>,
+    left: Vec<Range<Bytes>>,
 }
 
 impl Sweep {
@@ -135,8 +132,8 @@ impl Sweep {
         let environments: BTreeSet<_> = environments.collect();
         let ranges = environments.into_iter().flat_map(layout::ranges_of);
         let left: Vec<_> =
-            ranges.filter(|(table, _)| table.role() == Role::IndexOf(R::TABLE)).collect();
-        let kept = (range.table(), range.bytes().clone());
+            ranges.filter(|range| range.table().role() == Role::IndexOf(R::TABLE)).collect();
+        let kept = Range::of_bytes(range.table(), range.bytes().clone());
         (!left.is_empty()).then_some(Self { table: R::TABLE, keys, kept, left })
     }
 
@@ -153,25 +150,22 @@ impl Sweep {
     /// Looks at `most` entries at most, and removes those that lead to the records.
     pub fn step(&mut self, transaction: &mut dyn Transaction, mut most: usize) -> Result<()> {
         while most > 0
-            && let Some((index, range)) = self.left.pop()
+            && let Some(range) = self.left.pop()
         {
-            let end = range.1.clone();
-            let mut batches = Batches::new(&*transaction, index, range, Order::Ascending);
-            let rows = batches.next(most)?.unwrap_or_default();
+            let index = range.table();
+            let Batch { rows, next } = Batch::read(&*transaction, &range, most)?;
             for row in rows.iter().filter(|row| self.is_wanted(index, row)) {
                 list_counts::forget(transaction, index, &row.key)?;
                 transaction.delete(index, &row.key)?;
             }
-            if let Some(last) = rows.last().filter(|_| rows.len() == most) {
-                self.left.push((index, (Bound::Excluded(last.key.clone()), end)));
-            }
+            self.left.extend(next.map(|last| range.resumed(&last)));
             most -= rows.len();
         }
         Ok(())
     }
 
     fn is_wanted(&self, index: Table, row: &Row) -> bool {
-        let is_kept = self.kept.0 == index && self.kept.1.contains(&row.key);
+        let is_kept = self.kept.table() == index && self.kept.bytes().contains(&row.key);
         !is_kept && self.keys.contains(row.target(index).key)
     }
 }

@@ -328,6 +328,10 @@ impl<R> Range<R> {
         &self.bytes
     }
 
+    pub(crate) fn into_bytes(self) -> KeyRange {
+        self.bytes
+    }
+
     /// The keys of this range behind those bytes.
     #[must_use]
     pub fn resumed(self, bytes: &[u8]) -> Self {
@@ -339,6 +343,24 @@ impl<R> Range<R> {
         };
         let start = if is_behind { start } else { Bound::Excluded(bytes.to_vec()) };
         Self::new(self.table, (start, end))
+    }
+}
+
+impl Range<Bytes> {
+    /// The keys of this range up to `last`, and that one.
+    pub(crate) fn until(self, last: &[u8]) -> Self {
+        Self::new(self.table, (self.bytes.0, Bound::Included(last.to_vec())))
+    }
+
+    /// These keys of a table.
+    pub(crate) fn of_bytes(table: Table, bytes: KeyRange) -> Self {
+        Self::new(table, bytes)
+    }
+
+    /// The keys of a table behind `behind`, or all.
+    pub(crate) fn of_table(table: Table, behind: Option<&[u8]>) -> Self {
+        let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
+        Self::new(table, (start, Bound::Unbounded))
     }
 }
 

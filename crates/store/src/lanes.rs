@@ -24,17 +24,17 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
         *earliest = earliest.iter().copied().chain(change.earliest).min();
     }
     for (lane, earliest) in lanes {
-        let head = head(transaction, &lane)?;
-        let range = match (head, earliest) {
-            (Head::Held, _) | (Head::At(_) | Head::Absent, None) => continue,
+        let state = state(transaction, &lane)?;
+        let range = match (state, earliest) {
+            (State::Held, _) | (State::Due(_) | State::Idle, None) => continue,
             // What is due behind the first task does not move the lane.
-            (Head::At(due_at), Some(earliest)) if earliest > due_at => continue,
+            (State::Due(due_at), Some(earliest)) if earliest > due_at => continue,
             // The transaction has removed all tasks that were due before `earliest`, or moved them.
-            (Head::At(_) | Head::Absent, Some(earliest)) => layout::due_from(&lane, earliest),
-            (Head::Unreadable, _) => layout::lane(&lane).range(),
+            (State::Due(_) | State::Idle, Some(earliest)) => layout::due_from(&lane, earliest),
+            (State::Unreadable, _) => layout::lane(&lane).range(),
         };
         let first = first_within(transaction, &range)?;
-        set_head(transaction, &lane, head, first)?;
+        set_state(transaction, &lane, state, first)?;
     }
     Ok(())
 }
@@ -42,24 +42,24 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
 /// Moves a lane to the time of its first task. A row that cannot be read is written anew. A lane
 /// that is held stays where it is.
 pub fn move_lane(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
-    let before = head(transaction, lane)?;
-    if before == Head::Held {
+    let before = state(transaction, lane)?;
+    if before == State::Held {
         return Ok(());
     }
     let first = first_due(transaction, lane)?;
-    set_head(transaction, lane, before, first)
+    set_state(transaction, lane, before, first)
 }
 
-fn set_head(
+fn set_state(
     transaction: &mut dyn Transaction,
     lane: &Lane,
-    before: Head,
+    before: State,
     first: Option<Timestamp>,
 ) -> Result<()> {
-    if before == Head::of(first) {
+    if before == State::of(first) {
         return Ok(());
     }
-    if let Head::At(due_at) = before {
+    if let State::Due(due_at) = before {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
     }
     let key = layout::lane_head(lane);
@@ -82,11 +82,11 @@ pub fn mend(
     due_at: Timestamp,
     first: Option<Timestamp>,
 ) -> Result<()> {
-    let head = head(transaction, lane)?;
-    if head == Head::At(due_at) && first == Some(due_at) {
+    let state = state(transaction, lane)?;
+    if state == State::Due(due_at) && first == Some(due_at) {
         return Ok(());
     }
-    if head == Head::Held || first_due(transaction, lane)? != Some(due_at) {
+    if state == State::Held || first_due(transaction, lane)? != Some(due_at) {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
     }
     move_lane(transaction, lane)
@@ -94,7 +94,7 @@ pub fn mend(
 
 /// Takes a lane out of those that have due tasks, until it is released.
 pub fn hold(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
-    if let Head::At(due_at) = head(transaction, lane)? {
+    if let State::Due(due_at) = state(transaction, lane)? {
         transaction.delete_key(&layout::lane_entry(lane, due_at))?;
     }
     let (entry, key) = (layout::held_lane(lane), layout::lane_head(lane));
@@ -105,7 +105,7 @@ pub fn hold(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
 /// Puts a lane that was held back to the time of its first task.
 pub fn release(transaction: &mut dyn Transaction, lane: &Lane) -> Result<()> {
     transaction.delete_key(&layout::held_lane(lane))?;
-    if head(transaction, lane)? == Head::Held {
+    if state(transaction, lane)? == State::Held {
         transaction.delete_key(&layout::lane_head(lane))?;
     }
     move_lane(transaction, lane)
@@ -126,35 +126,35 @@ fn first_within(
     snapshot.first_known(tasks, Order::Ascending, layout::due_at)
 }
 
-// The row of a lane.
+// State of a lane, by its row in `LaneHeads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Head {
+enum State {
     // There is none.
-    Absent,
+    Idle,
     // Time at which the first task is due.
-    At(Timestamp),
+    Due(Timestamp),
     // The workflow of the lane is paused.
     Held,
     // It belongs to another lane, or to none.
     Unreadable,
 }
 
-impl Head {
+impl State {
     fn of(first: Option<Timestamp>) -> Self {
-        first.map_or(Head::Absent, Head::At)
+        first.map_or(State::Idle, State::Due)
     }
 }
 
-fn head(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<Head> {
-    let mut head = Head::Absent;
+fn state(snapshot: &(impl Snapshot + ?Sized), lane: &Lane) -> Result<State> {
+    let mut state = State::Idle;
     snapshot.get_bytes(&layout::lane_head(lane), &mut |entry| {
         let named = layout::lane_of(entry).filter(|(named, _)| named == lane);
         let is_held = || layout::held_lane_of(entry).is_some_and(|named| named == *lane);
-        head = match named {
-            Some((_, due_at)) => Head::At(due_at),
-            None if is_held() => Head::Held,
-            None => Head::Unreadable,
+        state = match named {
+            Some((_, due_at)) => State::Due(due_at),
+            None if is_held() => State::Held,
+            None => State::Unreadable,
         };
     })?;
-    Ok(head)
+    Ok(state)
 }

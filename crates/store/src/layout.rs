@@ -381,7 +381,7 @@ layout! {
         /// Parts of sealed segments, by the number of their segment.
         ACTIVITY_SEGMENTS = ActivitySegments [EnvironmentId, u32, u32, SegmentPart];
         /// Parts of merged spans of segments, by level and by the segment behind the span.
-        ACTIVITY_MERGED = ActivityMerged [EnvironmentId, u32, u8, u32, MergedPart];
+        ACTIVITY_MERGED = ActivityMerged [EnvironmentId, u32, u8, u32, SpanPart];
         /// Deleted places of a segment, by its number.
         ACTIVITY_DELETED = ActivityDeleted [EnvironmentId, u32, u32];
     }

@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
 
-use crate::record::{Batches, Entries};
-use crate::{
-    OnRows, Order, Record, Referent, Result, Store, Table, Transaction, index_entries, layout,
-    records,
-};
+use crate::batch::Batch;
+use crate::record::Entries;
+use crate::step::TableRebuild;
+use crate::{OnRows, Record, Referent, Result, Store, Table, Transaction, index_entries, layout};
 
 // Number of entries or notifications that one transaction looks at.
 const AT_A_TIME: usize = 500;
@@ -21,27 +20,13 @@ pub fn rebuild(
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    let mut last = Some(Vec::new());
-    while let Some(behind) = last {
-        let (rows, next) = records::write_in(store, environment, |transaction| {
-            remove_strangers(transaction, environment, &behind)
-        })?;
-        if progress(Table::DeadLetters, rows).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        last = next;
+    let rebuild = TableRebuild { store, environment, table: Table::DeadLetters };
+    let removed = rebuild
+        .run(Vec::new(), progress, |txn, behind| remove_strangers(txn, environment, behind))?;
+    if removed.is_break() {
+        return Ok(removed);
     }
-    let mut first = Some(Ordinal::new(0));
-    while let Some(from) = first {
-        let (rows, next) = records::write_in(store, environment, |transaction| {
-            put(transaction, environment, from)
-        })?;
-        if progress(Table::DeadLetters, rows).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        first = next;
-    }
-    Ok(ControlFlow::Continue(()))
+    rebuild.run(Ordinal::new(0), progress, |txn, from| put(txn, environment, *from))
 }
 
 // Removes entries that no notification has. Returns the number of entries that were looked at, and the
@@ -80,9 +65,7 @@ fn put(
     from: Ordinal,
 ) -> Result<(u64, Option<Ordinal>)> {
     let range = layout::notifications_from(environment, from);
-    let bytes = range.bytes().clone();
-    let mut batches = Batches::new(&*transaction, range.table(), bytes, Order::Ascending);
-    let rows = batches.next(AT_A_TIME)?.unwrap_or_default();
+    let Batch { rows, next } = Batch::read(&*transaction, &range, AT_A_TIME)?;
     let codec = transaction.codec();
     // One that is sealed with a key which is not there is as it was.
     let readable = rows.iter().filter(|row| !codec.lacks_key_of(&row.value));
@@ -94,7 +77,7 @@ fn put(
             transaction.put(entry.key.table(), entry.key.as_bytes(), &entry.value(&key))?;
         }
     }
-    let ordinals = rows.iter().rev().filter(|_| rows.len() == AT_A_TIME);
+    let ordinals = rows.iter().rev().filter(|_| next.is_some());
     let last = ordinals.map(|row| &row.key).find_map(|key| layout::ordinal_of(key));
     Ok((rows.len() as u64, last.map(|last| Ordinal::new(last.get() + 1))))
 }

@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 use domain::page::Total;
 use uuid::Uuid;
 
+use crate::batch::{Batch, Batches};
 use crate::check::next_key;
 use crate::layout::CountedList;
 use crate::outcomes::checksum;
-use crate::record::{Batches, CountedPlace, if_readable, misplaced};
+use crate::record::{CountedPlace, if_readable, misplaced};
 use crate::{
     Bytes, Change, Order, Range, ReadRecords, Result, Snapshot, Step, Table, Transaction,
     WriteRecords,
@@ -193,11 +194,8 @@ impl Count {
         list: CountedList,
         others: Range<Bytes>,
     ) -> Result<Self> {
-        let (table, bytes) = (others.table(), others.bytes().clone());
-        let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(STEP)?;
-        let rows = rows.unwrap_or_default();
-        let end = rows.last().filter(|_| rows.len() == STEP);
-        let until = end.map(|row| list.id_of(&row.key).ok_or_else(|| misplaced(table)));
+        let Batch { rows, next } = Batch::read(snapshot, &others, STEP)?;
+        let until = next.map(|key| list.id_of(&key).ok_or_else(|| misplaced(others.table())));
         Ok(Self { records: self.records + rows.len() as u64, until: until.transpose()? })
     }
 
@@ -234,8 +232,7 @@ impl Count {
             Some(until) => list.entries().until(until),
             None => list.entries().range(),
         };
-        let (table, bytes) = (entries.table(), entries.bytes().clone());
-        let mut batches = Batches::new(snapshot, table, bytes, Order::Ascending);
+        let mut batches = Batches::new(snapshot, entries, Order::Ascending);
         let mut records = 0;
         while let Some(rows) = batches.next(STEP)? {
             records += rows.len() as u64;

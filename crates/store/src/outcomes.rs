@@ -10,6 +10,7 @@ mod rebuild;
 
 use std::ops::{ControlFlow, Range};
 
+use domain::fnv;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, NotificationOutcome, Ordinal, Outcomes};
 
@@ -94,9 +95,7 @@ impl Row {
 
 /// A checksum of the value under `key`: FNV-1a, folded to 32 bits.
 pub(crate) fn checksum(key: &[u8], bytes: &[u8]) -> u32 {
-    let sum = key.iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let sum = fnv::hash(key.iter().chain(bytes));
     u32::try_from((sum >> 32) ^ (sum & u64::from(u32::MAX))).unwrap_or_default()
 }
 

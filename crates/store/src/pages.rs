@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
+use crate::batch::{Batches, Row};
 use crate::layout::CountedList;
-use crate::record::{Batches, Record, Row, corrupt, follow_readable, misplaced};
-use crate::{KeyRange, Order, Prefix, Result, Snapshot, Table, list_counts};
+use crate::record::{Record, corrupt, follow_readable, misplaced};
+use crate::{KeyRange, Order, Prefix, Range, Result, Snapshot, Table, list_counts};
 
 pub(crate) use among::page as among;
 pub use walk::{Bounds, Selection, WalkLimit};
@@ -134,7 +135,7 @@ struct Entry<R> {
 type Found<'f, R> = dyn FnMut(&[u8], &[u8], &[u8], Option<R>) + 'f;
 
 // The first `limit` entries within `range`, whose keys have `part`.
-struct Span<'p, R> {
+struct PartScan<'p, R> {
     part: &'p Prefix<R>,
     range: KeyRange,
     order: Order,
@@ -199,8 +200,8 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         let mut found = Vec::new();
         for part in &self.list.parts {
             let (part, limit) = (&part.prefix, part.at_most(limit));
-            let span = Span { part, range: part.page_range(bound, order), order, limit };
-            self.first(&span, &mut |sorted, key, value, record| {
+            let scan = PartScan { part, range: part.page_range(bound, order), order, limit };
+            self.first(&scan, &mut |sorted, key, value, record| {
                 found.push(Entry { sorted: sorted.to_vec(), row: Row::new(key, value), record });
             })?;
         }
@@ -236,8 +237,8 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
                     part.page_range(Some(&Bound::Excluded(cursor.clone())), order)
                 }
             };
-            let span = Span { part, range, order: Order::Ascending, limit };
-            self.first(&span, &mut |_, _, _, _| count += 1)?;
+            let scan = PartScan { part, range, order: Order::Ascending, limit };
+            self.first(&scan, &mut |_, _, _, _| count += 1)?;
         }
         Ok(count)
     }
@@ -248,26 +249,26 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         Ok(!self.read(Some(&bound), order, 1)?.is_empty())
     }
 
-    // Calls `visit` with those entries of `span` that the list shows.
-    fn first(&self, span: &Span<'_, R>, visit: &mut Found<'_, R>) -> Result<()> {
-        if span.limit == 0 {
+    // Calls `visit` with those entries of `scan` that the list shows.
+    fn first(&self, scan: &PartScan<'_, R>, visit: &mut Found<'_, R>) -> Result<()> {
+        if scan.limit == 0 {
             return Ok(());
         }
         match self.list.shown {
-            Shown::All => self.first_by_text(span, Some(span.limit), &|_| true, visit),
-            Shown::ByText(shows) => self.first_by_text(span, None, shows, visit),
-            Shown::ByRecord(shows) => self.first_by_record(span, shows, visit),
+            Shown::All => self.first_by_text(scan, Some(scan.limit), &|_| true, visit),
+            Shown::ByText(shows) => self.first_by_text(scan, None, shows, visit),
+            Shown::ByRecord(shows) => self.first_by_record(scan, shows, visit),
         }
     }
 
     fn first_by_text(
         &self,
-        span: &Span<'_, R>,
+        scan: &PartScan<'_, R>,
         scanned: Option<usize>,
         shows: &dyn Fn(&[u8]) -> bool,
         visit: &mut Found<'_, R>,
     ) -> Result<()> {
-        let Span { part, range, order, limit } = span;
+        let PartScan { part, range, order, limit } = scan;
         let mut left = *limit;
         let mut failure = None;
         self.snapshot.scan(self.list.table, range, *order, scanned, &mut |key, value| {
@@ -286,13 +287,13 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
 
     fn first_by_record(
         &self,
-        span: &Span<'_, R>,
+        scan: &PartScan<'_, R>,
         shows: &dyn Fn(&R) -> bool,
         visit: &mut Found<'_, R>,
     ) -> Result<()> {
-        let (mut left, mut size) = (span.limit, span.limit.min(AT_A_TIME));
-        let mut batches =
-            Batches::new(self.snapshot, self.list.table, span.range.clone(), span.order);
+        let (mut left, mut size) = (scan.limit, scan.limit.min(AT_A_TIME));
+        let range = Range::of_bytes(self.list.table, scan.range.clone());
+        let mut batches = Batches::new(self.snapshot, range, scan.order);
         while left > 0
             && let Some(rows) = batches.next(size)?
         {
@@ -301,7 +302,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
                 rows.iter().zip(records).filter(|(_, record)| record.as_ref().is_none_or(shows));
             for (row, record) in matching.take(left) {
                 left -= 1;
-                let (sorted, _) = self.split(span.part, &row.key)?;
+                let (sorted, _) = self.split(scan.part, &row.key)?;
                 visit(sorted, &row.key, &row.value, record);
             }
             size = AT_A_TIME.min(2 * size);

@@ -1,7 +1,6 @@
 //! Records as bytes, and the index entries that lead to them.
 
 use std::borrow::Cow;
-use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
 use domain::message::{Counted, Signature};
@@ -11,12 +10,13 @@ use domain::task::Lane;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+use crate::batch::{Batch, Row};
 use crate::key::{Bytes, Open, TableOf};
 use crate::layout::{CountedList, Target};
 use crate::outcomes::Listed;
 use crate::stored::{Readable, Stored};
 use crate::text_index::IndexedText;
-use crate::{Codec, Error, Key, KeyRange, Order, Prefix, Range, Result, Snapshot, Table, range};
+use crate::{Codec, Error, Key, Prefix, Range, Result, Snapshot, Table};
 
 /// A record, which has a table of its own.
 pub trait Record: Stored + PartialEq {
@@ -217,13 +217,6 @@ pub(crate) fn find_excerpts<E: Excerpt>(
     Ok(excerpts)
 }
 
-/// One entry of a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Row {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Vec<u8>,
-}
-
 /// The records of `rows`, which are entries of `table`: the records' own table, or one of their
 /// indexes.
 pub(crate) fn follow<R: Record>(
@@ -314,10 +307,8 @@ pub fn excerpts<E: Excerpt>(
     (range, limit): (&Range<E::Of>, usize),
     may_show: impl Fn(Signature) -> bool,
 ) -> Result<Excerpts<E>> {
-    let (table, bytes) = (range.table(), range.bytes().clone());
-    let rows = Batches::new(snapshot, table, bytes, Order::Ascending).next(limit)?;
-    let rows = rows.unwrap_or_default();
-    let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.key.clone());
+    let Batch { rows, next } = Batch::read(snapshot, range, limit)?;
+    let table = range.table();
     let shown = rows.iter().filter(|row| row.target(table).signature.is_none_or(&may_show));
     let mut found = Vec::new();
     let mut looked = Ok(());
@@ -328,80 +319,6 @@ pub fn excerpts<E: Excerpt>(
         Err(error) => looked = Err(error),
     })?;
     looked.map(|()| Excerpts { found, next })
-}
-
-impl Row {
-    pub(crate) fn new(key: &[u8], value: &[u8]) -> Self {
-        Self { key: key.to_vec(), value: value.to_vec() }
-    }
-
-    /// What the value says, if the row is an entry of `index`.
-    pub(crate) fn target(&self, index: Table) -> Target<'_> {
-        Target::read(index, &self.value)
-    }
-}
-
-/// A scan that fetches a batch of entries at a time.
-pub(crate) struct Batches<'s, S: ?Sized> {
-    snapshot: &'s S,
-    table: Table,
-    /// The range of the entries that were not fetched yet.
-    rest: Option<KeyRange>,
-    order: Order,
-}
-
-impl<'s, S: Snapshot + ?Sized> Batches<'s, S> {
-    pub(crate) fn new(snapshot: &'s S, table: Table, range: KeyRange, order: Order) -> Self {
-        Self { snapshot, table, rest: Some(range), order }
-    }
-
-    /// The next `size` entries, or all that are left. Returns `None` if none are left.
-    ///
-    /// # Errors
-    ///
-    /// As [`visit`](Self::visit).
-    pub(crate) fn next(&mut self, size: usize) -> Result<Option<Vec<Row>>> {
-        let mut rows = Vec::new();
-        self.visit(size, &mut |key, value| rows.push(Row::new(key, value)))?;
-        Ok((!rows.is_empty()).then_some(rows))
-    }
-
-    /// Calls `visit` with the key and the value of the next `size` entries, or of all that are left.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Corrupt`] if the scan shows an entry outside its range, or out of order. Otherwise
-    /// batches of such entries would have no end.
-    pub(crate) fn visit(&mut self, size: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
-        let Some(range) = self.rest.take() else { return Ok(()) };
-        let Some(span) = range::borrow(&range) else { return Ok(()) };
-        let (mut count, mut last) = (0, Vec::new());
-        let mut is_in_place = true;
-        self.snapshot.scan(self.table, &range, self.order, Some(size), &mut |key, value| {
-            let before = (count > 0).then_some(last.as_slice());
-            is_in_place = self.order.admits(span, before, key);
-            if !is_in_place {
-                return ControlFlow::Break(());
-            }
-            count += 1;
-            last.clear();
-            last.extend_from_slice(key);
-            visit(key, value);
-            ControlFlow::Continue(())
-        })?;
-        if !is_in_place {
-            return Err(misplaced(self.table));
-        }
-        if count > 0 && count >= size {
-            let behind = Bound::Excluded(last);
-            let (start, end) = range;
-            self.rest = Some(match self.order {
-                Order::Ascending => (behind, end),
-                Order::Descending => (start, behind),
-            });
-        }
-        Ok(())
-    }
 }
 
 pub(crate) fn corrupt(

@@ -6,9 +6,10 @@ use std::slice;
 use domain::ids::EnvironmentId;
 use domain::page::{Page, PageRequest, Total};
 
+use crate::batch::{Batches, Row};
 use crate::layout::Target;
 use crate::pages::{self, List, Selection};
-use crate::record::{self, Batches, Entries, Excerpt, Record, Row, corrupt, if_readable};
+use crate::record::{self, Entries, Excerpt, Record, corrupt, if_readable};
 use crate::stored::Stored;
 use crate::text_index::{self, TextChanges};
 use crate::{
@@ -194,6 +195,16 @@ pub trait ReadRecords: Snapshot {
         self.scan(range.table(), range.bytes(), order, limit, visit)
     }
 
+    /// Returns `true` if there is an entry within `range`.
+    fn has_any<R>(&self, range: &Range<R>) -> Result<bool> {
+        let mut has_any = false;
+        self.scan_bytes(range, Order::Ascending, Some(1), &mut |_, _| {
+            has_any = true;
+            ControlFlow::Break(())
+        })?;
+        Ok(has_any)
+    }
+
     /// What `read` finds in the first key within `range`, in `order`, in which it finds something.
     /// Other keys are those of a damaged table.
     fn first_known<R, T>(
@@ -260,7 +271,7 @@ pub trait ReadRecords: Snapshot {
 
     /// The records of the first `limit` entries within `range`, in `order`.
     fn first<R: Record>(&self, range: &Range<R>, order: Order, limit: usize) -> Result<Vec<R>> {
-        let rows = Batches::new(self, range.table(), range.bytes().clone(), order).next(limit)?;
+        let rows = Batches::new(self, range.clone(), order).next(limit)?;
         record::follow(self, range.table(), &rows.unwrap_or_default())
     }
 
@@ -278,7 +289,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         limit: usize,
     ) -> Result<(Vec<(usize, R)>, usize)> {
-        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range.clone(), order);
         let (mut found, mut gap) = (Vec::new(), 0);
         while found.len() < limit {
             let Some(rows) = batches.next(limit - found.len())? else { break };
@@ -300,7 +311,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range.clone(), order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             let records = record::follow_readable(self, range.table(), &rows)?;
             if records.into_iter().flatten().try_for_each(&mut visit).is_break() {
@@ -320,8 +331,7 @@ pub trait ReadRecords: Snapshot {
         mut visit: impl FnMut(E::Of),
     ) -> Result<()> {
         let codec = self.codec();
-        let (table, order) = (range.table(), Order::Ascending);
-        let mut batches = Batches::new(self, table, range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range.clone(), Order::Ascending);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             for Row { key, value } in rows {
                 codec.decode_if(environment, (&key, &value), &wanted).map(&mut visit);
@@ -337,7 +347,7 @@ pub trait ReadRecords: Snapshot {
         order: Order,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut batches = Batches::new(self, range.table(), range.bytes().clone(), order);
+        let mut batches = Batches::new(self, range.clone(), order);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             let mut records = record::follow(self, range.table(), &rows)?.into_iter();
             if records.try_for_each(&mut visit).is_break() {

@@ -3,13 +3,12 @@
 //! Rows are removed by their keys, so those that cannot be read go as well. The record of the
 //! environment stays, so that an interrupted removal can be found and goes on.
 
-use std::ops::Bound;
-
 use domain::ids::EnvironmentId;
 use domain::quarantine::Quarantined;
 
-use crate::record::{Batches, Row, if_readable};
-use crate::{Codec, Order, Result, Snapshot, Table, Transaction, layout};
+use crate::batch::{Batch, Row};
+use crate::record::if_readable;
+use crate::{Codec, Result, Snapshot, Table, Transaction, layout};
 
 /// Place up to which the rows of an environment are removed. The default is the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,28 +42,26 @@ pub fn step(
     let (ranges, mut place) = (layout::ranges_of(environment), place.clone());
     let mut step = RemovalStep { table: Table::Tasks, rows: 0, removed: 0, next: None };
     let mut left = most;
-    while let Some((table, (start, end))) = ranges.get(place.range) {
+    while let Some(range) = ranges.get(place.range) {
         if left == 0 {
             step.next = Some(place);
             break;
         }
-        let start = place.behind.map_or_else(|| start.clone(), Bound::Excluded);
-        let rows = Batches::new(&*transaction, *table, (start, end.clone()), Order::Ascending)
-            .next(left)?
-            .unwrap_or_default();
+        let (table, mut range) = (range.table(), range.clone());
+        if let Some(behind) = &place.behind {
+            range = range.resumed(behind);
+        }
+        let Batch { rows, next } = Batch::read(&*transaction, &range, left)?;
         for row in &rows {
-            if is_of(environment, transaction.codec(), *table, row)? {
-                transaction.delete(*table, &row.key)?;
+            if is_of(environment, transaction.codec(), table, row)? {
+                transaction.delete(table, &row.key)?;
                 step.removed += 1;
             }
         }
-        step.table = *table;
+        step.table = table;
         step.rows += rows.len() as u64;
-        let last = rows.last().filter(|_| rows.len() == left).map(|row| row.key.clone());
-        place = match last {
-            Some(last) => RemovalPlace { range: place.range, behind: Some(last) },
-            None => RemovalPlace { range: place.range + 1, behind: None },
-        };
+        let range = place.range + usize::from(next.is_none());
+        place = RemovalPlace { range, behind: next };
         left -= rows.len();
     }
     Ok(step)
@@ -73,12 +70,10 @@ pub fn step(
 /// Returns a table that has rows of an environment. [Shared](layout::SHARED) tables are not looked
 /// at: nothing adds rows to them while there are none in its own.
 pub fn first_left(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Option<Table>> {
-    for (table, range) in layout::ranges_of(environment) {
-        if !layout::SHARED.contains(&table) {
-            let row = Batches::new(snapshot, table, range, Order::Ascending).next(1)?;
-            if row.is_some() {
-                return Ok(Some(table));
-            }
+    for range in layout::ranges_of(environment) {
+        let table = range.table();
+        if !layout::SHARED.contains(&table) && !Batch::read(snapshot, &range, 1)?.rows.is_empty() {
+            return Ok(Some(table));
         }
     }
     Ok(None)

@@ -1,5 +1,11 @@
 //! Work that may take several transactions.
 
+use std::ops::ControlFlow;
+
+use domain::ids::EnvironmentId;
+
+use crate::{OnRows, Result, Store, Table, Transaction, records};
+
 /// What one of the transactions has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it says whether there is more to do"]
@@ -29,5 +35,34 @@ impl<S, T> Step<S, T> {
             Self::More(state) => Step::More(map(state)),
             Self::Done(result) => Step::Done(result),
         }
+    }
+}
+
+/// Transactions that make the rows of a table of an environment anew.
+pub(crate) struct TableRebuild<'r> {
+    pub(crate) store: &'r dyn Store,
+    pub(crate) environment: EnvironmentId,
+    pub(crate) table: Table,
+}
+
+impl TableRebuild<'_> {
+    /// Runs `step` from `first` on, in a transaction each. It returns the number of rows that it has looked
+    /// at, and the place from which the next one goes on. Ends if `progress` breaks.
+    pub(crate) fn run<P>(
+        &self,
+        first: P,
+        progress: &mut OnRows<'_>,
+        mut step: impl FnMut(&mut dyn Transaction, &P) -> Result<(u64, Option<P>)>,
+    ) -> Result<ControlFlow<()>> {
+        let mut next = Some(first);
+        while let Some(place) = next {
+            let (rows, end) =
+                records::write_in(self.store, self.environment, |txn| step(txn, &place))?;
+            if rows > 0 && progress(self.table, rows).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            next = end;
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }

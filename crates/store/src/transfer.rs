@@ -5,22 +5,20 @@
 //! records. The next copy goes on with it: what is there already is not written again.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::batch::{Batch, Limit, Row};
 use crate::range::EVERYTHING;
 use crate::{
-    Decision, Error, KeyRange, OnProgress, Order, Progress, Result, Snapshot, Store, Table,
-    Transaction, records,
+    Decision, Error, OnProgress, Order, Progress, Range, ReadRecords, Result, Snapshot, Store,
+    Table, Transaction, records,
 };
 
-/// Bytes of entries behind which a transaction takes no other one.
-const BYTES: usize = 1 << 20;
-
-/// Number of entries that a transaction takes at most.
-const ENTRIES: usize = 4_096;
+/// Size of the entries of one transaction.
+const AT_ONCE: Limit = Limit { rows: 4_096, bytes: 1 << 20 };
 
 /// Result of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -90,13 +88,11 @@ pub(crate) fn copy_snapshot(
 #[cfg(feature = "redb")]
 pub(crate) fn has_all_of(snapshot: &dyn Snapshot, part: &dyn Snapshot) -> Result<bool> {
     for table in Table::ALL {
-        let mut start = Bound::Unbounded;
-        loop {
-            let entries = batch(part, table, &(start, Bound::Unbounded))?;
-            let Some((last, _)) = entries.last() else { break };
-            start = Bound::Excluded(last.clone());
-            let keys: Vec<&[u8]> = entries.iter().map(|(key, _)| key.as_slice()).collect();
-            let mut values = entries.iter().map(|(_, value)| value.as_slice());
+        let range = Range::of_table(table, None);
+        let mut batches = crate::batch::Batches::new(part, range, Order::Ascending);
+        while let Some(rows) = batches.next(AT_ONCE)? {
+            let keys: Vec<&[u8]> = rows.iter().map(|row| row.key.as_slice()).collect();
+            let mut values = rows.iter().map(|row| row.value.as_slice());
             let mut has_all = true;
             snapshot.get_many(table, &keys, &mut |value| has_all &= value == values.next())?;
             if !has_all {
@@ -123,12 +119,7 @@ pub(crate) fn check_source(snapshot: &dyn Snapshot) -> Result<()> {
 }
 
 fn has_rows(snapshot: &dyn Snapshot, table: Table) -> Result<bool> {
-    let mut found = false;
-    snapshot.scan(table, &EVERYTHING, Order::Ascending, Some(1), &mut |_, _| {
-        found = true;
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
+    snapshot.has_any(&Range::of_table(table, None))
 }
 
 struct Run<'r> {
@@ -137,8 +128,6 @@ struct Run<'r> {
     progress: &'r mut OnProgress<'r>,
     copied: Copied,
 }
-
-type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Run<'_> {
     fn all_tables(&mut self) -> Result<ControlFlow<()>> {
@@ -154,38 +143,43 @@ impl Run<'_> {
     }
 
     fn table(&mut self, table: Table) -> Result<ControlFlow<()>> {
-        let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
+        let (mut sum, mut behind) = (Sum::default(), None);
         loop {
-            let (entries, end) = self.step(table, start)?;
-            sum.add(&entries);
-            if self.tell(table, false, &entries).is_break() {
+            let Batch { rows, next } = self.step(table, behind.as_deref())?;
+            sum.add(&rows);
+            if self.tell(table, false, &rows).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let Some(end) = end else { break };
-            start = Bound::Excluded(end);
+            behind = next;
+            if behind.is_none() {
+                break;
+            }
         }
         self.copied.tables.extend(sum.ended(table));
         Ok(ControlFlow::Continue(()))
     }
 
     /// Copies the next entries in one transaction, up to the end of the next batch of the origin or of the
-    /// target, whichever comes first. Returns the entries, and the key of that end unless it is the end of
-    /// the table.
-    fn step(&self, table: Table, start: Bound<Vec<u8>>) -> Result<(Entries, Option<Vec<u8>>)> {
-        let mut entries = batch(self.snapshot, table, &(start.clone(), Bound::Unbounded))?;
-        let last = last_key(&entries);
-        let range = (start, last.clone().map_or(Bound::Unbounded, Bound::Included));
-        let mut end = None;
+    /// target, whichever comes first.
+    fn step(&self, table: Table, behind: Option<&[u8]>) -> Result<Batch> {
+        let rest = Range::of_table(table, behind);
+        let mut rows = Batch::read(self.snapshot, &rest, AT_ONCE)?.rows;
+        let last = rows.last().map(|row| row.key.clone());
+        let range = match &last {
+            Some(last) => rest.until(last),
+            None => rest,
+        };
+        let mut next = None;
         let is_within =
-            |end: &Option<Vec<u8>>, key: &Vec<u8>| end.as_ref().is_none_or(|end| key <= end);
+            |next: &Option<Vec<u8>>, row: &Row| next.as_ref().is_none_or(|next| row.key <= *next);
         self.to.write(&mut |transaction| {
-            let before = batch(&*transaction, table, &range)?;
-            end = if is_full(&before) { last_key(&before) } else { last.clone() };
-            let count = entries.partition_point(|(key, _)| is_within(&end, key));
-            replace(transaction, table, before, entries.split_at(count).0)
+            let before = Batch::read(&*transaction, &range, AT_ONCE)?;
+            next = before.next.or_else(|| last.clone());
+            let count = rows.partition_point(|row| is_within(&next, row));
+            replace(transaction, table, before.rows, rows.split_at(count).0)
         })?;
-        entries.retain(|(key, _)| is_within(&end, key));
-        Ok((entries, end))
+        rows.retain(|row| is_within(&next, row));
+        Ok(Batch { rows, next })
     }
 
     /// Reads the copy again, each batch on a snapshot of its own.
@@ -194,14 +188,15 @@ impl Run<'_> {
         (self.copied.entries, self.copied.bytes) = (0, 0);
         let expected: BTreeMap<_, _> = copied.tables.iter().map(|it| (it.table, it)).collect();
         for table in tables_but_environments() {
-            let (mut sum, mut start) = (Sum::default(), Bound::Unbounded);
+            let (mut sum, mut range) = (Sum::default(), Range::of_table(table, None));
             loop {
-                let range = (start, Bound::Unbounded);
-                let entries = records::read(self.to, |target| batch(target, table, &range))?;
-                let Some((last, _)) = entries.last() else { break };
-                sum.add(&entries);
-                start = Bound::Excluded(last.clone());
-                if self.tell(table, true, &entries).is_break() {
+                let rows = records::read(self.to, |target| {
+                    Ok::<_, Error>(Batch::read(target, &range, AT_ONCE)?.rows)
+                })?;
+                let Some(last) = rows.last() else { break };
+                sum.add(&rows);
+                range = range.resumed(&last.key);
+                if self.tell(table, true, &rows).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -230,9 +225,9 @@ impl Run<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn tell(&mut self, table: Table, is_comparing: bool, entries: &Entries) -> ControlFlow<()> {
-        self.copied.entries += count(entries.len());
-        self.copied.bytes += count(size(entries));
+    fn tell(&mut self, table: Table, is_comparing: bool, entries: &[Row]) -> ControlFlow<()> {
+        self.copied.entries += entries.len() as u64;
+        self.copied.bytes += size(entries) as u64;
         let Copied { entries: rows, bytes, .. } = self.copied;
         (self.progress)(Progress { table: table.name(), rows, bytes, is_comparing })
     }
@@ -246,10 +241,10 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, entries: &Entries) {
-        self.entries += count(entries.len());
-        for part in entries.iter().flat_map(|(key, value)| [key, value]) {
-            self.hash.update(count(part.len()).to_le_bytes());
+    fn add(&mut self, entries: &[Row]) {
+        self.entries += entries.len() as u64;
+        for part in entries.iter().flat_map(|Row { key, value }| [key, value]) {
+            self.hash.update((part.len() as u64).to_le_bytes());
             self.hash.update(part);
         }
     }
@@ -267,49 +262,29 @@ fn tables_but_environments() -> impl Iterator<Item = Table> {
 }
 
 /// All entries of a table.
-fn all(snapshot: &dyn Snapshot, table: Table) -> Result<Entries> {
-    let mut entries = Entries::new();
+fn all(snapshot: &dyn Snapshot, table: Table) -> Result<Vec<Row>> {
+    let mut entries = Vec::new();
     snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
-        entries.push((key.to_vec(), value.to_vec()));
+        entries.push(Row::new(key, value));
         ControlFlow::Continue(())
     })?;
     Ok(entries)
 }
 
-/// The first entries within `range`, some megabyte of them.
-fn batch(snapshot: &dyn Snapshot, table: Table, range: &KeyRange) -> Result<Entries> {
-    let (mut entries, mut bytes) = (Entries::new(), 0);
-    snapshot.scan(table, range, Order::Ascending, Some(ENTRIES), &mut |key, value| {
-        bytes += key.len() + value.len();
-        entries.push((key.to_vec(), value.to_vec()));
-        if bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    Ok(entries)
-}
-
-/// Returns `true` if there may be entries behind those of a [`batch`].
-fn is_full(entries: &Entries) -> bool {
-    entries.len() >= ENTRIES || size(entries) >= BYTES
-}
-
-fn size(entries: &Entries) -> usize {
-    entries.iter().map(|(key, value)| key.len() + value.len()).sum()
-}
-
-fn last_key(entries: &Entries) -> Option<Vec<u8>> {
-    entries.last().map(|(key, _)| key.clone())
+fn size(rows: &[Row]) -> usize {
+    rows.iter().map(Row::size).sum()
 }
 
 /// Puts `entries` in the place of the entries `before`.
 fn replace(
     transaction: &mut dyn Transaction,
     table: Table,
-    before: Entries,
-    entries: &[(Vec<u8>, Vec<u8>)],
+    before: Vec<Row>,
+    entries: &[Row],
 ) -> Result<Decision> {
-    let mut others: BTreeMap<_, _> = before.into_iter().collect();
+    let mut others: BTreeMap<_, _> = before.into_iter().map(|row| (row.key, row.value)).collect();
     let mut decision = Decision::Abort;
-    for (key, value) in entries {
+    for Row { key, value } in entries {
         if others.remove(key).as_ref() != Some(value) {
             transaction.put(table, key, value)?;
             decision = Decision::Commit;
@@ -322,6 +297,37 @@ fn replace(
     Ok(decision)
 }
 
-fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::damaged::{Damaged, leading_back};
+    use crate::memory::MemoryStore;
+
+    /// A copy has an end if the scans of its origin or of its target lead back to the start of a table.
+    #[test]
+    fn a_copy_ends_where_a_scan_leads_back() {
+        let sound = Arc::new(MemoryStore::default());
+        let rows = |store: &MemoryStore, number: u64| {
+            records::write(store, |txn| {
+                (0..number).try_for_each(|key| txn.put(Table::Topics, &key.to_be_bytes(), b"row"))
+            })
+            .unwrap();
+        };
+        rows(&sound, 5_000);
+        let damaged = Damaged(Arc::clone(&sound), leading_back);
+        let target = Damaged(Arc::new(MemoryStore::default()), leading_back);
+        let stores: [(&dyn Store, &dyn Store); 2] =
+            [(&damaged, &MemoryStore::default()), (sound.as_ref(), &target)];
+        for (from, to) in stores {
+            let mut calls = 0;
+            let progress = &mut |_| {
+                calls += 1;
+                if calls < 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let copied = records::read(from, |snapshot| copy_snapshot(snapshot, to, progress));
+            assert!(matches!(copied, Err(Error::Corrupt { .. })), "{copied:?}");
+        }
+    }
 }

@@ -6,9 +6,9 @@ use domain::notification::Ordinal;
 use store::Result;
 
 use super::{Asked, Search};
-use crate::merged::{Merged, Span};
 use crate::presence::Probe;
 use crate::set::View;
+use crate::span::{LoadedSpan, Span};
 use crate::walk::Page;
 use crate::window::{Overlap, Window};
 
@@ -27,7 +27,7 @@ impl Search<'_> {
     // Fills the page with the matches within `range`, which are ordinals of a span.
     pub(super) fn fill_from_span(
         &self,
-        merged: &Merged,
+        loaded: &LoadedSpan,
         range: Range<u64>,
         asked: &Asked<'_>,
         page: &mut Page<Ordinal>,
@@ -36,35 +36,35 @@ impl Search<'_> {
         if range.is_empty() {
             return Ok(());
         }
-        let start = self.head.start(merged.span.first);
+        let start = self.head.start(loaded.span.first);
         let place = |ordinal: u64| u32::try_from(ordinal - start).unwrap_or(u32::MAX);
         let places = place(range.start)..place(range.end);
-        if !self.sealed.may_meet(merged.span, asked.groups) {
+        if !self.sealed.may_meet(loaded.span, asked.groups) {
             return Ok(());
         }
-        let met = self.meet(merged, &places, asked.groups)?;
+        let met = self.meet(loaded, &places, asked.groups)?;
         let Some(few) = met.few else { return self.fill_from_segments(range, asked, page) };
-        self.fill_from_places(merged.span, &few, &Asked { groups: &met.others, ..*asked }, page)
+        self.fill_from_places(loaded.span, &few, &Asked { groups: &met.others, ..*asked }, page)
     }
 
     // Looks up the places within `range` of a span that have a term of each group.
     fn meet<'g>(
         &self,
-        merged: &Merged,
+        loaded: &LoadedSpan,
         range: &Range<u32>,
         groups: &[&'g [Probe]],
     ) -> Result<Met<'g>> {
         let (reader, mut few) = (self.reader(), None::<Vec<u32>>);
         let (mut long, mut others) = (Vec::new(), Vec::new());
         for group in groups {
-            let known = self.sealed.may_have(merged.span, group);
-            if merged.is_frequent(&known) {
+            let known = self.sealed.may_have(loaded.span, group);
+            if loaded.is_frequent(&known) {
                 others.push(*group);
                 continue;
             }
             if let Some(places) = few.take_if(|few| few.len() <= FEW) {
-                few = Some(merged.keep(&reader, &known, &places)?);
-            } else if let Some(places) = merged.places(&reader, &known, range)? {
+                few = Some(loaded.keep(&reader, &known, &places)?);
+            } else if let Some(places) = loaded.places(&reader, &known, range)? {
                 few = Some(common(few, places));
             } else {
                 long.push(known);
@@ -74,7 +74,7 @@ impl Search<'_> {
             }
         }
         for terms in long {
-            few = few.map(|few| merged.keep(&reader, &terms, &few)).transpose()?;
+            few = few.map(|few| loaded.keep(&reader, &terms, &few)).transpose()?;
         }
         Ok(Met { few, others })
     }

@@ -261,7 +261,7 @@ pub(crate) fn is_tidy(snapshot: &dyn Snapshot, records: &Records) {
     }
     assert_eq!(generations.len(), 1, "a generation that is over is still there");
     let spans = entries(snapshot, Table::ActivityMerged);
-    let spans: BTreeSet<_> = spans.iter().filter_map(|(key, _)| layout::merged_span(key)).collect();
+    let spans: BTreeSet<_> = spans.iter().filter_map(|(key, _)| layout::span_of_key(key)).collect();
     let merged =
         |level: u8| spans.iter().filter(move |(other, _)| *other == level).map(|(_, end)| *end);
     for level in 0..2 {

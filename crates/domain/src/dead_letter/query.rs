@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{DeadLetter, DeadLetterReason};
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
+use crate::json::is_default;
 use crate::json::shape;
 use crate::notification::Ordinal;
-use crate::page::{self, is_zero};
+use crate::page;
 use crate::query::{self, Emptied, write_unless_emptied};
 use crate::setters::setters;
 use crate::time::Timestamp;
@@ -92,7 +93,7 @@ pub struct DeadLetterPage {
     pub next: Option<DeadLetterId>,
     /// Number of dead letters of this page that are left out, because their notifications cannot be
     /// read. The engine's `check` finds them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreadable: usize,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Folder, InboxCounts, Message, MessagePlace, MessageQuery, Progress, Shelf};
 use crate::ids::MessageId;
+use crate::json::is_default;
 use crate::time::Timestamp;
 use crate::vocabulary::Severity;
 
@@ -68,13 +69,13 @@ pub struct MessageCounters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<ListPlace>,
     /// Number of the last change of messages in the inbox.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub changes: u64,
     /// Number of the last change of which the feed does not know everything.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub forgotten: u64,
     /// Number of deletions that the feed knows.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub deletions: u64,
     /// Numbers of messages on the shelves, in the order of the shelves' numbers.
     pub shelves: [u32; Shelf::ALL.len()],
@@ -358,11 +359,6 @@ impl MessageCounters {
             && changes >= counted.changes.max(forgotten)
             && *self == Self { newest, sent, changes, forgotten, ..counted.clone() }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::{InboxCounts, ListPlace, Message, MessageCounters, MessagePlace};
 use crate::error::{Invalid, Reason};
+use crate::hex;
 use crate::ids::{EnvironmentId, InternalSubscriberId, MessageId};
-use crate::page::is_zero;
+use crate::json::is_default;
 use crate::time::Timestamp;
 
 /// Place in the feed of an inbox. Opaque to callers, who may keep it as its text.
@@ -68,7 +69,7 @@ pub struct FeedPage {
     pub counts: InboxCounts,
     /// Number of changes that are left out of this page, because their records cannot be read. The
     /// engine's `check` finds them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreadable: usize,
 }
 
@@ -280,7 +281,7 @@ fn flag(bytes: &mut &[u8]) -> Option<bool> {
 // Hexadecimal digits need no escaping in a URL or in the id of a server-sent event.
 impl fmt::Display for FeedCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.to_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::write(self.to_bytes(), f)
     }
 }
 
@@ -288,13 +289,7 @@ impl FromStr for FeedCursor {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        let byte = |pair: &[u8]| match pair {
-            [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
-            _ => None,
-        };
-        let pairs = text.as_bytes().chunks(2).take(LEN + 1);
-        let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
+        let bytes: Option<Vec<u8>> = hex::read(text).take(LEN + 1).collect();
         bytes.and_then(|bytes| Self::from_bytes(&bytes)).ok_or_else(foreign)
     }
 }

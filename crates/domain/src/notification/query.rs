@@ -6,8 +6,9 @@ use super::{Notification, NotificationOutcome, NotificationTopic};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
+use crate::json::is_default;
 use crate::json::shape;
-use crate::page::{self, is_zero};
+use crate::page;
 use crate::query::{self, Emptied, write_unless_emptied};
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
@@ -99,7 +100,7 @@ pub struct NotificationPage {
     pub page: u32,
     /// Number of notifications of this page that are left out, because their records cannot be
     /// read. The engine's `check` finds them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreadable: usize,
 }
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::OrderBy;
 use crate::error::{Invalid, Reason};
+use crate::hex;
 use crate::ids::EnvironmentId;
 
 /// Place in a list: the list, its order, and the sort value of an item. Opaque to callers. It stays
@@ -114,8 +115,7 @@ impl Cursor {
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = iter::once(self.order_by.tag()).chain(self.list.0);
-        let mut bytes = head.chain(self.key.iter().copied());
-        bytes.try_for_each(|byte| write!(f, "{byte:02x}"))
+        hex::write(head.chain(self.key.iter().copied()), f)
     }
 }
 
@@ -123,12 +123,7 @@ impl FromStr for Cursor {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        let byte = |pair: &[u8]| match pair {
-            [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
-            _ => None,
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        let bytes: Option<Vec<u8>> = hex::read(text).collect();
         let cursor = bytes.and_then(|bytes| Self::decode(&bytes));
         cursor.ok_or_else(|| Invalid::new("cursor", Self::foreign()))
     }

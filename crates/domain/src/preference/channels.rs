@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Layers, resolve};
-use crate::json::{Member, Shape, Shaped};
+use crate::json::{Member, Shape, Shaped, is_default};
 use crate::patch::Patch;
 use crate::vocabulary::Channel;
 
@@ -48,10 +48,6 @@ pub type PreferenceChannels = PerChannel<Option<bool>>;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub type PreferenceChannelsUpdate = PerChannel<Patch<bool>>;
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
 
 impl<T: Shaped + DeserializeOwned + Default> Shaped for PerChannel<T> {
     fn shape() -> Shape {

@@ -1,7 +1,5 @@
 //! Addresses in the form in which they are compared.
 
-use std::fmt::Write;
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -9,6 +7,7 @@ use uuid::Uuid;
 use super::unsupported;
 use crate::contact::Email;
 use crate::error::{Invalid, Reason};
+use crate::hex;
 use crate::ids::EnvironmentId;
 use crate::json::shape;
 use crate::vocabulary::Channel;
@@ -88,10 +87,8 @@ impl SuppressedAddress {
             .chain_update([0])
             .chain_update(&self.address);
         let mut address = ERASED.to_owned();
-        for byte in hash.finalize() {
-            // Writing into a text does not fail.
-            let _ = write!(address, "{byte:02x}");
-        }
+        // Writing into a text does not fail.
+        let _ = hex::write(hash.finalize(), &mut address);
         Self { channel: self.channel, address }
     }
 }

@@ -8,6 +8,7 @@ use super::Retry;
 use crate::ids::IntegrationId;
 use crate::integration::{OnUnknown, Routed};
 use crate::job::{Detail, SendTarget};
+use crate::json::is_default;
 
 /// Earlier attempts to send a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ struct Failed {
     #[serde(rename = "_integrationId")]
     integration_id: IntegrationId,
     times: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_default")]
     misconfigured: bool,
 }
 

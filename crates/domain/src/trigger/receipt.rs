@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId};
+use crate::json::is_default;
 use crate::time::Timestamp;
 use crate::vocabulary::wire_enum;
 use crate::workflow::Workflow;
@@ -28,7 +29,7 @@ pub struct TriggerReceipt {
     pub notifications: Vec<CreatedNotification>,
     /// `true` if tasks notify the other recipients, because there are more than 100. The progress is
     /// that of the event.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub continues: bool,
     /// Numbers of subscribers in its topics, without those that the trigger names. They are zero if
     /// tasks notify these subscribers.
@@ -163,11 +164,6 @@ impl TriggerReceipt {
             missing_topics: Vec::new(),
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 impl TopicCounts {

@@ -381,7 +381,7 @@ pub(crate) fn remove_triggers(tx: &mut Tx<'_>, old: &[AcceptedTrigger]) -> Resul
     remove_all(tx, old)?;
     for trigger in old {
         let (environment, id) = (trigger.environment_id, &trigger.receipt.transaction_id);
-        if tx.count(&layout::transaction(environment, id), Some(1))? == 0 {
+        if !tx.has_any(&layout::transaction(environment, id).range())? {
             tx.delete_key(&layout::canceled_trigger(environment, id))?;
             tx.delete_key(&layout::fan_out_state(environment, id))?;
         }

@@ -1,12 +1,12 @@
 //! Operations on environments.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::environment::{
     Environment, EnvironmentCreate, EnvironmentRefusal, EnvironmentUpdate, Home, Provided,
 };
+use domain::hex;
 use domain::ids::{EnvironmentId, OrganizationId};
 use domain::unsubscribe::LinkKey;
 use sha2::{Digest, Sha256};
@@ -350,10 +350,8 @@ pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<E
 
 /// The SHA-256 of an API key in hexadecimal digits.
 pub(crate) fn hash(key: &str) -> String {
-    let digest = Sha256::digest(key.as_bytes());
-    digest.iter().fold(String::with_capacity(64), |mut hash, byte| {
-        // Writing into a text does not fail.
-        let _ = write!(hash, "{byte:02x}");
-        hash
-    })
+    let mut hash = String::with_capacity(64);
+    // Writing into a text does not fail.
+    let _ = hex::write(Sha256::digest(key.as_bytes()), &mut hash);
+    hash
 }

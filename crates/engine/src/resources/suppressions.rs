@@ -1,16 +1,13 @@
 //! Operations on suppressions.
 
 use std::iter;
-use std::ops::ControlFlow;
 
 use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{
-    Entry, Key, List, Order, Range, ReadRecords, Referent, Step, Sweep, WriteRecords, layout,
-};
+use store::{Entry, Key, List, Range, ReadRecords, Referent, Step, Sweep, WriteRecords, layout};
 
 use crate::damage;
 use crate::tx::{Tx, View};
@@ -101,11 +98,7 @@ impl Suppressions<'_> {
         let is_in_force = |one: &Suppression| !one.has_expired(now);
         self.scope.read("suppressions.list", |view| {
             let expired = layout::expired_suppressions(environment, now);
-            let mut has_expired = false;
-            view.scan_bytes(&expired, Order::Ascending, Some(1), &mut |_, _| {
-                has_expired = true;
-                ControlFlow::Break(())
-            })?;
+            let has_expired = view.has_any(&expired)?;
             let list = List::new([prefix.clone()]).of_records(has_expired, &is_in_force);
             Ok(view.page(&list, &request)?)
         })

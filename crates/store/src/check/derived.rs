@@ -7,10 +7,11 @@ use domain::ids::EnvironmentId;
 use domain::subscriber::Subscriber;
 use uuid::Uuid;
 
-use super::{Fix, PassStep, Problem};
+use super::{PassStep, Problem, Rebuild, RowChange};
+use crate::batch::Row;
 use crate::layout::{self, CountedList, SearchedField, TextIndex};
 use crate::list_counts::{self, Count};
-use crate::record::{Batches, Row, if_readable};
+use crate::record::if_readable;
 use crate::{
     KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, counters, outcomes, text_index,
 };
@@ -47,10 +48,9 @@ pub(super) fn environments(
     found: &mut BTreeSet<EnvironmentId>,
 ) -> Result<()> {
     let mut last: Option<Vec<u8>> = None;
-    while let Some(key) = next_key(snapshot, table, last.as_deref())? {
-        let prefix = key.get(..ENVIRONMENT).unwrap_or(&key).to_vec();
-        found.extend(layout::environment_of(table, &prefix));
-        last = Some(prefix);
+    while let Some(environment) = next_environment(snapshot, &[table], last.as_deref())? {
+        found.insert(environment);
+        last = Some(bytes_of(environment).to_vec());
     }
     Ok(())
 }
@@ -84,19 +84,11 @@ pub(super) fn bytes_of(environment: EnvironmentId) -> [u8; ENVIRONMENT] {
 pub(super) fn counters(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
     // Counting a large inbox takes some time.
     const ROWS: usize = 8;
-    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
-    let mut rows = Vec::new();
     let table = Table::MessageCounters;
-    let range = (start, Bound::Unbounded);
-    snapshot.scan(table, &range, Order::Ascending, Some(ROWS), &mut |key, value| {
-        rows.push((key.to_vec(), value.to_vec()));
-        ControlFlow::Continue(())
-    })?;
-    let next = rows.last().filter(|_| rows.len() == ROWS).map(|(key, _)| key.clone());
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
-    for (key, value) in rows {
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
+    for Row { key, value } in rows {
         if !is_counted(snapshot, &key, &value)? {
-            let fix = Fix::Recount(key.clone());
+            let fix = Rebuild::Counters(key.clone());
             step.found(table, &key, Problem::Miscounted, fix);
         }
     }
@@ -123,10 +115,9 @@ pub(super) fn counted(
     for _ in 0..OWNERS {
         let Some(key) = next_key(snapshot, table, last.as_deref())? else { return Ok(step) };
         let owner = key.get(..OWNER).unwrap_or(&key).to_vec();
-        let mut is_there = false;
-        snapshot.get(Table::MessageCounters, &owner, &mut |_| is_there = true)?;
+        let is_there = snapshot.get(Table::MessageCounters, &owner, &mut |_| {})?;
         if !is_there && layout::counted_subscriber(&owner).is_some() {
-            let fix = Fix::Recount(owner.clone());
+            let fix = Rebuild::Counters(owner.clone());
             step.found(Table::MessageCounters, &owner, Problem::Miscounted, fix);
         }
         last = Some(owner);
@@ -141,14 +132,10 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
     // Counting a long list takes some time.
     const ROWS: usize = 8;
     let table = Table::ListCounts;
-    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
-    let mut batches = Batches::new(snapshot, table, (start, Bound::Unbounded), Order::Ascending);
-    let rows = batches.next(ROWS)?.unwrap_or_default();
-    let next = rows.last().filter(|_| rows.len() == ROWS).map(|row| row.key.clone());
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         let Some(list) = CountedList::read(&key) else {
-            step.found(table, &key, Problem::Extra, Fix::Remove(table, key.clone()));
+            step.found(table, &key, Problem::Extra, RowChange::Remove(table, key.clone()));
             continue;
         };
         let is_right = |count: &Count| {
@@ -162,7 +149,7 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
             Some(_) | None => Some(Problem::Miscounted),
         };
         if let Some(problem) = problem {
-            step.found(table, &key, problem, Fix::CountList(list));
+            step.found(table, &key, problem, Rebuild::ListCount(list));
         }
     }
     Ok(step)
@@ -177,7 +164,7 @@ pub(super) fn lists(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<Pa
         let Some(list) = list_counts::next(snapshot, passed)? else { return Ok(step) };
         if !snapshot.contains(&list.key())? {
             let key = list.key();
-            step.found(key.table(), key.as_bytes(), Problem::Missing, Fix::CountList(list));
+            step.found(key.table(), key.as_bytes(), Problem::Missing, Rebuild::ListCount(list));
         }
         passed = Some(list);
     }
@@ -216,8 +203,8 @@ pub(super) fn outcomes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
     for (key, value) in outcomes::compare(snapshot, environment, number)? {
         let table = Table::NotificationOutcomes;
         let fix = match value {
-            Some(value) => Fix::Put(table, key.clone(), value),
-            None => Fix::Remove(table, key.clone()),
+            Some(value) => RowChange::Put(table, key.clone(), value),
+            None => RowChange::Remove(table, key.clone()),
         };
         step.found(table, &key, Problem::Outdated, fix);
     }
@@ -254,15 +241,15 @@ pub(super) fn texts(
     })?;
     let missing = text_index::compare(snapshot, index, expected, &mut |key, problem| {
         if is_known || problem != Problem::Extra {
-            step.found(table, key, problem, Fix::None);
+            step.found_only(table, key, problem);
         }
     })?;
     for key in missing.iter().filter_map(|text| keys.get(text)) {
-        step.found(table, key, Problem::Missing, Fix::None);
+        step.found_only(table, key, Problem::Missing);
     }
     // The index is made anew once.
     if let Some((_, first)) = step.found.first_mut() {
-        *first = Fix::Texts(index);
+        *first = Some(Rebuild::Texts(index).into());
     }
     step.rows = keys.len() as u64;
     step.next = Some(bytes_of(environment).to_vec());

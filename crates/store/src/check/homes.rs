@@ -8,8 +8,7 @@ use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
 
 use super::derived::{bytes_of, next_environment};
-use super::rows::some_rows;
-use super::{Fix, PassStep, Problem};
+use super::{Fix, PassStep, Problem, ROWS};
 use crate::layout::{self, Role, Target};
 use crate::record::{if_readable, misplaced};
 use crate::{Key, Order, ReadRecords, Result, Snapshot, Table};
@@ -44,8 +43,7 @@ pub(super) fn homes(
 
 /// Looks for the key of the unsubscribe links of each environment.
 pub(super) fn link_keys(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, Table::Environments, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, Table::Environments, behind, ROWS)?;
     for home in rows.iter().filter_map(|row| layout::home_of(&row.key)) {
         let key = layout::link_key(home.environment_id);
         if !snapshot.contains(&key)? {

@@ -1,39 +1,33 @@
 //! Steps through the rows of lanes: those that are there, and then those that have to be there.
 
-use std::ops::{Bound, ControlFlow};
-
 use domain::task::Lane;
 use domain::workflow::Workflow;
 
 use super::derived::next_key;
-use super::{Fix, PassStep, Problem};
+use super::{PassStep, Problem, RowChange};
+use crate::batch::Row;
 use crate::record::if_readable;
-use crate::{Codec, Order, ReadRecords, Result, Snapshot, Table, lanes, layout};
+use crate::{Codec, ReadRecords, Result, Snapshot, Table, lanes, layout};
 
 /// Number of rows, workflows or lanes that a step looks at.
 const AT_A_TIME: usize = 256;
 
-/// What a pass goes through: the rows of lanes, the workflows, which may be paused, and the tasks.
-const TABLES: [Table; 5] =
+/// What passes go through: the rows of lanes, the workflows, which may be paused, and the tasks.
+pub(super) const TABLES: [Table; 5] =
     [Table::Lanes, Table::LaneHeads, Table::HeldLanes, Table::Workflows, Table::Due];
 
-/// Compares some rows of lanes with the tasks that are due, and with paused workflows. The key of
-/// a step is the number of a table and a key in it.
-pub(super) fn lanes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
-    let (at, key) = behind.and_then(<[u8]>::split_first).unwrap_or((&0, &[]));
-    let Some(table) = TABLES.get(usize::from(*at)) else { return Ok(PassStep::default()) };
-    let mut step = PassStep::default();
-    let last = match table {
-        Table::Due => tasks(snapshot, key, &mut step)?,
-        Table::Workflows => workflows(snapshot, key, &mut step)?,
-        table => rows(snapshot, *table, key, &mut step)?,
-    };
-    let is_last = usize::from(*at) + 1 == TABLES.len();
-    step.next = match last {
-        Some(last) => Some([&[*at], last.as_slice()].concat()),
-        None => (!is_last).then(|| vec![at + 1]),
-    };
-    Ok(step)
+/// Compares some rows of lanes in one of these tables with the tasks that are due and with paused workflows,
+/// or some of those with the rows of lanes.
+pub(super) fn lanes(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    behind: Option<&[u8]>,
+) -> Result<PassStep> {
+    match table {
+        Table::Due => tasks(snapshot, behind),
+        Table::Workflows => workflows(snapshot, behind),
+        table => rows(snapshot, table, behind),
+    }
 }
 
 // The rows of a lane.
@@ -82,16 +76,10 @@ fn lane_of(table: Table, key: &[u8]) -> Option<Lane> {
     }
 }
 
-// Looks for rows that no lane has. Returns the last key, unless all were looked at.
-fn rows(
-    snapshot: &dyn Snapshot,
-    table: Table,
-    behind: &[u8],
-    step: &mut PassStep,
-) -> Result<Option<Vec<u8>>> {
-    let found = some(snapshot, table, behind)?;
-    for (key, value) in &found {
-        step.rows += 1;
+// Looks for rows that no lane has.
+fn rows(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<PassStep> {
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, AT_A_TIME)?;
+    for Row { key, value } in &rows {
         let lane = lane_of(table, key);
         let expected = lane.map(|lane| Ok((lane, Expected::of(snapshot, &lane)?))).transpose()?;
         let is_right = expected.is_some_and(|(lane, expected)| {
@@ -99,47 +87,45 @@ fn rows(
                 || expected.value(&lane, table, key).as_ref() == Some(value)
         });
         if !is_right {
-            step.found(table, key, Problem::Misplaced, Fix::Remove(table, key.clone()));
+            step.found(table, key, Problem::Misplaced, RowChange::Remove(table, key.clone()));
         }
     }
-    Ok(last(found))
+    Ok(step)
 }
 
-// Looks for the rows of the lanes of paused workflows.
-fn workflows(
-    snapshot: &dyn Snapshot,
-    behind: &[u8],
-    step: &mut PassStep,
-) -> Result<Option<Vec<u8>>> {
-    let found = some(snapshot, Table::Workflows, behind)?;
+// Looks for the rows of the lanes of paused workflows, which are not counted.
+fn workflows(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
+    let (step, rows) = PassStep::begin(snapshot, Table::Workflows, behind, AT_A_TIME)?;
+    let mut step = PassStep { rows: 0, ..step };
     let codec: Codec<'_> = snapshot.codec();
-    for (key, value) in &found {
+    for Row { key, value } in &rows {
         let workflow = codec.decode::<Workflow>(key, value).ok();
         if let Some(workflow) = workflow.filter(Workflow::is_paused) {
             for lane in workflow.lanes() {
-                look_for(snapshot, (Table::HeldLanes, &lane), step)?;
+                look_for(snapshot, (Table::HeldLanes, &lane), &mut step)?;
             }
         }
     }
-    Ok(last(found))
+    Ok(step)
 }
 
 // Looks for the rows of lanes with tasks. A lane is passed with one look-up.
-fn tasks(snapshot: &dyn Snapshot, behind: &[u8], step: &mut PassStep) -> Result<Option<Vec<u8>>> {
-    let mut passed = Some(behind.to_vec()).filter(|behind| !behind.is_empty());
+fn tasks(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
+    let (mut step, mut passed) = (PassStep::default(), behind.map(<[u8]>::to_vec));
     for _ in 0..AT_A_TIME {
         let Some(key) = next_key(snapshot, Table::Due, passed.as_deref())? else {
-            return Ok(None);
+            return Ok(step);
         };
         passed = Some(match layout::lane_of_due(&key) {
             Some((lane, _)) => {
-                look_for(snapshot, (Table::Lanes, &lane), step)?;
+                look_for(snapshot, (Table::Lanes, &lane), &mut step)?;
                 layout::lane(&lane).as_bytes().to_vec()
             }
             None => key,
         });
     }
-    Ok(passed)
+    step.next = passed;
+    Ok(step)
 }
 
 // Looks for the rows of a lane that has one in that table.
@@ -158,27 +144,8 @@ fn look_for(
         let mut is_there = false;
         snapshot.get(table, &key, &mut |there| is_there = there == value)?;
         if !is_there {
-            step.found(table, &key, Problem::Misplaced, Fix::Put(table, key.clone(), value));
+            step.found(table, &key, Problem::Misplaced, RowChange::Put(table, key.clone(), value));
         }
     }
     Ok(())
-}
-
-// Some rows behind a key, or the first ones.
-fn some(snapshot: &dyn Snapshot, table: Table, behind: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let start = if behind.is_empty() { Bound::Unbounded } else { Bound::Excluded(behind.to_vec()) };
-    let (range, mut found) = ((start, Bound::Unbounded), Vec::new());
-    snapshot.scan(table, &range, Order::Ascending, Some(AT_A_TIME), &mut |key, value| {
-        // A damaged table may show a key that was passed.
-        if key <= behind {
-            return ControlFlow::Break(());
-        }
-        found.push((key.to_vec(), value.to_vec()));
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
-}
-
-fn last(found: Vec<(Vec<u8>, Vec<u8>)>) -> Option<Vec<u8>> {
-    found.into_iter().nth(AT_A_TIME - 1).map(|(key, _)| key)
 }

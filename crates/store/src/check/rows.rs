@@ -1,16 +1,15 @@
 //! Steps through records and through index entries.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
 
 use domain::ids::EnvironmentId;
 use domain::message::Signature;
 use domain::quarantine::Unreadable;
 
-use super::{Fix, Homes, PassStep, Problem};
+use super::{Fix, Homes, PassStep, Problem, ROWS, RowChange};
+use crate::batch::Row;
 use crate::layout::{self, Derived, Role, Target};
-use crate::record::{Row, misplaced};
-use crate::{Codec, Error, KeyRange, Order, ReadRecords, Result, Snapshot, Table, range};
+use crate::{Codec, Error, ReadRecords, Result, Snapshot, Table};
 
 /// Returns `true` if the entries of the table are records.
 pub(crate) fn has_records(table: Table) -> bool {
@@ -28,44 +27,13 @@ pub(crate) fn is_readable(
     table.entries_of_row(codec, (key, value)).map(|entries| entries.is_ok())
 }
 
-/// The first rows of a table behind a key, and the key behind which there may be others.
-pub(super) fn some_rows(
-    snapshot: &dyn Snapshot,
-    table: Table,
-    behind: Option<&[u8]>,
-) -> Result<(Vec<Row>, Option<Vec<u8>>)> {
-    const ROWS: usize = 256;
-    const BYTES: usize = 1 << 20;
-    let start = behind.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
-    let range: KeyRange = (start, Bound::Unbounded);
-    let Some(span) = range::borrow(&range) else { return Ok((Vec::new(), None)) };
-    let (mut rows, mut bytes, mut is_in_place) = (Vec::<Row>::new(), 0, true);
-    snapshot.scan(table, &range, Order::Ascending, Some(ROWS), &mut |key, value| {
-        let before = rows.last().map(|row| row.key.as_slice());
-        is_in_place = Order::Ascending.admits(span, before, key);
-        if !is_in_place {
-            return ControlFlow::Break(());
-        }
-        bytes += key.len() + value.len();
-        rows.push(Row::new(key, value));
-        if bytes < BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    if !is_in_place {
-        return Err(misplaced(table));
-    }
-    let is_full = rows.len() == ROWS || bytes >= BYTES;
-    let next = rows.last().filter(|_| is_full).map(|row| row.key.clone());
-    Ok((rows, next))
-}
-
 /// Looks at records, and looks up each entry that one has.
 pub(super) fn records(
     snapshot: &dyn Snapshot,
     table: Table,
     behind: Option<&[u8]>,
 ) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         match table.entries_of_row(snapshot.codec(), (&key, &value)) {
             None => {}
@@ -78,13 +46,13 @@ pub(super) fn records(
                 let reason = source.to_string();
                 let problem = Problem::Unreadable { reason: reason.clone() };
                 // The marks of keys may be lost, so that nothing has refused an engine without them.
-                let fix = if snapshot.codec().lacks_key_of(&value) {
-                    Fix::None
+                if snapshot.codec().lacks_key_of(&value) {
+                    step.found_only(table, &key, problem);
                 } else {
-                    let (table_name, key) = (table.name(), key.clone());
-                    Fix::PutAside(table, Unreadable { table: table_name, key, value, reason })
-                };
-                step.found(table, &key, problem, fix);
+                    let (name, place) = (table.name(), key.clone());
+                    let unreadable = Unreadable { table: name, key, value, reason };
+                    step.found(table, &place, problem, Fix::PutAside(table, unreadable));
+                }
             }
             Some(Err(other)) => return Err(other),
         }
@@ -104,7 +72,7 @@ fn look_up(
     let there = there.as_deref().map(|value| Target::read(index, value));
     let put = || {
         let value = Target { key, signature }.to_bytes().into_owned();
-        Fix::Put(index, entry.clone(), value)
+        RowChange::Put(index, entry.clone(), value)
     };
     if let Some(there) = there.filter(|there| there.key == key) {
         // An entry without a signature leads to its message as well.
@@ -158,14 +126,13 @@ pub(super) fn index(
     table: Table,
     behind: Option<&[u8]>,
 ) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     let Role::IndexOf(of) = table.role() else { return Ok(step) };
     for row in rows {
         let target = row.target(table).key;
         let is_extra = !has_entry(snapshot, of, target, (table, &row.key))?;
         if is_extra && !is_locked(snapshot, of, target)? {
-            let fix = Fix::Remove(table, row.key.clone());
+            let fix = RowChange::Remove(table, row.key.clone());
             step.found(table, &row.key, Problem::Extra, fix);
         }
     }
@@ -180,8 +147,7 @@ pub(super) fn keys(
     behind: Option<&[u8]>,
     homes: &Homes,
 ) -> Result<PassStep> {
-    let (rows, next) = some_rows(snapshot, table, behind)?;
-    let mut step = PassStep { rows: rows.len() as u64, next, ..PassStep::default() };
+    let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     let mut known: BTreeMap<EnvironmentId, bool> = BTreeMap::new();
     for Row { key, .. } in rows {
         let environment = layout::environment_of(table, &key);
@@ -192,7 +158,7 @@ pub(super) fn keys(
         let is_possible =
             environment.is_some_and(|environment| known.get(&environment) == Some(&true));
         if !is_possible {
-            let fix = Fix::Remove(table, key.clone());
+            let fix = RowChange::Remove(table, key.clone());
             step.found(table, &key, Problem::Extra, fix);
         }
     }
@@ -210,6 +176,6 @@ fn is_source_there(
     if matches!(table.role(), Role::Derived(Derived::Texts(_))) || table == Table::ActivityHeads {
         return homes.has_record(snapshot, environment);
     }
-    let is_any = snapshot.count(&layout::notifications(environment), Some(1))? > 0;
+    let is_any = snapshot.has_any(&layout::notifications(environment).range())?;
     Ok(is_any || snapshot.contains(&layout::activity_head(environment))?)
 }

@@ -13,10 +13,10 @@ use domain::quarantine::Quarantined;
 use domain::task::{Awaited, Task};
 use domain::trigger::FanOut;
 
-use super::deleted_environments;
-use super::rows::some_rows;
-use crate::record::{Row, if_readable};
-use crate::{Codec, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, layout};
+use super::{ROWS, deleted_environments};
+use crate::batch::{Batch, Row};
+use crate::record::if_readable;
+use crate::{Codec, OnRows, Order, Prefix, Range, ReadRecords, Result, Snapshot, Table, layout};
 
 /// A record that waits for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,14 +97,14 @@ pub fn stalled(
     const MOST: usize = 65_536;
     let (mut wanted, mut next) = (Wanted::new(), behind.map(<[u8]>::to_vec));
     loop {
-        let (rows, behind) = some_rows(snapshot, table, next.as_deref())?;
-        if progress(table, rows.len() as u64).is_break() {
+        let batch = Batch::read(snapshot, &Range::of_table(table, next.as_deref()), ROWS)?;
+        if progress(table, batch.rows.len() as u64).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        for row in rows {
+        for row in batch.rows {
             want(snapshot, table, row, &mut wanted)?;
         }
-        next = behind;
+        next = batch.next;
         if next.is_none() || wanted.len() >= MOST {
             break;
         }

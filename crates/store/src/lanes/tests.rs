@@ -104,8 +104,8 @@ proptest! {
                 let lane = task(number, None).lane();
                 let of_lane = tasks.values().filter(|task| task.lane() == lane);
                 let first = of_lane.filter_map(|task| task.state.due_at()).min();
-                let expected = if is_held { Head::Held } else { Head::of(first) };
-                let found = read(&store, |snapshot| head(snapshot, &lane));
+                let expected = if is_held { State::Held } else { State::of(first) };
+                let found = read(&store, |snapshot| state(snapshot, &lane));
                 prop_assert_eq!(found.unwrap(), expected);
                 let sorted = read(&store, |snapshot| {
                     let mut sorted = Vec::new();

@@ -72,7 +72,7 @@ impl KeyPart for SegmentPart {
 
 /// A part of a span of segments in [`Table::ActivityMerged`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MergedPart {
+pub enum SpanPart {
     /// The terms that name many notifications of the span.
     Frequent,
     /// The first term of each block.
@@ -86,7 +86,7 @@ pub enum MergedPart {
     },
 }
 
-impl KeyPart for MergedPart {
+impl KeyPart for SpanPart {
     type Form<'f> = Self;
     type Read<'k> = Self;
 
@@ -217,36 +217,36 @@ pub fn activity_segments_before(
 }
 
 /// A part of the span of that level that ends in front of the segment `end`.
-pub fn merged_part(
+pub fn span_part(
     environment: EnvironmentId,
     generation: u32,
     level: u8,
     end: u32,
-    part: MergedPart,
+    part: SpanPart,
 ) -> Key<Bytes> {
-    activity_merged(environment, generation, level).then(end).then(part).end()
+    activity_spans(environment, generation, level).then(end).then(part).end()
 }
 
 /// The parts of the spans of that level that end in front of the segment `end`, or earlier.
-pub fn activity_merged_until(
+pub fn activity_spans_until(
     environment: EnvironmentId,
     generation: u32,
     level: u8,
     end: u32,
 ) -> Range<Bytes> {
-    activity_merged(environment, generation, level).until(end)
+    activity_spans(environment, generation, level).until(end)
 }
 
-fn activity_merged(
+fn activity_spans(
     environment: EnvironmentId,
     generation: u32,
     level: u8,
-) -> Prefix<Bytes, parts![u32, MergedPart]> {
+) -> Prefix<Bytes, parts![u32, SpanPart]> {
     ACTIVITY_MERGED.within(environment).then(generation).then(level)
 }
 
 /// The level and the end of the span in a key of [`Table::ActivityMerged`].
-pub fn merged_span(key: &[u8]) -> Option<(u8, u32)> {
+pub fn span_of_key(key: &[u8]) -> Option<(u8, u32)> {
     let (_, (_, (level, (end, _)))) = ACTIVITY_MERGED.read(key)?;
     Some((level, end))
 }

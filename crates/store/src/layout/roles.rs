@@ -13,9 +13,7 @@ use super::{
     ENVIRONMENTS, MESSAGE_CHANGES, MESSAGE_LISTS, SUBSCRIBERS, SearchedField, Table, WORKFLOWS,
     outcome_of_row,
 };
-use crate::KeyRange;
 use crate::key::{Bytes, Prefix, Range, TableOf, parts};
-use crate::range::EVERYTHING;
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +79,7 @@ pub const SHARED: [Table; 3] = [Table::ApiKeys, Table::Quarantine, Table::Lanes]
 /// The ranges that have all rows of an environment but for its own record, those of the delivery queue
 /// first, and the numbers of records before the records, so that none is wrong meanwhile. In a
 /// [shared](SHARED) table they have the rows of others as well.
-pub fn ranges_of(environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
+pub fn ranges_of(environment: EnvironmentId) -> Vec<Range<Bytes>> {
     let first = [
         Table::Lanes,
         Table::LaneHeads,
@@ -96,12 +94,12 @@ pub fn ranges_of(environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
     tables.flat_map(|table| ranges_in(table, environment)).collect()
 }
 
-fn ranges_in(table: Table, environment: EnvironmentId) -> Vec<(Table, KeyRange)> {
+fn ranges_in(table: Table, environment: EnvironmentId) -> Vec<Range<Bytes>> {
     let prefixes = match table {
         Table::Environments | Table::EnvironmentIds | Table::Seals | Table::Backfills => {
             return Vec::new();
         }
-        _ if SHARED.contains(&table) => return vec![(table, EVERYTHING)],
+        _ if SHARED.contains(&table) => return vec![Range::of_table(table, None)],
         Table::Due | Table::LaneHeads | Table::HeldLanes => {
             let keys = TableOf::<Bytes, parts![TaskClass, EnvironmentId]>::new(table);
             TaskClass::ALL.map(|class| keys.all().then(class).then(environment).open()).to_vec()
@@ -111,7 +109,7 @@ fn ranges_in(table: Table, environment: EnvironmentId) -> Vec<(Table, KeyRange)>
             vec![keys.within(environment).open()]
         }
     };
-    prefixes.into_iter().map(|prefix| (table, prefix.range().bytes().clone())).collect()
+    prefixes.iter().map(Prefix::range).collect()
 }
 
 /// Returns `true` if a derived row can have this key.

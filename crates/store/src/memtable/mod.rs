@@ -5,7 +5,7 @@
 
 mod payload;
 mod payloads;
-mod rows;
+mod table_index;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use self::payload::decode;
 pub(crate) use self::payload::{Malformed, encode, encoded_len};
 use self::payloads::Payloads;
-use self::rows::Rows;
+use self::table_index::TableIndex;
 use crate::overlay::{Changed, Layer, Run};
 use crate::range::KeySpan;
 use crate::{Order, Table};
@@ -26,7 +26,7 @@ use crate::{Order, Table};
 #[derive(Clone, Default)]
 pub(crate) struct Memtable {
     payloads: Payloads,
-    tables: BTreeMap<Table, Arc<Rows>>,
+    tables: BTreeMap<Table, Arc<TableIndex>>,
 }
 
 /// A key with its table: the place where a step has ended.
@@ -47,8 +47,8 @@ impl Memtable {
     pub(crate) fn add(&mut self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
         let number = self.payloads.push(Arc::clone(&payload));
         decode(&payload, |(table, key, value)| {
-            let rows = Arc::make_mut(self.tables.entry(table).or_default());
-            rows.set(&self.payloads, number, key, value);
+            let index = Arc::make_mut(self.tables.entry(table).or_default());
+            index.set(&self.payloads, number, key, value);
         })
     }
 
@@ -58,12 +58,12 @@ impl Memtable {
         position: Option<&'m Position>,
     ) -> impl Iterator<Item = (Table, &'m [u8], Option<&'m [u8]>)> {
         let tables = position.map_or(Bound::Unbounded, |(table, _)| Bound::Included(*table));
-        self.tables.range((tables, Bound::Unbounded)).flat_map(move |(table, rows)| {
+        self.tables.range((tables, Bound::Unbounded)).flat_map(move |(table, index)| {
             let start = match position {
                 Some((other, key)) if other == table => Bound::Excluded(key.as_slice()),
                 _ => Bound::Unbounded,
             };
-            let entries = rows.range(&self.payloads, (start, Bound::Unbounded));
+            let entries = index.range(&self.payloads, (start, Bound::Unbounded));
             let entries = entries.into_iter().flatten();
             entries.map(|it| (*table, it.key(&self.payloads), it.value(&self.payloads)))
         })

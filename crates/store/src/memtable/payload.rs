@@ -25,15 +25,15 @@ pub(crate) struct Malformed;
 
 /// A place in a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct Slice {
     start: u32,
     len: u32,
 }
 
 /// A change in a payload: its table, its key, and its value or `None` for a removal.
-pub(super) type Row = (Table, Span, Option<Span>);
+pub(super) type EncodedChange = (Table, Slice, Option<Slice>);
 
-impl Span {
+impl Slice {
     /// The bytes of `payload` in this place.
     pub(super) fn of(self, payload: &[u8]) -> &[u8] {
         let start = index(self.start);
@@ -71,17 +71,20 @@ pub(crate) fn encode(changes: &Changes) -> Vec<u8> {
 }
 
 /// Calls `visit` with each change in `payload`, in the order of tables and keys.
-pub(super) fn decode(payload: &[u8], mut visit: impl FnMut(Row)) -> Result<(), Malformed> {
+pub(super) fn decode(
+    payload: &[u8],
+    mut visit: impl FnMut(EncodedChange),
+) -> Result<(), Malformed> {
     let (mut reader, mut tables) = (Reader { payload, at: 0 }, Table::ALL.as_slice());
     while !reader.is_over() {
         let [len] = reader.array()?;
-        let name = reader.span(len.into())?.of(payload);
+        let name = reader.slice(len.into())?.of(payload);
         let table = named(name, tables).ok_or(Malformed)?;
         tables = behind(table);
         for _ in 0..reader.number()? {
             let (key, value) = (reader.number()?, reader.number()?);
-            let key = reader.span(key)?;
-            let value = if value == REMOVED { None } else { Some(reader.span(value)?) };
+            let key = reader.slice(key)?;
+            let value = if value == REMOVED { None } else { Some(reader.slice(value)?) };
             visit((table, key, value));
         }
     }
@@ -98,15 +101,15 @@ impl Reader<'_> {
         index(self.at) >= self.payload.len()
     }
 
-    fn span(&mut self, len: u32) -> Result<Span, Malformed> {
-        let span = Span { start: self.at, len };
+    fn slice(&mut self, len: u32) -> Result<Slice, Malformed> {
+        let slice = Slice { start: self.at, len };
         self.at = self.at.checked_add(len).ok_or(Malformed)?;
-        if index(self.at) > self.payload.len() { Err(Malformed) } else { Ok(span) }
+        if index(self.at) > self.payload.len() { Err(Malformed) } else { Ok(slice) }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let span = self.span(u32::try_from(N).unwrap_or(u32::MAX))?;
-        span.of(self.payload).try_into().map_err(|_| Malformed)
+        let slice = self.slice(u32::try_from(N).unwrap_or(u32::MAX))?;
+        slice.of(self.payload).try_into().map_err(|_| Malformed)
     }
 
     fn number(&mut self) -> Result<u32, Malformed> {

@@ -7,10 +7,9 @@ use domain::notification::{NotificationOutcome, Ordinal};
 
 use super::mark::put;
 use super::{IN_ROW, made_anew, row_of};
-use crate::record::{Batches, Row};
-use crate::{
-    OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout, records,
-};
+use crate::batch::{Batch, Row};
+use crate::step::TableRebuild;
+use crate::{OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, layout};
 
 /// Number of entries that one transaction looks at.
 const ENTRIES: usize = 1_024;
@@ -22,26 +21,13 @@ pub fn rebuild(
     environment: EnvironmentId,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    let mut last = Some(Vec::new());
-    while let Some(behind) = last {
-        let (rows, next) = records::write_in(store, environment, |transaction| {
-            remove_strangers(transaction, environment, &behind)
-        })?;
-        if rows > 0 && progress(Table::NotificationOutcomes, rows).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        last = next;
+    let rebuild = TableRebuild { store, environment, table: Table::NotificationOutcomes };
+    let removed = rebuild
+        .run(Vec::new(), progress, |txn, behind| remove_strangers(txn, environment, behind))?;
+    if removed.is_break() {
+        return Ok(removed);
     }
-    let mut next = Some(0);
-    while let Some(from) = next {
-        next = records::write_in(store, environment, |transaction| {
-            step(transaction, environment, from)
-        })?;
-        if next.is_some() && progress(Table::NotificationOutcomes, 1).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-    }
-    Ok(ControlFlow::Continue(()))
+    rebuild.run(0, progress, |txn, from| step(txn, environment, *from))
 }
 
 // Removes those of the next entries behind a key whose keys are not those of rows. Returns the number of
@@ -52,31 +38,27 @@ fn remove_strangers(
     behind: &[u8],
 ) -> Result<(u64, Option<Vec<u8>>)> {
     let range = layout::all_outcome_rows(environment).resumed(behind);
-    let bytes = range.bytes().clone();
-    let mut batches = Batches::new(&*transaction, range.table(), bytes, Order::Ascending);
-    let mut rows = batches.next(ENTRIES)?.unwrap_or_default();
+    let Batch { rows, next } = Batch::read(&*transaction, &range, ENTRIES)?;
     for Row { key, .. } in &rows {
         if layout::outcome_of_row(key).is_none_or(|(_, row)| !is_possible(row)) {
             transaction.delete(range.table(), key)?;
         }
     }
-    let count = rows.len();
-    let last = rows.pop().filter(|_| count == ENTRIES);
-    Ok((count as u64, last.map(|row| row.key)))
+    Ok((rows.len() as u64, next))
 }
 
-// Makes the first rows from the number `from` on anew. Returns the number behind them, or `None` if
+// Makes the first rows from the number `from` on anew. Returns 1 and the number behind them, or 0 and `None` if
 // there are none.
 fn step(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
     from: u32,
-) -> Result<Option<u32>> {
-    let Some(number) = first(transaction, environment, from)? else { return Ok(None) };
+) -> Result<(u64, Option<u32>)> {
+    let Some(number) = first(transaction, environment, from)? else { return Ok((0, None)) };
     for (outcome, row) in made_anew(transaction, environment, number)? {
         put(transaction, (environment, outcome, number), &row)?;
     }
-    Ok(number.checked_add(1))
+    Ok((1, number.checked_add(1)))
 }
 
 // The number of the first row from `from` on that there is, or that a notification is in.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
-use crate::record::{Record, Row, follow_readable};
+use crate::batch::Row;
+use crate::record::{Record, follow_readable};
 use crate::{Prefix, Result, Snapshot};
 
 /// The page that `request` asks for, of those entries with `prefix` whose keys end in one of `places`.

@@ -6,8 +6,9 @@ use std::ops::Range;
 use domain::message::Signature;
 
 use super::Reader;
+use crate::batch::{Batches, Row};
 use crate::layout::Target;
-use crate::record::{Batches, Record, Row};
+use crate::record::Record;
 use crate::{KeyRange, Order, Prefix, Result, Snapshot};
 
 /// The entries of all parts of a list in one order.
@@ -51,8 +52,9 @@ impl<'r, S: Snapshot + ?Sized, R: Record> Merged<'r, S, R> {
     ) -> Self {
         let filled = reader.list.parts.iter().filter(|part| part.len != Some(0));
         let parts = filled.map(|part| {
-            let (prefix, range) = (&part.prefix, range(&part.prefix));
-            let batches = Batches::new(reader.snapshot, reader.list.table, range, order);
+            let prefix = &part.prefix;
+            let range = crate::Range::of_bytes(reader.list.table, range(prefix));
+            let batches = Batches::new(reader.snapshot, range, order);
             Ahead { prefix, batches, entries: VecDeque::new(), places: Vec::new() }
         });
         Self { reader, may_show, order, parts: parts.collect() }

@@ -12,7 +12,8 @@ use domain::page::{Bound, Cursor, Page, PageRequest, Place, Total};
 
 use super::merged::{Looked, Merged};
 use super::{List, Reader};
-use crate::record::{Excerpt, Row, follow_excerpts, if_readable};
+use crate::batch::Row;
+use crate::record::{Excerpt, follow_excerpts, if_readable};
 use crate::{Order, Prefix, Result, Snapshot};
 
 /// The records of a list that meet a condition. The entries of the list are those of

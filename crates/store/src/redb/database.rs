@@ -12,7 +12,7 @@ use super::handle::Handle;
 use super::key::{Bytes, bounded};
 use super::medium::Medium;
 use super::meta::{self, Note};
-use super::view::{OpenDatabase, rows};
+use super::view::{OpenDatabase, definition};
 use crate::Table;
 use crate::memtable::{Memtable, Position};
 
@@ -52,7 +52,7 @@ pub(super) struct Frozen {
 
 const REOPEN: &str = "open the file again";
 
-type Rows<'t> = RedbTable<'t, Bytes, &'static [u8]>;
+type WriteTable<'t> = RedbTable<'t, Bytes, &'static [u8]>;
 
 impl DatabaseFile {
     pub(super) fn new(database: Handle, medium: Arc<Medium>, path: PathBuf, cache: usize) -> Self {
@@ -198,13 +198,13 @@ fn make<'r>(
     transaction: &WriteTransaction,
     changes: impl IntoIterator<Item = Row<'r>>,
 ) -> Result<(), redb::Error> {
-    let mut current: Option<(Table, Rows<'_>)> = None;
+    let mut current: Option<(Table, WriteTable<'_>)> = None;
     for (table, key, value) in changes {
         let opened = match current.take() {
             Some((other, opened)) if other == table => opened,
             other => {
                 drop(other);
-                transaction.open_table(rows(table))?
+                transaction.open_table(definition(table))?
             }
         };
         let (_, opened) = current.insert((table, opened));

@@ -9,7 +9,7 @@ use redb::{
 use super::handle::Handle;
 use super::key::{Bytes, bounded};
 use super::log::LogId;
-use super::view::{Definition, rows};
+use super::view::{Definition, definition};
 use crate::layout::{FORMAT, OLDEST_FORMAT};
 use crate::{Table, backfill};
 
@@ -94,7 +94,7 @@ pub(super) fn claim(database: &Handle) -> Result<(), redb::Error> {
 /// Gives a file of an older format the present one. Rows that it lacks are put later.
 pub(super) fn upgrade(database: &Handle, found: u32) -> Result<(), redb::Error> {
     let transaction = database.get()?.begin_write()?;
-    let mut marks = transaction.open_table(rows(Table::Backfills))?;
+    let mut marks = transaction.open_table(definition(Table::Backfills))?;
     for mark in backfill::marks(found) {
         marks.insert(mark.as_bytes(), [].as_slice())?;
     }

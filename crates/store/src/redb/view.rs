@@ -15,17 +15,17 @@ use crate::Table;
 pub(super) type Definition = TableDefinition<'static, Bytes, &'static [u8]>;
 
 /// A redb table of ours, for reading.
-pub(super) type Rows = ReadOnlyTable<Bytes, &'static [u8]>;
+pub(super) type ReadTable = ReadOnlyTable<Bytes, &'static [u8]>;
 
 /// The definition of `table`.
-pub(super) const fn rows(table: Table) -> Definition {
+pub(super) const fn definition(table: Table) -> Definition {
     TableDefinition::new(table.name())
 }
 
 /// What the database shows as of a commit.
 pub(super) struct View {
     // Opening a table costs as much as finding an entry in it.
-    opened: [OnceLock<Option<Rows>>; Table::ALL.len()],
+    opened: [OnceLock<Option<ReadTable>>; Table::ALL.len()],
     transaction: ReadTransaction,
     // A database is closed behind its last view.
     _database: Arc<Handle>,
@@ -47,16 +47,17 @@ impl View {
 
     /// Returns the rows of `table`. A table is created by the first commit that changes it. Until then
     /// there are none.
-    pub(super) fn open(&self, table: Table) -> result::Result<Option<&Rows>, Failure> {
+    pub(super) fn open(&self, table: Table) -> result::Result<Option<&ReadTable>, Failure> {
         // `Table::ALL` has a place for each table, in the order of their numbers.
         let Some(opened) = self.opened.get(table as usize) else { return Ok(None) };
         if let Some(rows) = opened.get() {
             return Ok(rows.as_ref());
         }
-        let rows = attempt("open a table", || match self.transaction.open_table(rows(table)) {
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
-            opened => opened.map(Some),
-        })?;
+        let rows =
+            attempt("open a table", || match self.transaction.open_table(definition(table)) {
+                Err(TableError::TableDoesNotExist(_)) => Ok(None),
+                opened => opened.map(Some),
+            })?;
         Ok(opened.get_or_init(|| rows).as_ref())
     }
 }

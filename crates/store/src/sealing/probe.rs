@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::keys::KeyId;
 use super::seal::{Seal, key_of};
 use crate::range::EVERYTHING;
-use crate::{Error, Order, Result, Snapshot, Table, check};
+use crate::{Error, Order, Range, ReadRecords, Result, Snapshot, Table, check};
 
 /// Number of records of a table that are opened with a key that has opened none of them.
 const TRIED: usize = 16;
@@ -45,7 +45,7 @@ pub(super) fn evidence(
         if evidence == Evidence::Opens {
             return Ok(evidence);
         }
-        if !is_whole(scanned)? && evidence == Evidence::Unused {
+        if if_whole(scanned)?.is_none() && evidence == Evidence::Unused {
             evidence = Evidence::Unknown;
         }
     }
@@ -67,7 +67,7 @@ pub(super) fn opens_none_of_the_first(
             }
             if opens { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        is_whole(scanned)?;
+        if_whole(scanned)?;
         if opens {
             return Ok(false);
         }
@@ -83,7 +83,7 @@ pub(super) fn first_key(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Ke
             found = key_of(value);
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        is_whole(scanned)?;
+        if_whole(scanned)?;
         if found.is_some() {
             break;
         }
@@ -94,26 +94,20 @@ pub(super) fn first_key(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Ke
 /// Returns `true` if the store has no entry at all. A table that is damaged is not empty.
 pub(super) fn is_empty(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
     for table in Table::ALL {
-        let mut is_empty = true;
-        let scanned = each_value(snapshot, table, Some(1), &mut |_, _| {
-            is_empty = false;
-            ControlFlow::Break(())
-        });
-        is_empty &= is_whole(scanned)?;
-        if !is_empty {
+        let found = if_whole(snapshot.has_any(&Range::of_table(table, None)))?;
+        if found != Some(false) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-// Returns `false` if the table is damaged. The rest of it is not seen then, and the store is opened
+// Returns `None` if the table is damaged. The rest of it is not seen then, and the store is opened
 // nevertheless, so that it can be repaired.
-fn is_whole(scanned: Result<()>) -> Result<bool> {
+fn if_whole<T>(scanned: Result<T>) -> Result<Option<T>> {
     match scanned {
-        Ok(()) => Ok(true),
-        Err(Error::Corrupt { .. } | Error::Damaged { .. }) => Ok(false),
-        Err(other) => Err(other),
+        Err(Error::Corrupt { .. } | Error::Damaged { .. }) => Ok(None),
+        scanned => scanned.map(Some),
     }
 }
 

@@ -1,13 +1,12 @@
 //! Sealing what is there anew with the key that seals, while other operations go on.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use super::marks::Marks;
 use super::seal::{Extent, Seal, ViewSeal};
 use super::sealable::Sealable;
-use crate::record::misplaced;
 use crate::{
-    Error, KeyRange, OnProgress, Order, Progress, Result, Table, Transaction, check, range, records,
+    Error, OnProgress, Order, Progress, Range, Result, Table, Transaction, batch, check, records,
 };
 
 /// Result of a resealing.
@@ -77,7 +76,7 @@ struct Stale {
 }
 
 /// Entries that were looked at.
-struct Batch {
+struct Looked {
     /// Values that are not sealed with the key that seals.
     stale: Vec<Stale>,
     /// The last key, if others may follow it.
@@ -87,9 +86,9 @@ struct Batch {
 
 impl Run<'_> {
     fn table(&mut self, table: Table, progress: &mut OnProgress<'_>) -> Result<ControlFlow<()>> {
-        let mut start = Bound::Unbounded;
+        let mut behind = None;
         loop {
-            let batch = self.look(table, &(start, Bound::Unbounded))?;
+            let batch = self.look(table, behind.as_deref())?;
             let mut stale = batch.stale.as_slice();
             while let Some((part, rest)) = few(stale) {
                 self.reseal(table, part)?;
@@ -104,38 +103,27 @@ impl Run<'_> {
             if batch.seen > 0 && progress(Progress::of_rows(table, self.seen)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let Some(last) = batch.last else { return Ok(ControlFlow::Continue(())) };
-            start = Bound::Excluded(last);
+            behind = batch.last;
+            if behind.is_none() {
+                return Ok(ControlFlow::Continue(()));
+            }
         }
     }
 
     // A damaged index of a file may lead back. What lies behind it was not looked at, and may be plain.
-    fn look(&self, table: Table, range: &KeyRange) -> Result<Batch> {
+    fn look(&self, table: Table, behind: Option<&[u8]>) -> Result<Looked> {
+        let range = Range::of_table(table, behind);
+        let entries = (table, range.bytes(), Order::Ascending);
         records::read(self.store.below.as_ref(), |snapshot| {
-            let mut batch = Batch { stale: Vec::new(), last: None, seen: 0 };
-            let Some(span) = range::borrow(range) else { return Ok(batch) };
-            let (mut last, mut is_in_place) = (None::<Vec<u8>>, true);
-            snapshot.scan(table, range, Order::Ascending, Some(SEEN), &mut |key, value| {
-                is_in_place = Order::Ascending.admits(span, last.as_deref(), key);
-                if !is_in_place {
-                    return ControlFlow::Break(());
-                }
-                batch.seen += 1;
+            let (mut stale, mut seen) = (Vec::new(), 0);
+            let last = batch::visit(snapshot, entries, SEEN, &mut |key, value| {
+                seen += 1;
                 if !self.seal.is_current(value) {
-                    batch.stale.push(Stale {
-                        key: key.to_vec(),
-                        len: value.len(),
-                        seen: batch.seen,
-                    });
+                    stale.push(Stale { key: key.to_vec(), len: value.len(), seen });
                 }
-                last = Some(key.to_vec());
                 ControlFlow::Continue(())
             })?;
-            if !is_in_place {
-                return Err(misplaced(table));
-            }
-            batch.last = last.filter(|_| batch.seen >= SEEN as u64);
-            Ok(batch)
+            Ok(Looked { stale, last, seen })
         })
     }
 

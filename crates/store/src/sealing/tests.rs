@@ -1,6 +1,6 @@
 mod marks;
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::environment::Home;
@@ -12,10 +12,11 @@ use uuid::Uuid;
 
 use super::seal::{Extent, Seal};
 use super::*;
+use crate::damaged::{Damaged, leading_back};
 use crate::memory::MemoryStore;
 use crate::{
-    Codec, Error, KeyRange, Order, Progress, ReadBody, ReadRecords, Result, Snapshot, Store, Table,
-    Visit, VisitValue, WriteBody, WriteRecords, layout, read, write,
+    Codec, Error, KeyRange, Order, Progress, ReadRecords, Result, Snapshot, Store, Table, Visit,
+    WriteRecords, layout, read, write,
 };
 
 fn key(number: u8) -> SealingKey {
@@ -283,56 +284,6 @@ fn a_key_is_rotated() {
         over(&below, Some(ring(1))).check(),
         Err(Error::MissingKey { key }) if key == KeyId::new(2)
     ));
-}
-
-/// The scan of a damaged store: what is below, the table, the range, the order and the limit.
-type Scan =
-    fn(&dyn Snapshot, (Table, &KeyRange, Order, Option<usize>), &mut Visit<'_>) -> Result<()>;
-
-/// A store whose scans are those of a damaged one.
-#[derive(Debug)]
-struct Damaged(Arc<MemoryStore>, Scan);
-
-struct DamagedView<'s>(&'s dyn Snapshot, Scan);
-
-impl Store for Damaged {
-    fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
-        self.0.read(&mut |snapshot| body(&DamagedView(snapshot, self.1)))
-    }
-
-    fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
-        self.0.write(body)
-    }
-}
-
-impl Snapshot for DamagedView<'_> {
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        self.0.get(table, key, visit)
-    }
-
-    fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.0.get_many(table, keys, visit)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        (self.1)(self.0, (table, range, order, limit), visit)
-    }
-}
-
-/// Scans from a key on lead back to the start, as those of a damaged index do.
-fn leading_back(
-    below: &dyn Snapshot,
-    (table, _, order, limit): (Table, &KeyRange, Order, Option<usize>),
-    visit: &mut Visit<'_>,
-) -> Result<()> {
-    below.scan(table, &(Bound::Unbounded, Bound::Unbounded), order, limit, visit)
 }
 
 /// The table of topics cannot be gone through.

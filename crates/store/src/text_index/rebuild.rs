@@ -5,7 +5,7 @@
 //! leaves an index that is sound, and another rebuild removes the rest. At the end the places name the new
 //! groups only.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use domain::ids::InternalSubscriberId;
 use domain::subscriber::Subscriber;
@@ -14,10 +14,10 @@ use super::row::Row;
 use super::trigrams::ROWS;
 use super::{Head, Tail, places, put_trigrams, row, row_key, take_apart};
 use crate::layout::{self, IndexPart, TextIndex};
-use crate::record::{self, Record, corrupt};
+use crate::record::{self, Record};
+use crate::step::TableRebuild;
 use crate::{
-    Error, KeyRange, OnRows, Order, Range, ReadRecords, Result, Snapshot, Store, Table,
-    Transaction, WriteRecords, if_readable,
+    OnRows, Order, Range, ReadRecords, Result, Store, Transaction, WriteRecords, batch, if_readable,
 };
 
 /// Number of subscribers whose texts one transaction adds.
@@ -33,79 +33,48 @@ const FAR: u32 = 1 << 31;
 ///
 /// # Errors
 ///
-/// [`Corrupt`](crate::Error::Corrupt), if a scan does not come further.
+/// [`Corrupt`](crate::Error::Corrupt), if a table is out of order.
 pub fn rebuild(
     store: &dyn Store,
     index: TextIndex,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
     let first = crate::write_in(store, index.environment, |txn| begin(txn, index))?;
-    let steps = Steps { store, index };
+    let rebuild =
+        TableRebuild { store, environment: index.environment, table: index.field.table() };
     let subscribers = layout::all_subscribers(index.environment).range();
     let added =
-        steps.through(&subscribers, SUBSCRIBERS, progress, |txn, keys| add(txn, index, keys))?;
+        through(&rebuild, (subscribers, SUBSCRIBERS), progress, |txn, keys| add(txn, index, keys))?;
     if added.is_break() {
         return Ok(added);
     }
-    let removed = steps.through(&index.rows().range(), 1, progress, |txn, keys| {
+    let removed = through(&rebuild, (index.rows().range(), 1), progress, |txn, keys| {
         remove_group(txn, index, first, keys)
     })?;
     if removed.is_break() {
         return Ok(removed);
     }
-    steps.through(&index.all().range(), KEYS, progress, |txn, keys| {
+    through(&rebuild, (index.all().range(), KEYS), progress, |txn, keys| {
         remove_others(txn, index, first, keys)
     })
 }
 
-/// Transactions that go through keys.
-struct Steps<'s> {
-    store: &'s dyn Store,
-    index: TextIndex,
-}
-
-impl Steps<'_> {
-    // Calls `step` with the next `limit` keys of `range`, in a transaction each, until it returns no
-    // last key.
-    fn through<R>(
-        &self,
-        range: &Range<R>,
-        limit: usize,
-        progress: &mut OnRows<'_>,
-        mut step: impl FnMut(&mut dyn Transaction, &[Vec<u8>]) -> Result<Option<Vec<u8>>>,
-    ) -> Result<ControlFlow<()>> {
-        let (table, mut rest) = (range.table(), range.bytes().clone());
-        let mut behind: Option<Vec<u8>> = None;
-        loop {
-            let (rows, last) = crate::write_in(self.store, self.index.environment, |txn| {
-                let keys = scan(&*txn, table, &rest, limit)?;
-                Ok::<_, Error>((keys.len() as u64, step(txn, &keys)?))
-            })?;
-            let Some(last) = last else { return Ok(ControlFlow::Continue(())) };
-            if progress(self.index.field.table(), rows).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-            if behind.is_some_and(|behind| last <= behind) {
-                return Err(corrupt(table, "a scan does not come further"));
-            }
-            rest.0 = Bound::Excluded(last.clone());
-            behind = Some(last);
-        }
-    }
-}
-
-fn scan(
-    snapshot: &(impl Snapshot + ?Sized),
-    table: Table,
-    range: &KeyRange,
-    limit: usize,
-) -> Result<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
-    snapshot.scan(table, range, Order::Ascending, Some(limit), &mut |key, _| {
-        found.push(key.to_vec());
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
+// Calls `step` with the next `limit` keys of `range`, in a transaction each, until it returns no last key.
+fn through<R>(
+    rebuild: &TableRebuild<'_>,
+    (range, limit): (Range<R>, usize),
+    progress: &mut OnRows<'_>,
+    mut step: impl FnMut(&mut dyn Transaction, &[Vec<u8>]) -> Result<Option<Vec<u8>>>,
+) -> Result<ControlFlow<()>> {
+    rebuild.run(range, progress, |txn, range| {
+        let (entries, mut keys) = ((range.table(), range.bytes(), Order::Ascending), Vec::new());
+        batch::visit(&*txn, entries, limit, &mut |key, _| {
+            keys.push(key.to_vec());
+            ControlFlow::Continue(())
+        })?;
+        let last = step(txn, &keys)?;
+        Ok(last.map_or((0, None), |last| (keys.len() as u64, Some(range.clone().resumed(&last)))))
+    })
 }
 
 // Ends the last group, however few rows it has, and begins another one. Returns its number.

@@ -14,8 +14,7 @@ const AT_A_TIME: usize = 200;
 
 /// Leaves a task that makes the messages of an integration due again, if it holds some.
 pub(crate) fn begin(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
-    let held = layout::held(tx.environment_id(), integration_id);
-    if tx.count(&held, Some(1))? == 0 {
+    if !tx.has_any(&layout::held(tx.environment_id(), integration_id).range())? {
         return Ok(());
     }
     let work = Work::Release { integration_id };

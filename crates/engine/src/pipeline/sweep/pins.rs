@@ -126,18 +126,10 @@ pub(crate) fn has_something_left(view: &dyn View, id: &TransactionId) -> Result<
         return Ok(true);
     }
     for run in view.all::<AcceptedTrigger>(&layout::transaction(environment, id))? {
-        let mut found = false;
-        let of = layout::notifications_between(environment, run.ordinals.clone());
-        view.scan_bytes(&of, Order::Ascending, Some(1), &mut |_, _| {
-            found = true;
-            ControlFlow::Break(())
-        })?;
-        let of = layout::messages_of(environment, run.ordinals);
-        view.scan_bytes(&of, Order::Ascending, Some(1), &mut |_, _| {
-            found = true;
-            ControlFlow::Break(())
-        })?;
-        if found {
+        let notifications = layout::notifications_between(environment, run.ordinals.clone());
+        if view.has_any(&notifications)?
+            || view.has_any(&layout::messages_of(environment, run.ordinals))?
+        {
             return Ok(true);
         }
     }

@@ -44,7 +44,8 @@ impl Deletion {
 
     /// Finds the events that the next transaction removes.
     pub(super) fn next(self, view: &Reading<'_>, time: Timestamp) -> Result<Self> {
-        if !self.has_missed && !are_there(view)? {
+        let all = layout::all_digest_events(view.environment_id()).range();
+        if !self.has_missed && !view.has_any(&all)? {
             return Ok(self);
         }
         let (next, _) = self.old.first(view, view.environment_id(), time, Self::AT_A_TIME)?;
@@ -107,14 +108,4 @@ impl Events {
         }
         Ok(())
     }
-}
-
-// Returns `true` if there is an event of a digest.
-fn are_there(view: &Reading<'_>) -> Result<bool> {
-    let (mut found, all) = (false, layout::all_digest_events(view.environment_id()).range());
-    view.scan_bytes(&all, Order::Ascending, Some(1), &mut |_, _| {
-        found = true;
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
 }

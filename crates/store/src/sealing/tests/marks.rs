@@ -1,6 +1,7 @@
 //! Damaged marks of sealing keys.
 
 use super::*;
+use crate::range::EVERYTHING;
 
 fn mark_of(id: u32) -> Vec<u8> {
     layout::seal_mark(id).as_bytes().to_vec()
@@ -30,9 +31,8 @@ fn flip(store: &dyn Store, place: &[u8]) {
 
 fn places(store: &dyn Store) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    let everything = (Bound::Unbounded, Bound::Unbounded);
     read(store, |view| {
-        view.scan(Table::Seals, &everything, Order::Ascending, None, &mut |key, _| {
+        view.scan(Table::Seals, &EVERYTHING, Order::Ascending, None, &mut |key, _| {
             found.push(key.to_vec());
             ControlFlow::Continue(())
         })

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::payload::Span;
+use super::payload::Slice;
 use super::payloads::Payloads;
 use crate::range::KeySpan;
 
@@ -13,7 +13,7 @@ const LEAF: usize = 128;
 
 /// Sorted leaves. A clone shares all of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct TableIndex {
     /// The start that all keys have in common.
     prefix: Vec<u8>,
     /// Leaves with the hint of their first entry. None is empty.
@@ -26,9 +26,9 @@ pub(super) struct Entry {
     hint: Hint,
     /// Number of the payload.
     payload: u32,
-    key: Span,
+    key: Slice,
     /// `None` for a removal.
-    value: Option<Span>,
+    value: Option<Slice>,
 }
 
 /// The bytes of a key behind the common prefix, as many as there is room for. Most keys are told
@@ -55,14 +55,14 @@ enum Side {
 /// The leaf and the place in it, of an entry or of a gap before it.
 type Place = (usize, usize);
 
-impl Rows {
+impl TableIndex {
     /// Puts a change of `payload` in the place of an earlier one with the same key.
     pub(super) fn set(
         &mut self,
         payloads: &Payloads,
         payload: u32,
-        key: Span,
-        value: Option<Span>,
+        key: Slice,
+        value: Option<Slice>,
     ) {
         let mut entry = Entry { hint: Hint::default(), payload, key, value };
         let key = entry.key(payloads);

@@ -112,7 +112,7 @@ fn levels_of(world: &World) -> BTreeSet<u8> {
     let mut levels = BTreeSet::new();
     world.reads(|snapshot| {
         let keys = entries(snapshot, Table::ActivityMerged);
-        levels.extend(keys.iter().filter_map(|(key, _)| layout::merged_span(key)).map(|of| of.0));
+        levels.extend(keys.iter().filter_map(|(key, _)| layout::span_of_key(key)).map(|of| of.0));
     });
     levels
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
-use store::layout::{self, MergedPart};
+use store::layout::{self, SpanPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot, Table};
 
 use crate::block::{self, Block, Directory};
@@ -41,9 +41,9 @@ pub(crate) struct Span {
     pub(crate) end: u32,
 }
 
-/// Part of a span that is in memory.
+/// A span, and the part of it that is in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Merged {
+pub(crate) struct LoadedSpan {
     pub(crate) span: Span,
     pub(crate) directory: Arc<Directory>,
     pub(crate) frequent: Arc<Directory>,
@@ -64,13 +64,8 @@ impl Span {
         usize::try_from((each * (self.end - self.first)).min(MOST)).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn key(
-        self,
-        environment: EnvironmentId,
-        head: &Head,
-        part: MergedPart,
-    ) -> Key<Bytes> {
-        layout::merged_part(environment, head.generation, self.level, self.end, part)
+    pub(crate) fn key(self, environment: EnvironmentId, head: &Head, part: SpanPart) -> Key<Bytes> {
+        layout::span_part(environment, head.generation, self.level, self.end, part)
     }
 
     /// Shows `visit` the block that starts with `first`.
@@ -83,12 +78,12 @@ impl Span {
         visit: &mut dyn FnMut(Block<'_>),
     ) -> Result<()> {
         let (dimension, value) = first.parts();
-        let key = self.key(environment, head, MergedPart::Block { dimension, value });
+        let key = self.key(environment, head, SpanPart::Block { dimension, value });
         block::read(snapshot, &key, visit)
     }
 }
 
-impl Merged {
+impl LoadedSpan {
     pub(crate) fn read(
         snapshot: &dyn Snapshot,
         environment: EnvironmentId,
@@ -102,7 +97,7 @@ impl Merged {
             let damaged = "a part of a span is missing: rebuild the index";
             terms.map(Arc::new).ok_or_else(|| corrupt(Table::ActivityMerged, damaged))
         };
-        let (directory, frequent) = (read(MergedPart::Directory)?, read(MergedPart::Frequent)?);
+        let (directory, frequent) = (read(SpanPart::Directory)?, read(SpanPart::Frequent)?);
         Ok(Self { span, directory, frequent })
     }
 
