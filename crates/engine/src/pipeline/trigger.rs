@@ -9,11 +9,11 @@ use domain::event::Event;
 use domain::ids::{EnvironmentId, SubscriberId, TransactionId};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
+use domain::time::Timestamp;
 use domain::trigger::{
     AcceptedTrigger, Broadcast, CreatedNotification, Crowd, EventProgress, FanOut, FanOutState,
     Trigger, TriggerReceipt,
 };
-use serde::Serialize;
 use store::layout::CountedList;
 use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout};
 
@@ -81,7 +81,10 @@ impl Events<'_> {
 
     /// Triggers a workflow, without upkeep of the activity index.
     pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        self.accept_as("events.trigger", trigger, (trigger, Reach::Recipients))
+        let (now, event) = (self.scope.engine.now(), (trigger, Reach::Recipients));
+        let prepared = self.prepared(now, event)?;
+        Write::new(self.scope, "events.trigger", now, trigger)?
+            .once(|tx| accept_one(tx, event, &prepared))
     }
 
     /// Triggers a workflow in a transaction of the host: the rows of the host and the event are
@@ -105,8 +108,7 @@ impl Events<'_> {
         const NAME: &str = "events.trigger_in";
         let receipt = self.scope.operation(NAME, || {
             let (now, event) = (self.scope.engine.now(), (trigger, Reach::Recipients));
-            let prepared =
-                self.scope.prepare(now, |preparation| preparation.prepare(event, None))?;
+            let prepared = self.prepared(now, event)?;
             Write::new(self.scope, NAME, now, trigger)?
                 .once_in_host(transaction, |tx| accept_one(tx, event, &prepared))
         })?;
@@ -114,17 +116,9 @@ impl Events<'_> {
         Ok(receipt)
     }
 
-    // Accepts the event of a call with these arguments.
-    fn accept_as(
-        &self,
-        operation: &'static str,
-        arguments: impl Serialize,
-        event: (&Trigger, Reach),
-    ) -> Result<TriggerReceipt> {
-        let now = self.scope.engine.now();
-        let prepared = self.scope.prepare(now, |preparation| preparation.prepare(event, None))?;
-        Write::new(self.scope, operation, now, arguments)?
-            .once(|tx| accept_one(tx, event, &prepared))
+    // Prepares the only event of a call.
+    fn prepared(&self, now: Timestamp, event: (&Trigger, Reach)) -> Result<Prepared> {
+        self.scope.prepare(now, |preparation| preparation.prepare(event, None))
     }
 
     /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
@@ -171,9 +165,13 @@ impl Events<'_> {
     ///
     /// As [`trigger`](Self::trigger).
     pub fn broadcast(&self, broadcast: &Broadcast) -> Result<TriggerReceipt> {
-        const NAME: &str = "events.broadcast";
-        let event = (&broadcast.to_trigger(), Reach::Everybody);
-        let receipt = self.scope.operation(NAME, || self.accept_as(NAME, broadcast, event))?;
+        let receipt = self.scope.operation("events.broadcast", || {
+            let trigger = broadcast.to_trigger();
+            let (now, event) = (self.scope.engine.now(), (&trigger, Reach::Everybody));
+            let prepared = self.prepared(now, event)?;
+            Write::new(self.scope, "events.broadcast", now, broadcast)?
+                .once(|tx| accept_one(tx, event, &prepared))
+        })?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
     }
