@@ -245,6 +245,7 @@ fn a_mail_has_the_layout_that_is_named_next_to_it() {
                 within("basic"),
             ),
             (json!("festive"), json!({ "layoutIdentifier": "basic" }), within("basic")),
+            (json!("festive"), json!({ "layoutId": "basic" }), within("basic")),
             (
                 json!(null),
                 json!({

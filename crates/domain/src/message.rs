@@ -396,6 +396,7 @@ impl Message {
         self.id = before.id;
         self.created_at = before.created_at;
         self.delivered_at.splice(0..0, before.delivered_at.iter().copied());
+        self.limit_deliveries();
         if self.channel != Channel::InApp {
             self.stage = before.stage;
         }

@@ -11,6 +11,7 @@
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use foldhash::HashMap;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -103,17 +104,20 @@ enum Stopped {
 }
 
 impl Writers {
-    /// Runs `body` once, in a transaction without others if it is alone. Returns the error of the body, or of
-    /// the server.
+    /// Runs `body` once, in a transaction without others if it is alone. Waits for other callers up to `until`.
+    /// Returns the error of the body, or of the server.
     pub(crate) fn write(
         &self,
         shared: &Arc<Shared>,
         (scope, is_alone): (WriteScope, bool),
+        until: Option<Instant>,
         body: &mut WriteBody<'_>,
     ) -> Result<Result<(), Unwritten>> {
         let lock = Lock::of(scope);
         let lane = Arc::clone(self.0.lock().entry(lock).or_default());
-        let mut turn = lane.wait_for_turn();
+        let Some(mut turn) = lane.wait_for_turn(until) else {
+            return Ok(Err(Unwritten::Undone(Failure::held())));
+        };
         while let Some(batch) = turn.batch.as_ref().filter(|batch| is_alone || !batch.goes_on()) {
             let outcome = Arc::clone(&batch.outcome);
             lane.end(shared, turn, &outcome);
@@ -170,9 +174,13 @@ impl Lane {
         }
     }
 
-    fn wait_for_turn(&self) -> MutexGuard<'_, LaneState> {
+    // Returns `None` if others have had the turn up to `until`.
+    fn wait_for_turn(&self, until: Option<Instant>) -> Option<MutexGuard<'_, LaneState>> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let turn = self.turn.lock();
+        let turn = match until {
+            Some(until) => self.turn.try_lock_until(until),
+            None => Some(self.turn.lock()),
+        };
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         turn
     }
@@ -356,7 +364,10 @@ fn commit(shared: &Arc<Shared>, view: View, changes: &Arc<Changes>) -> Result<()
     // The question below needs a connection.
     drop(view);
     match is_committed(shared, (head, number), id) {
-        Ok(Some(true)) => Ok(()),
+        Ok(Some(true)) => {
+            shared.server.notify_peers();
+            Ok(())
+        }
         Ok(Some(false)) => Err(Unwritten::Undone(failure)),
         Ok(None) => Err(shared.unknown(failure)),
         Err(failure) => Err(shared.unknown(failure)),

@@ -55,6 +55,11 @@ struct LostCommits;
 #[error("others have all connections: `PostgresOptions::connections` allows more")]
 struct Busy;
 
+/// Other transactions have the environment.
+#[derive(Debug, Error)]
+#[error("other transactions have held the environment for too long")]
+struct Held;
+
 /// The server takes another schema for that of the name, or none.
 #[derive(Debug, Error)]
 #[error("the name of a schema has 1 to 63 bytes, no NUL, and is not `$user`")]
@@ -122,12 +127,14 @@ impl Failure {
     }
 
     /// The failure to connect. Each error of the server ends the connection here, and without one there
-    /// is none: a name that cannot be looked up, and a port that nobody listens at.
+    /// is none: a name that cannot be looked up, and a port that nobody listens at. Another try does not help
+    /// against settings that are missing.
     fn of_connecting(error: tokio_postgres::Error) -> Self {
         let kind = match error.code() {
             Some(code) if is_transient(code) => Kind::Again,
             Some(code) if is_loss(code) => Kind::Lost,
             Some(_) => Kind::Refused("connect"),
+            None if is_about_settings(&error) => Kind::Refused("connect"),
             None => Kind::Lost,
         };
         Self { kind, source: Arc::new(error) }
@@ -159,6 +166,10 @@ impl Failure {
 
     pub(crate) fn no_settings() -> Self {
         Self::refused("open the schema", NoSettings)
+    }
+
+    pub(crate) fn held() -> Self {
+        Self { kind: Kind::Again, source: Arc::new(Held) }
     }
 
     pub(crate) fn no_schema() -> Self {
@@ -268,6 +279,12 @@ fn is_fatal(error: &tokio_postgres::Error) -> bool {
 fn is_about_connection(error: &tokio_postgres::Error) -> bool {
     let source = error.source();
     error.is_closed() || source.is_some_and(<dyn StdError>::is::<io::Error>)
+}
+
+/// The connection string lacks something that the server or the client asks for.
+fn is_about_settings(error: &tokio_postgres::Error) -> bool {
+    // The crate tells its kinds of errors by their texts only.
+    ["invalid configuration", "authentication error"].contains(&error.to_string().as_str())
 }
 
 /// TLS was refused, and would be again. A connection that was cut in the middle of it is another case.

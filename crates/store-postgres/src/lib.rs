@@ -127,7 +127,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody, WriteScope};
 use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
@@ -192,6 +192,7 @@ impl Shared {
     fn unknown(&self, failure: Failure) -> Unwritten {
         self.id.fetch_add(1, Ordering::SeqCst);
         self.listeners.note_in_doubt();
+        self.server.notify_peers();
         Unwritten::Unknown(failure)
     }
 }
@@ -341,8 +342,11 @@ impl Store for PostgresStore {
 
     fn write_within(&self, mut scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
         let (mut retry, mut is_alone) = (Retry::new(self.shared.patience), false);
+        let timeout = self.shared.server.answer_timeout();
+        let until =
+            retry.until().and_then(|end| Some(end.max(Instant::now().checked_add(timeout)?)));
         loop {
-            match self.writers.write(&self.shared, (scope, is_alone), body)? {
+            match self.writers.write(&self.shared, (scope, is_alone), until, body)? {
                 Ok(()) => return Ok(()),
                 Err(Unwritten::OutOfScope) => scope = WriteScope::Everything,
                 Err(Unwritten::BatchRefused) => is_alone = true,

@@ -68,6 +68,9 @@ impl fmt::Debug for Listeners {
 fn run(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Receiver<()>)) {
     loop {
         if woken.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+            if shared.strong_count() == 0 {
+                return;
+            }
             thread::sleep(pause);
         }
         let Some(shared) = shared.upgrade() else { return };

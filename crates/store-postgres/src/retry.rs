@@ -28,6 +28,11 @@ impl Retry {
         Self { until: Instant::now().checked_add(time), pause: FIRST, stale: STALE }
     }
 
+    /// The end of the tries. Returns `None` if there is no end.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
     /// Calls `attempt` until it returns a result, a failure that another try would meet again, or the last
     /// failure before `time` is over.
     pub(crate) fn within<T>(

@@ -103,6 +103,11 @@ impl Server {
         }
     }
 
+    /// Time within which the server answers, or counts as away.
+    pub(crate) fn answer_timeout(&self) -> Duration {
+        self.answer_timeout
+    }
+
     /// Notifies other processes of a commit. Commits in quick succession share a notification.
     pub(crate) fn notify_peers(&self) {
         self.commits.notify_one();

@@ -184,7 +184,7 @@ fn what_was_given_back_is_not_taken_from_another_process() {
     for policy in ["resend", "resend_with_key", "give_up"] {
         on_both(|world| {
             let (store, clock) = (world.store.clone(), world.clock.clone());
-            let (here, calls_here) = counting(&world, move |call| {
+            let (here, first_calls) = counting(&world, move |call| {
                 if call == 1 {
                     clock.advance(Duration::from_secs(2));
                     store.fail(Point::Committed, 1);
@@ -192,7 +192,7 @@ fn what_was_given_back_is_not_taken_from_another_process() {
                 Ok(())
             });
             let of_here = here.clone();
-            let (there, calls_there) = counting(&world, move |_| {
+            let (there, second_calls) = counting(&world, move |_| {
                 let report = of_here.delivery().run_due(10).unwrap();
                 assert_eq!((report.superseded, report.sent), (1, 1), "{report:?}");
                 Ok(())
@@ -206,7 +206,7 @@ fn what_was_given_back_is_not_taken_from_another_process() {
             assert!(world.store.recover());
             world.pass(Duration::from_millis(1));
             assert_eq!(there.delivery().run_due(10).unwrap().sent, 1);
-            assert_eq!((calls_here.load(SeqCst), calls_there.load(SeqCst)), (1, 1));
+            assert_eq!((first_calls.load(SeqCst), second_calls.load(SeqCst)), (1, 1));
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
     }

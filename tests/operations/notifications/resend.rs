@@ -146,6 +146,24 @@ fn a_message_in_the_inbox_is_delivered_again() {
     });
 }
 
+/// Each list decodes the times of delivery.
+#[test]
+fn a_message_that_is_sent_again_and_again_keeps_some_times_of_delivery() {
+    on_both(|world| {
+        world.in_app_workflow("news");
+        let id = world.notify("news", "ada");
+        let first = world.now();
+        for _ in 0..150 {
+            world.tick();
+            resend(&world, id, 0).unwrap();
+        }
+        let [message] = &world.inbox("ada")[..] else { panic!("there are several messages") };
+        let times = &message.delivered_at;
+        assert_eq!((times.len(), times[0], times[99]), (100, first, world.now()));
+        assert!(times.is_sorted());
+    });
+}
+
 /// The template is repaired, and the message is made as the workflow has it now.
 #[test]
 fn a_message_of_the_inbox_that_could_not_be_made_is_made_anew() {

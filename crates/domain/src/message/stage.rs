@@ -7,7 +7,7 @@ use crate::error::{Invalid, Reason};
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
-// A reader may snooze a message without end.
+// A reader may snooze a message without end, and a host may send it again.
 const MAX_DELIVERIES: usize = 100;
 
 /// Progress of the reader. Each stage includes the ones before it: a read message was seen.
@@ -150,11 +150,16 @@ impl Message {
     pub fn woken(&self, now: Timestamp) -> Self {
         let mut after = self.clone();
         (after.snoozed_until, after.listed_at, after.stage) = (None, None, Stage::Unseen);
-        if after.delivered_at.len() >= MAX_DELIVERIES {
-            after.delivered_at.remove(MAX_DELIVERIES / 2);
-        }
         after.delivered_at.push(now);
+        after.limit_deliveries();
         after
+    }
+
+    /// Keeps the first half and the last one of too many times of delivery.
+    pub(super) fn limit_deliveries(&mut self) {
+        let last = self.delivered_at.split_off(self.delivered_at.len().min(MAX_DELIVERIES / 2));
+        let gone = last.len().saturating_sub(MAX_DELIVERIES / 2);
+        self.delivered_at.extend(last.into_iter().skip(gone));
     }
 
     /// Refuses a snooze that is over at `now`.

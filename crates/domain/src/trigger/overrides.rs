@@ -23,7 +23,8 @@ const CONTENT: [&str; 3] = ["subject", "title", "body"];
 const LAYOUT: [&str; 2] = ["layoutId", "layoutIdentifier"];
 
 /// Members of overrides that are not those of an older form.
-const MEMBERS: [&str; 5] = ["steps", "channels", "providers", "severity", "layoutIdentifier"];
+const MEMBERS: [&str; 6] =
+    ["steps", "channels", "providers", "severity", "layoutId", "layoutIdentifier"];
 
 /// Returns the settings of a message of `step`. Settings of the step come before those of the
 /// channel, and those before settings of the provider:
@@ -85,10 +86,9 @@ pub(crate) fn layout<'f>(
         return LayoutChoice::None;
     }
     let settings = settings(overrides, step, Channel::Email, None);
-    let everywhere = || overrides.and_then(|overrides| overrides.get("layoutIdentifier"));
-    let setting = settings.get("layoutId").or_else(|| settings.get("layoutIdentifier"));
-    match setting.or_else(everywhere) {
-        Some(Value::String(name)) => LayoutChoice::Named(name.clone()),
+    let of = |level: &Object| LAYOUT.iter().find_map(|name| level.get(*name)).cloned();
+    match of(&settings).or_else(|| overrides.and_then(of)) {
+        Some(Value::String(name)) => LayoutChoice::Named(name),
         Some(_) => LayoutChoice::None,
         None => step.layout(facts),
     }
@@ -114,9 +114,9 @@ impl Trigger {
         if let Some(severity) = overrides.get("severity") {
             word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
         }
-        if let Some(layout) = overrides.get("layoutIdentifier") {
+        for (name, layout) in LAYOUT.iter().filter_map(|name| Some((name, overrides.get(*name)?))) {
             word::<LayoutIdentifier>(layout)
-                .map_err(|bad| bad.named("overrides.layoutIdentifier"))?;
+                .map_err(|bad| bad.named(format!("overrides.{name}")))?;
         }
         check_lengths(overrides)?;
         for channel in Channel::ALL {

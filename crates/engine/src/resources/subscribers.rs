@@ -16,6 +16,7 @@ use domain::subscriber::{
     Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
 };
 use domain::time::Timestamp;
+use domain::vocabulary::Channel;
 use store::layout::CountedList;
 use store::{Progress, ReadRecords, Step, WriteRecords, layout};
 
@@ -320,9 +321,15 @@ fn replace(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<(
 
 // The suppressions of addresses that a subscriber has no more name it, so that its erasure finds them.
 fn note_left(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
+    suppressions::note(tx, &before.subscriber_id, left_addresses(before, after))
+}
+
+fn left_addresses(
+    before: &Subscriber,
+    after: &Subscriber,
+) -> impl Iterator<Item = (Channel, String)> {
     let left = before.profile.addresses();
-    let left = left.filter(|address| !after.profile.addresses().any(|kept| kept == *address));
-    suppressions::note(tx, &before.subscriber_id, left)
+    left.filter(|address| !after.profile.addresses().any(|kept| kept == *address))
 }
 
 /// Returns a subscriber with the fields of `create` in place of its own, and with the destinations of both.

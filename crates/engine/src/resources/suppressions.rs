@@ -228,10 +228,24 @@ pub(crate) fn in_force(
 /// The suppressions of an address, also those that have expired: that of its hash, and behind it that of the
 /// address itself. The host may have added both.
 pub(crate) fn find_all(view: &dyn View, address: &SuppressedAddress) -> Result<Vec<Suppression>> {
+    Ok(view.find_many(&keys_of(view, address))?.into_iter().flatten().collect())
+}
+
+/// Tells the store that the suppressions of these addresses are going to be read.
+pub(crate) fn prefetch(
+    view: &dyn View,
+    addresses: impl Iterator<Item = (Channel, String)>,
+) -> Result<()> {
+    let addresses =
+        addresses.filter_map(|(channel, text)| SuppressedAddress::new(channel, text).ok());
+    let keys = addresses.flat_map(|address| keys_of(view, &address));
+    Ok(view.prefetch(&mut keys.map(Key::into_parts))?)
+}
+
+fn keys_of(view: &dyn View, address: &SuppressedAddress) -> Vec<Key<Suppression>> {
     let hash = address.erased(view.environment_id());
     let own = Some(address).filter(|own| **own != hash);
-    let keys: Vec<_> = iter::once(&hash).chain(own).map(|of| key_of(view, of)).collect();
-    Ok(view.find_many(&keys)?.into_iter().flatten().collect())
+    iter::once(&hash).chain(own).map(|of| key_of(view, of)).collect()
 }
 
 fn key_of(view: &dyn View, address: &SuppressedAddress) -> Key<Suppression> {

@@ -129,6 +129,44 @@ fn callers_wait_as_long_as_they_are_told_to() {
     assert!(times.iter().all(|time| *time < PATIENCE * 7 / 4), "{times:?}");
 }
 
+/// Callers that wait for a transaction of another process give up together, not one behind the other.
+#[test]
+fn callers_wait_side_by_side_for_a_transaction_that_does_not_end() {
+    const TIME: Duration = Duration::from_secs(2);
+    let Some(server) = Server::shared() else { return };
+    let place = server.place().with(|options| {
+        (options.patience, options.timeout) = (TIME, TIME);
+    });
+    let (holder, store) = (place.open(), place.open());
+    let is_over = Barrier::new(2);
+    let times = thread::scope(|threads| {
+        threads.spawn(|| {
+            write(&holder, &mut |tx| {
+                let held = put(tx, "held", b"");
+                // The lock is taken with the first question.
+                has(tx, "before")?;
+                is_over.wait();
+                is_over.wait();
+                held
+            })
+            .unwrap();
+        });
+        is_over.wait();
+        let callers = [(); 16].map(|()| {
+            threads.spawn(|| {
+                let start = Instant::now();
+                let written = write(&store, &mut |tx| put(tx, "after", b""));
+                assert!(matches!(written, Err(Error::Unavailable { .. })), "{written:?}");
+                start.elapsed()
+            })
+        });
+        let times = callers.map(|caller| caller.join().unwrap());
+        is_over.wait();
+        times
+    });
+    assert!(times.iter().all(|time| *time < TIME * 8), "{times:?}");
+}
+
 /// A store that looks for commits without a pause would take a core of the server.
 #[test]
 fn the_question_for_commits_has_a_pause() {

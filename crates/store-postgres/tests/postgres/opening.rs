@@ -48,6 +48,14 @@ fn a_name_that_is_no_schema_is_refused() {
     }
 }
 
+/// Another try does not help.
+#[test]
+fn a_connection_string_that_lacks_a_host_is_refused_at_once() {
+    let options = PostgresOptions::default().patience(Duration::from_secs(60));
+    let refused = PostgresStore::open_with("user=postgres dbname=postgres", &options);
+    assert!(matches!(refused, Err(Error::Backend { .. })), "{refused:?}");
+}
+
 /// The text of an error says what the server says.
 #[test]
 fn an_error_has_the_message_of_the_server() {

@@ -186,6 +186,36 @@ fn a_number_of_records_takes_no_round_trip_of_its_own() {
     assert_eq!(taken, calls.map(|(name, exactly, _)| (name, exactly)));
 }
 
+/// A process that knows nothing replaces addresses, until a group of their index is half empty and the others
+/// move.
+#[test]
+fn texts_that_move_take_no_round_trips_of_their_own() {
+    let Some(server) = Server::shared() else { return };
+    let place = place(server);
+    let upsert = |world: &World, first: u32, host: &str| {
+        let one = |number: u32| {
+            let email = format!("a.person.{number}@{host}.example.com");
+            parsed(json!({ "subscriberId": number.to_string(), "email": email }))
+        };
+        let bulk: Vec<_> = (first..first + 500).map(one).collect();
+        world.env.subscribers().upsert_bulk(&bulk).unwrap();
+    };
+    let all = (0..8_000).step_by(500);
+    let world = world_of(&place.open());
+    all.clone().for_each(|first| upsert(&world, first, "one"));
+    let taken = all.map(|first| {
+        let store = place.open();
+        let world = world_of(&store);
+        world.env.contexts().list(&ContextQuery::default()).unwrap();
+        let before = store.round_trips();
+        upsert(&world, first, "two");
+        store.round_trips() - before
+    });
+    let taken: Vec<_> = taken.collect();
+    assert!(taken.iter().all(|trips| *trips <= 24), "{taken:?}");
+    assert!(world.engine.check().unwrap().findings.is_empty());
+}
+
 /// The questions for commits of other processes do not count.
 fn place(server: &Server) -> Place {
     server.place().with(|options| options.poll = Duration::from_secs(3_600))

@@ -29,11 +29,15 @@ pub(crate) use self::compare::compare;
 pub(crate) use self::places::add_next as add_next_places;
 pub use self::rebuild::rebuild;
 use self::row::{ROOM, Row, View};
-use self::search::visit_rows;
+use self::search::{visit_all_rows, visit_rows};
 use self::trigrams::{ROWS, Trigrams};
 use crate::layout::{IndexPart, SearchedField, TextIndex};
 use crate::record::corrupt;
 use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords};
+
+/// So many texts without places, or more, are looked for in one pass through all rows. A search for one of them
+/// reads all rows of the last group, and about three pages of trigrams of each other group.
+const TOGETHER: usize = 16;
 
 /// A text by whose parts a subscriber is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,8 +160,9 @@ impl Tail {
         group: u32,
         rows: &[Row],
     ) -> Result<()> {
-        let mut entries = rows.iter().flat_map(|row| row.view().entries());
-        entries.try_for_each(|entry| self.push(txn, entry, Some(group)))
+        let entries = || rows.iter().flat_map(|row| row.view().entries());
+        places::prefetch(&*txn, self.index, entries().map(|(_, subscriber)| subscriber))?;
+        entries().try_for_each(|entry| self.push(txn, entry, Some(group)))
     }
 
     fn put<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<()> {
@@ -231,10 +236,13 @@ pub(crate) fn remove_all<T: Transaction + ?Sized>(
     texts: &[IndexedText],
 ) -> Result<()> {
     txn.prefetch(&mut places_of(texts))?;
-    let mut indexes: BTreeMap<TextIndex, Lost> = BTreeMap::new();
+    let mut indexes: BTreeMap<TextIndex, Lost<'_>> = BTreeMap::new();
     for text in texts {
         indexes.entry(text.index).or_default().add(&*txn, text)?;
         txn.delete_key(&places::key(text.index, text.subscriber))?;
+    }
+    for (index, lost) in &mut indexes {
+        lost.look_for_unplaced(&*txn, *index)?;
     }
     let rows = indexes.iter().flat_map(|(index, lost)| {
         lost.rows.keys().map(|place| row_key(*index, *place).into_parts())
@@ -245,33 +253,48 @@ pub(crate) fn remove_all<T: Transaction + ?Sized>(
 
 /// Texts that an index loses.
 #[derive(Default)]
-struct Lost {
+struct Lost<'t> {
     /// The subscribers whose texts leave each row.
     rows: BTreeMap<Place, BTreeSet<InternalSubscriberId>>,
     /// The subscribers whose texts have known places.
     placed: BTreeSet<InternalSubscriberId>,
+    /// Texts of a file of an older format, which have no places. They may also be nowhere.
+    unplaced: BTreeSet<(InternalSubscriberId, &'t str)>,
 }
 
-impl Lost {
-    fn add(&mut self, snapshot: &(impl Snapshot + ?Sized), text: &IndexedText) -> Result<()> {
+impl<'t> Lost<'t> {
+    fn add(&mut self, snapshot: &(impl Snapshot + ?Sized), text: &'t IndexedText) -> Result<()> {
         let IndexedText { index, text, subscriber } = text;
-        if let Some(places) = places::find(snapshot, *index, *subscriber)? {
-            self.placed.insert(*subscriber);
-            for place in places {
-                self.rows.entry(place).or_default().insert(*subscriber);
-            }
+        let Some(places) = places::find(snapshot, *index, *subscriber)? else {
+            self.unplaced.insert((*subscriber, text));
             return Ok(());
+        };
+        self.placed.insert(*subscriber);
+        for place in places {
+            self.rows.entry(place).or_default().insert(*subscriber);
         }
-        // A file of an older format has texts without places. The text may also be nowhere.
-        let entry = (text.as_bytes(), *subscriber);
-        let part = FoldedPart::of_folded(text);
-        visit_rows(snapshot, *index, &part, &mut |place, row| {
-            if row.entries().any(|other| other == entry) {
-                self.rows.entry(place).or_default().insert(*subscriber);
+        Ok(())
+    }
+
+    fn look_for_unplaced(
+        &mut self,
+        snapshot: &(impl Snapshot + ?Sized),
+        index: TextIndex,
+    ) -> Result<()> {
+        let Self { rows, unplaced, .. } = self;
+        let visit = &mut |place: Place, row: View<'_>| {
+            for (text, subscriber) in row.entries() {
+                if str::from_utf8(text).is_ok_and(|text| unplaced.contains(&(subscriber, text))) {
+                    rows.entry(place).or_default().insert(subscriber);
+                }
             }
             ControlFlow::Continue(())
-        })
-        .map(drop)
+        };
+        if unplaced.len() >= TOGETHER {
+            return visit_all_rows(snapshot, index, visit).map(drop);
+        }
+        let mut parts = unplaced.iter().map(|(_, text)| FoldedPart::of_folded(text));
+        parts.try_for_each(|part| visit_rows(snapshot, index, &part, visit).map(drop))
     }
 
     fn remove<T: Transaction + ?Sized>(mut self, txn: &mut T, index: TextIndex) -> Result<()> {
@@ -358,6 +381,7 @@ fn row(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, place: Place) -> R
 }
 
 fn rows(snapshot: &(impl Snapshot + ?Sized), index: TextIndex, group: u32) -> Result<Vec<Row>> {
+    snapshot.prefetch(&mut (0..ROWS).map(|number| row_key(index, (group, number)).into_parts()))?;
     (0..ROWS).map(|number| row(snapshot, index, (group, number))).collect()
 }
 

@@ -49,12 +49,22 @@ pub(super) fn add<T: Transaction + ?Sized>(
     (subscriber, place): (InternalSubscriberId, Place),
     left: Option<u32>,
 ) -> Result<()> {
-    let mut places = if_readable(find(&*txn, index, subscriber))?.flatten().unwrap_or_default();
+    let known = if_readable(find(&*txn, index, subscriber))?.flatten().unwrap_or_default();
+    let mut places = known.clone();
     places.retain(|(group, _)| Some(*group) != left);
     if !places.contains(&place) {
         places.push(place);
     }
-    put(txn, index, subscriber, &places)
+    if places == known { Ok(()) } else { put(txn, index, subscriber, &places) }
+}
+
+/// Tells the store that the places of these subscribers are going to be read.
+pub(super) fn prefetch(
+    snapshot: &(impl Snapshot + ?Sized),
+    index: TextIndex,
+    subscribers: impl Iterator<Item = InternalSubscriberId>,
+) -> Result<()> {
+    snapshot.prefetch(&mut subscribers.map(|subscriber| key(index, subscriber).into_parts()))
 }
 
 pub(super) fn put<T: Transaction + ?Sized>(
@@ -96,9 +106,10 @@ pub(crate) fn add_next(
     }
 }
 
-// A row that cannot be read is passed over.
-fn add_row(txn: &mut dyn Transaction, index: TextIndex, place: Place) -> Result<()> {
+/// Adds the places of the texts in a row. One that cannot be read is passed over.
+pub(super) fn add_row(txn: &mut dyn Transaction, index: TextIndex, place: Place) -> Result<()> {
     let row = if_readable(find_row(&*txn, index, place))?.flatten().unwrap_or_default();
-    let mut entries = row.view().entries();
-    entries.try_for_each(|(_, subscriber)| add(txn, index, (subscriber, place), None))
+    let subscribers = || row.view().entries().map(|(_, subscriber)| subscriber);
+    prefetch(&*txn, index, subscribers())?;
+    subscribers().try_for_each(|subscriber| add(txn, index, (subscriber, place), None))
 }

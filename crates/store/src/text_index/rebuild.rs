@@ -2,8 +2,8 @@
 //!
 //! New groups are made behind those that are there, and get every text. Then the others are removed,
 //! each in one transaction. So a search finds each text all the time, and some of them twice. An interruption
-//! leaves an index that is sound, and another rebuild removes the rest. At the end the places name the new
-//! groups only.
+//! leaves an index that is sound, and another rebuild removes the rest. Before a text is in two rows, it has the
+//! place of the first one, and at the end the places name the new groups only.
 
 use std::ops::ControlFlow;
 
@@ -22,6 +22,9 @@ use crate::{
 
 /// Number of subscribers whose texts one transaction adds.
 const SUBSCRIBERS: usize = 500;
+
+/// Number of rows whose texts get places in one transaction.
+const PLACED: usize = 8;
 
 /// Number of keys that one transaction looks at.
 const KEYS: usize = 1_024;
@@ -42,6 +45,12 @@ pub fn rebuild(
     let first = crate::write_in(store, index.environment, |txn| begin(txn, index))?;
     let rebuild =
         TableRebuild { store, environment: index.environment, table: index.field.table() };
+    let placed = through(&rebuild, (index.rows().range(), PLACED), progress, |txn, keys| {
+        place(txn, index, first, keys)
+    })?;
+    if placed.is_break() {
+        return Ok(placed);
+    }
     let subscribers = layout::all_subscribers(index.environment).range();
     let added =
         through(&rebuild, (subscribers, SUBSCRIBERS), progress, |txn, keys| add(txn, index, keys))?;
@@ -79,10 +88,11 @@ fn through<R>(
 
 // Ends the last group, however few rows it has, and begins another one. Returns its number.
 fn begin<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex) -> Result<u32> {
-    let first = last_group(&*txn, index)?.map_or(0, |group| group + 1);
-    if let Some(head) = if_readable(Head::find(&*txn, index))?.flatten()
-        && head.group.checked_add(1) == Some(first)
-    {
+    let last = last_group(&*txn, index)?;
+    let head = if_readable(Head::find(&*txn, index))?.flatten();
+    let head = head.filter(|head| head.group < FAR && Some(head.group) >= last);
+    let first = head.map(|head| head.group).max(last).map_or(0, |group| group + 1);
+    if let Some(head) = head {
         end_group(txn, index, head)?;
     }
     let head = Head { group: first, rows: 1 };
@@ -112,6 +122,25 @@ fn end_group<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, head: Head)
     put_trigrams(txn, index, head.group, &rows)
 }
 
+// Adds the places of the texts in these rows, up to the first new group. Returns the last of the keys.
+fn place(
+    txn: &mut dyn Transaction,
+    index: TextIndex,
+    first: u32,
+    keys: &[Vec<u8>],
+) -> Result<Option<Vec<u8>>> {
+    for key in keys {
+        let Some(IndexPart::Row { group, row }) = index.read(key) else { continue };
+        if group >= first {
+            return Ok(None);
+        }
+        if let Ok(row) = u8::try_from(row) {
+            places::add_row(txn, index, (group, row))?;
+        }
+    }
+    Ok(keys.last().cloned())
+}
+
 // Adds the texts of the subscribers under these keys. Returns the last of the keys.
 fn add<T: Transaction + ?Sized>(
     txn: &mut T,
@@ -120,7 +149,9 @@ fn add<T: Transaction + ?Sized>(
 ) -> Result<Option<Vec<u8>>> {
     let bytes: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let mut tail = Tail::find(&*txn, index)?;
-    for subscriber in record::find_readable::<Subscriber>(&*txn, &bytes)?.into_iter().flatten() {
+    let subscribers = record::find_readable::<Subscriber>(&*txn, &bytes)?;
+    places::prefetch(&*txn, index, subscribers.iter().flatten().map(|subscriber| subscriber.id))?;
+    for subscriber in subscribers.into_iter().flatten() {
         for text in subscriber.texts().iter().filter(|text| text.is_of(index)) {
             tail.push(txn, (text.text.as_bytes(), text.subscriber), None)?;
         }
@@ -156,6 +187,8 @@ fn remove_others<T: Transaction + ?Sized>(
     keys: &[Vec<u8>],
 ) -> Result<Option<Vec<u8>>> {
     let used = first..FAR;
+    let places = keys.iter().filter(|key| matches!(index.read(key), Some(IndexPart::Places(_))));
+    txn.prefetch(&mut places.map(|key| (index.field.table(), key.clone())))?;
     for key in keys {
         let is_used = match index.read(key) {
             Some(IndexPart::Head) => true,

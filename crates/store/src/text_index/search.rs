@@ -43,6 +43,16 @@ pub(super) fn visit_rows(
     scan_rows(snapshot, index, Some(head.group), head, visit)
 }
 
+/// Calls `visit` with all rows of an index, until it breaks.
+pub(super) fn visit_all_rows(
+    snapshot: &(impl Snapshot + ?Sized),
+    index: TextIndex,
+    visit: &mut VisitRow<'_>,
+) -> Result<ControlFlow<()>> {
+    let Some(head) = Head::find(snapshot, index)? else { return Ok(ControlFlow::Continue(())) };
+    scan_rows(snapshot, index, None, head, visit)
+}
+
 // Calls `visit` with these rows.
 fn look_up_rows(
     snapshot: &(impl Snapshot + ?Sized),

@@ -261,6 +261,52 @@ fn a_rebuild_goes_on_behind_a_damaged_head() {
     }
 }
 
+/// A rebuild of an index without places is interrupted. Texts that change leave all of their rows.
+#[test]
+fn a_rebuild_of_an_older_index_that_is_interrupted_loses_no_place() {
+    for field in SearchedField::ALL {
+        for writes in 0.. {
+            let mut world = World::of(field, &users(0..250));
+            for number in 0..250 {
+                let key = places::key(index(field), subscriber(field, number, "a@b.c").id);
+                write(&world.store, |txn| txn.delete_key(&key)).unwrap();
+            }
+            let mortal = Mortal { below: world.store.clone(), left: AtomicUsize::new(writes) };
+            let has_ended = rebuilt(&mortal, field).is_ok();
+            world.apply(&(0..250).step_by(3).map(|number| (number, None)).collect::<Vec<_>>());
+            let mut found = world.found("user-").unwrap();
+            found.dedup();
+            assert_eq!(found, world.expected("user-"), "after {writes} transactions");
+            if has_ended {
+                assert_eq!(world.findings(), []);
+                break;
+            }
+        }
+    }
+}
+
+/// The number of a group whose only row is lost is not used again.
+#[test]
+fn a_rebuild_begins_behind_a_group_that_is_lost() {
+    for field in SearchedField::ALL {
+        let mut world = World::of(field, &[]);
+        for number in 0..=255 {
+            world.apply(&users([number]));
+            let head = read(&world.store, |snapshot| Head::find(snapshot, index(field))).unwrap();
+            if head.is_some_and(|head| (head.group, head.rows) == (1, 1)) {
+                break;
+            }
+        }
+        write(&world.store, |txn| txn.delete_key(&row_key(index(field), (1, 0)))).unwrap();
+        assert_ne!(world.findings(), []);
+        world.rebuild();
+        assert_eq!(
+            (world.findings(), world.found("user-").unwrap()),
+            (vec![], world.expected("user-"))
+        );
+    }
+}
+
 /// Texts of a file of an older format have no places.
 #[test]
 fn a_text_without_places_is_looked_for() {

@@ -8,8 +8,9 @@ use store::layout::{self, CountedList};
 use store::text_index::TextChanges;
 use store::{Snapshot, WriteRecords};
 
-use super::{Subscribers, being_deleted, find, made, note_left, put, superseded};
+use super::{Subscribers, being_deleted, find, left_addresses, made, note_left, put, superseded};
 use crate::Result;
+use crate::resources::suppressions;
 use crate::tx::{Tx, View};
 
 impl Subscribers<'_> {
@@ -50,6 +51,9 @@ impl Subscribers<'_> {
             SubscriberCreate::check_bulk(creates, tx.limits())?;
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let (upserted, planned) = plan(tx, creates)?;
+            let left = planned.iter().filter_map(|(before, after)| Some((before.as_ref()?, after)));
+            let left = left.flat_map(|(before, after)| left_addresses(before, after));
+            suppressions::prefetch(tx, left)?;
             let mut texts = TextChanges::default();
             for (before, after) in &planned {
                 match before {
