@@ -12,13 +12,14 @@
 mod compare;
 mod places;
 mod rebuild;
+mod remove;
 mod row;
 mod search;
 #[cfg(test)]
 mod tests;
 mod trigrams;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use domain::contact::Email;
@@ -28,16 +29,13 @@ use domain::ids::{EnvironmentId, InternalSubscriberId};
 pub(crate) use self::compare::compare;
 pub(crate) use self::places::add_next as add_next_places;
 pub use self::rebuild::rebuild;
+pub(crate) use self::remove::remove_all;
 use self::row::{ROOM, Row, View};
-use self::search::{visit_all_rows, visit_rows};
+use self::search::visit_rows;
 use self::trigrams::{ROWS, Trigrams};
 use crate::layout::{IndexPart, SearchedField, TextIndex};
 use crate::record::corrupt;
 use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords};
-
-/// So many texts without places, or more, are looked for in one pass through all rows. A search for one of them
-/// reads all rows of the last group, and about three pages of trigrams of each other group.
-const TOGETHER: usize = 16;
 
 /// A text by whose parts a subscriber is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -224,115 +222,6 @@ impl TextChanges {
         remove_all(txn, &self.lost)?;
         add_all(txn, &self.new)
     }
-}
-
-/// Removes texts.
-///
-/// # Errors
-///
-/// [`Corrupt`](crate::Error::Corrupt), if a text is not at its places.
-pub(crate) fn remove_all<T: Transaction + ?Sized>(
-    txn: &mut T,
-    texts: &[IndexedText],
-) -> Result<()> {
-    txn.prefetch(&mut places_of(texts))?;
-    let mut indexes: BTreeMap<TextIndex, Lost<'_>> = BTreeMap::new();
-    for text in texts {
-        indexes.entry(text.index).or_default().add(&*txn, text)?;
-        txn.delete_key(&places::key(text.index, text.subscriber))?;
-    }
-    for (index, lost) in &mut indexes {
-        lost.look_for_unplaced(&*txn, *index)?;
-    }
-    let rows = indexes.iter().flat_map(|(index, lost)| {
-        lost.rows.keys().map(|place| row_key(*index, *place).into_parts())
-    });
-    txn.prefetch(&mut rows.collect::<Vec<_>>().into_iter())?;
-    indexes.into_iter().try_for_each(|(index, lost)| lost.remove(txn, index))
-}
-
-/// Texts that an index loses.
-#[derive(Default)]
-struct Lost<'t> {
-    /// The subscribers whose texts leave each row.
-    rows: BTreeMap<Place, BTreeSet<InternalSubscriberId>>,
-    /// The subscribers whose texts have known places.
-    placed: BTreeSet<InternalSubscriberId>,
-    /// Texts of a file of an older format, which have no places. They may also be nowhere.
-    unplaced: BTreeSet<(InternalSubscriberId, &'t str)>,
-}
-
-impl<'t> Lost<'t> {
-    fn add(&mut self, snapshot: &(impl Snapshot + ?Sized), text: &'t IndexedText) -> Result<()> {
-        let IndexedText { index, text, subscriber } = text;
-        let Some(places) = places::find(snapshot, *index, *subscriber)? else {
-            self.unplaced.insert((*subscriber, text));
-            return Ok(());
-        };
-        self.placed.insert(*subscriber);
-        for place in places {
-            self.rows.entry(place).or_default().insert(*subscriber);
-        }
-        Ok(())
-    }
-
-    fn look_for_unplaced(
-        &mut self,
-        snapshot: &(impl Snapshot + ?Sized),
-        index: TextIndex,
-    ) -> Result<()> {
-        let Self { rows, unplaced, .. } = self;
-        let visit = &mut |place: Place, row: View<'_>| {
-            for (text, subscriber) in row.entries() {
-                if str::from_utf8(text).is_ok_and(|text| unplaced.contains(&(subscriber, text))) {
-                    rows.entry(place).or_default().insert(subscriber);
-                }
-            }
-            ControlFlow::Continue(())
-        };
-        if unplaced.len() >= TOGETHER {
-            return visit_all_rows(snapshot, index, visit).map(drop);
-        }
-        let mut parts = unplaced.iter().map(|(_, text)| FoldedPart::of_folded(text));
-        parts.try_for_each(|part| visit_rows(snapshot, index, &part, visit).map(drop))
-    }
-
-    fn remove<T: Transaction + ?Sized>(mut self, txn: &mut T, index: TextIndex) -> Result<()> {
-        let Some(head) = Head::find(&*txn, index)? else { return Ok(()) };
-        let mut falling = None;
-        for (place, lost) in self.rows {
-            let Some(mut row) = find_row(&*txn, index, place)? else { continue };
-            let before = row.view().len();
-            row.view().entries().for_each(|(_, subscriber)| {
-                if lost.contains(&subscriber) {
-                    self.placed.remove(&subscriber);
-                }
-            });
-            row.remove(|(_, subscriber)| lost.contains(&subscriber));
-            txn.put_bytes(&row_key(index, place), &row.to_bytes())?;
-            let after = row.view().len();
-            let falls = (after + 1..=before).contains(&(ROOM / 4)) || row.view().is_empty();
-            falling = falling.or((place.0 < head.group && falls).then_some(place.0));
-        }
-        if !self.placed.is_empty() {
-            return Err(corrupt(index.field.table(), "a text is not at its places"));
-        }
-        // One group only, since it takes as many rows as it has texts. Another one is looked at when a further
-        // row of it falls.
-        falling.map_or(Ok(()), |group| spread(txn, index, group))
-    }
-}
-
-// Adds the texts of a group anew, if half of it is free.
-fn spread<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) -> Result<()> {
-    let rows = rows(txn, index, group)?;
-    if is_half_empty(&rows) {
-        take_apart(txn, index, group)?;
-        let mut tail = Tail::find(&*txn, index)?;
-        tail.push_all(txn, group, &rows)?;
-        tail.put(txn)?;
-    }
-    Ok(())
 }
 
 /// Called with subscribers, until it breaks.
