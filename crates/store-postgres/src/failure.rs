@@ -260,7 +260,8 @@ impl Failure {
 
 impl From<Failure> for Error {
     fn from(Failure { kind, source }: Failure) -> Self {
-        let source = Said { source }.into();
+        let is_of_client = source.is::<tokio_postgres::Error>();
+        let source = if is_of_client { Said { source }.into() } else { source.into() };
         match kind {
             Kind::Again | Kind::Stale | Kind::Lost | Kind::Away => {
                 Error::Unavailable { backend: BACKEND, source }
