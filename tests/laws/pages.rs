@@ -28,7 +28,7 @@ fn a_page_in_the_wrong_place_shows_nothing_of_others() {
     let theirs = pages_with(&bytes, others);
     // On some damaged files a destructor of redb panics while redb panics, which ends the process. None
     // of the files of this seed is one of them.
-    let mut dice = Dice::new(7);
+    let mut dice = Dice::new(11);
     let mut refused = 0;
     for round in 0..60 * scale() {
         let pages = if round % 4 == 0 { &ours } else { &theirs };

@@ -106,7 +106,9 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         ];
         let mut level = Level::Logic;
         let (mut side, mut compared) = (0, false);
-        let (prints, mut before) = (mem::take(&mut self.prints), "");
+        let prints = mem::take(&mut self.prints);
+        // The tokens before an operand and before its side, and the variables of the side that are joined.
+        let (mut before, mut behind, mut joined) = ("", "", Vec::new());
         loop {
             while level == Level::Logic && self.cursor.eat("not") {
                 before = "not";
@@ -114,20 +116,24 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             let start = self.cursor.at();
             if level == Level::Logic {
-                side = start;
+                (side, behind) = (start, before);
+                joined.clear();
             }
             regions.iter_mut().filter(|region| region.level > level).for_each(|region| {
                 region.start = start;
             });
             let variable = self.operand()?;
             let after = self.cursor.text();
-            if prints && matches!(before, "" | "~" | "else") && matches!(after, "" | "~" | "if") {
-                self.scan.shown.extend(variable);
+            if matches!(before, "" | "~" | "else") && matches!(after, "" | "~" | "if") {
+                joined.extend(variable);
             }
             before = after;
             let next = self.operator(choice, &mut choices)?;
             if next.is_none_or(|next| next == Level::Logic) {
                 compared = self.compare(side, compared)?;
+                if prints && matches!(behind, "" | "else") && matches!(after, "" | "if") {
+                    self.scan.shown.append(&mut joined);
+                }
             }
             let Some(next) = next else { break };
             self.join(&mut regions, next)?;

@@ -261,6 +261,10 @@ fn missing_variables_are_empty_marked_or_an_error() {
             Ok("FalseTrue".into()),
         ),
         ("{{ [payload.x] | length }}", "1", "1", Ok("1".into())),
+        ("{{ 'h' if payload.x ~ payload.none }}", "", "", Ok(String::new())),
+        ("{{ 'h' if payload.x ~ '' ~ payload.x else 'e' }}", "e", "e", Ok("e".into())),
+        ("{{ payload.x ~ '' == '' }}", "True", "True", Ok("True".into())),
+        ("{{ 'A' == 'A' ~ payload.x }}", "True", "True", Ok("True".into())),
         ("{% if payload.x %}{{ payload.x }}{% endif %}", "", "", Ok(String::new())),
         (
             "{{ payload.n }}{{ payload.n + 1 }}{{ t.cart.title }}",

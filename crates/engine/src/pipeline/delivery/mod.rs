@@ -118,9 +118,8 @@ impl<'e> DeliveryQueue<'e> {
     pub fn run_due(&self, limit: usize) -> Result<DeliveryReport> {
         let run = |report: &mut DeliveryReport| self.run_batches(limit, report);
         trace::operation("delivery.run_due", None, || {
-            let report = self.engine.parts.untold.tell(run);
             self.engine.tend_without_worker();
-            report
+            self.engine.parts.untold.tell(run)
         })
     }
 
