@@ -11,17 +11,18 @@ use domain::connection::{
     ChannelConnection, ChannelConnectionCreate, ChannelConnectionQuery, ChannelConnectionUpdate,
 };
 use domain::context::{Context, ContextCreate, ContextQuery, ContextUpdate};
-use domain::dead_letter::{DeadLetterPage, DeadLetterQuery};
+use domain::dead_letter::{DeadLetter, DeadLetterQuery};
 use domain::endpoint::{
     ChannelEndpoint, ChannelEndpointCreate, ChannelEndpointQuery, ChannelEndpointUpdate,
     EndpointType,
 };
 use domain::environment::{Environment, EnvironmentCreate, EnvironmentUpdate};
+use domain::ids::DeadLetterId;
 use domain::integration::{Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use domain::layout::{Layout, LayoutQuery, LayoutUpsert};
 use domain::message::{CompleteAction, MarkMessages, Message, MessageQuery};
 use domain::notification::{Notification, NotificationPage, NotificationQuery};
-use domain::page::Page;
+use domain::page::{ForwardPage, Page};
 use domain::preference::{
     BulkPreferences, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
 };
@@ -250,7 +251,10 @@ fn of_messages() -> Vec<Golden> {
             &document::NOTIFICATION_QUERY,
             json!({ "page": 0 }),
         ),
-        response::<DeadLetterPage>("dead_letter_page", &document::DEAD_LETTER_PAGE),
+        response::<ForwardPage<DeadLetter, DeadLetterId>>(
+            "dead_letter_page",
+            &document::DEAD_LETTER_PAGE,
+        ),
         request::<DeadLetterQuery>("dead_letter_query", &document::DEAD_LETTER_QUERY, json!({})),
         response::<Page<Subscriber>>("page", &document::PAGE),
         response::<Preferences>("preferences", &document::PREFERENCES),

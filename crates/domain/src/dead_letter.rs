@@ -17,9 +17,9 @@ use crate::vocabulary::{Channel, wire_enum};
 
 #[doc(hidden)]
 pub use mark::{DeadLetterMark, MarkPlace};
+pub use query::DeadLetterQuery;
 #[doc(hidden)]
 pub use query::LetterFacts;
-pub use query::{DeadLetterPage, DeadLetterQuery};
 
 /// Message for a provider whose delivery has failed for good. The job of the message, or its send
 /// to one of several destinations, has failed.

@@ -105,17 +105,6 @@ pub struct ThrottleSlot {
     pub taken_at: Option<Timestamp>,
 }
 
-/// Page of the events of a digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DigestEventPage {
-    /// Events, oldest first.
-    pub data: Vec<DigestEvent>,
-    /// Cursor of the next page. `None` if this is the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<u32>,
-}
-
 impl Notification {
     /// Returns the windows that have its event, which has opened or joined them.
     #[doc(hidden)]

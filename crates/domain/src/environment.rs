@@ -91,29 +91,6 @@ pub struct Home {
     pub environment_id: EnvironmentId,
 }
 
-/// Page of the organizations in a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct OrganizationPage {
-    /// Organizations, in the order of the bytes of their ids.
-    pub data: Vec<OrganizationId>,
-    /// Cursor of the next page. `None` if this is the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<OrganizationId>,
-}
-
-impl OrganizationPage {
-    /// Maximum number of organizations on a page.
-    pub const LIMIT: usize = 100;
-
-    /// Returns a page.
-    #[doc(hidden)]
-    pub const fn new(data: Vec<OrganizationId>, next: Option<OrganizationId>) -> Self {
-        Self { data, next }
-    }
-}
-
 /// Environment that every organization has.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

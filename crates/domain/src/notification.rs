@@ -25,7 +25,6 @@ use crate::trigger::SubscriberRecipient;
 use crate::vocabulary::{JobType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
-pub use crate::digest::DigestEventPage;
 pub use ordinal::Ordinal;
 pub use outcome::{NotificationOutcome, Outcomes};
 pub use query::{NotificationPage, NotificationQuery};

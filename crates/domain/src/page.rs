@@ -118,6 +118,21 @@ pub struct Page<T> {
     pub unreadable: usize,
 }
 
+/// Page of a list that is read in one direction, and has no total.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ForwardPage<T, C> {
+    /// Items, in the order of the list.
+    pub data: Vec<T>,
+    /// Cursor of the next page. `None` on the last page.
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    pub next: Option<C>,
+    /// Number of items of this page that are left out, because their records cannot be read. The
+    /// engine's `check` finds them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unreadable: usize,
+}
+
 /// Number of items in a list, counted up to a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "TotalFields", into = "TotalFields")]
@@ -231,6 +246,21 @@ impl<T> Page<T> {
         total: Total,
     ) -> Self {
         Self { data, next, previous, total, unreadable: 0 }
+    }
+
+    /// Returns the page with the number of items that are left out of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(self, unreadable: usize) -> Self {
+        Self { unreadable, ..self }
+    }
+}
+
+impl<T, C> ForwardPage<T, C> {
+    /// Returns a page. A cursor is set where the list continues.
+    #[doc(hidden)]
+    pub const fn new(data: Vec<T>, next: Option<C>) -> Self {
+        Self { data, next, unreadable: 0 }
     }
 
     /// Returns the page with the number of items that are left out of it.

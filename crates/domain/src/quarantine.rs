@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{EnvironmentId, QuarantineId};
-use crate::json::is_default;
 use crate::task::Task;
 use crate::time::Timestamp;
 
@@ -42,33 +41,6 @@ pub struct Quarantined {
     /// a repair or a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Value>,
-}
-
-/// Page of the quarantine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct QuarantinePage {
-    /// Entries, the oldest first.
-    pub data: Vec<Quarantined>,
-    /// Cursor of the next page. `None` if this page is the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<QuarantineId>,
-    /// Number of entries of this page that are left out, because they cannot be read themselves.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub unreadable: usize,
-}
-
-impl QuarantinePage {
-    /// Returns a page.
-    #[doc(hidden)]
-    pub const fn new(
-        data: Vec<Quarantined>,
-        next: Option<QuarantineId>,
-        unreadable: usize,
-    ) -> Self {
-        Self { data, next, unreadable }
-    }
 }
 
 /// An entry of a table that cannot be read.

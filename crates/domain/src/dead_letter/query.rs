@@ -1,11 +1,10 @@
-//! Queries of dead letters, and their pages.
+//! Queries of dead letters.
 
 use serde::{Deserialize, Serialize};
 
-use super::{DeadLetter, DeadLetterReason};
+use super::DeadLetterReason;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
-use crate::json::is_default;
 use crate::json::shape;
 use crate::notification::Ordinal;
 use crate::page;
@@ -81,22 +80,6 @@ setters! { DeadLetterQuery:
     cursor: exact(DeadLetterId);
 }
 
-/// Page of dead letters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct DeadLetterPage {
-    /// Dead letters, oldest failure first.
-    pub data: Vec<DeadLetter>,
-    /// Cursor of the next page. `None` if this page is the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<DeadLetterId>,
-    /// Number of dead letters of this page that are left out, because their notifications cannot be
-    /// read. The engine's `check` finds them.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub unreadable: usize,
-}
-
 /// What an index entry tells of a dead letter.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,21 +98,6 @@ pub struct LetterFacts {
     pub reason: DeadLetterReason,
     /// Ordinal of the notification.
     pub ordinal: Ordinal,
-}
-
-impl DeadLetterPage {
-    /// Returns a page.
-    #[doc(hidden)]
-    pub const fn new(data: Vec<DeadLetter>, next: Option<DeadLetterId>) -> Self {
-        Self { data, next, unreadable: 0 }
-    }
-
-    /// Returns the page with the number of dead letters that are left out of it.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without(self, unreadable: usize) -> Self {
-        Self { unreadable, ..self }
-    }
 }
 
 write_unless_emptied!(DeadLetterQuery);

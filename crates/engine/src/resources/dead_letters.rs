@@ -4,9 +4,10 @@ mod many;
 mod scan;
 
 use domain::convert::IntoChecked;
-use domain::dead_letter::{DeadLetter, DeadLetterPage, DeadLetterQuery, RedriveRefusal};
+use domain::dead_letter::{DeadLetter, DeadLetterQuery, RedriveRefusal};
 use domain::ids::DeadLetterId;
 use domain::notification::Notification;
+use domain::page::ForwardPage;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use self::scan::Selection;
@@ -74,13 +75,13 @@ impl DeadLetters<'_> {
     ///
     /// [`Error::Invalid`], if the limit is not between 1 and 100, a list of the query is too long
     /// or was set without values, or `after` comes after `before`.
-    pub fn list(&self, query: &DeadLetterQuery) -> Result<DeadLetterPage> {
+    pub fn list(&self, query: &DeadLetterQuery) -> Result<ForwardPage<DeadLetter, DeadLetterId>> {
         let limit = query.check()?;
         self.scope.read("dead_letters.list", |view| {
             let selection = Selection::of(view, query)?;
             let found = selection.scan(view, query.cursor, None, limit)?;
             let (data, unreadable) = scan::read(view, &found.entries)?;
-            Ok(DeadLetterPage::new(data, found.next).without(unreadable))
+            Ok(ForwardPage::new(data, found.next).without(unreadable))
         })
     }
 

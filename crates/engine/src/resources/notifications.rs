@@ -14,9 +14,11 @@ use domain::ids::{AnyStepName, NotificationId, StepId};
 use domain::job::{Job, JobDigest, JobStatus};
 use domain::message::Message;
 use domain::notification::{
-    DigestEventPage, Notification, NotificationPage, NotificationQuery, NotificationSubscriber,
-    Ordinal, ResendRefusal,
+    Notification, NotificationPage, NotificationQuery, NotificationSubscriber, Ordinal,
+    ResendRefusal,
 };
+use domain::page::ForwardPage;
+use domain::step::DigestEvent;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use serde_json::json;
@@ -204,11 +206,15 @@ impl Notifications<'_> {
         &self,
         id: impl IntoChecked<NotificationId>,
         cursor: Option<u32>,
-    ) -> Result<DigestEventPage> {
+    ) -> Result<ForwardPage<DigestEvent, u32>> {
         self.digest_events_of(id.into_checked()?, cursor.unwrap_or_default())
     }
 
-    fn digest_events_of(&self, id: NotificationId, from: u32) -> Result<DigestEventPage> {
+    fn digest_events_of(
+        &self,
+        id: NotificationId,
+        from: u32,
+    ) -> Result<ForwardPage<DigestEvent, u32>> {
         self.scope.read("notifications.digest_events", |view| {
             let notification = find(view, id)?.ok_or_else(|| missing(id))?;
             // The events of a window are those of the notification that goes on.
@@ -216,18 +222,22 @@ impl Notifications<'_> {
             let mut digests = jobs.filter_map(|job| job.digest.as_ref());
             let closed = digests.clone().find_map(JobDigest::closed_window);
             let open = digests.find_map(|digest| digest.window_id);
-            let Some(window) = closed.or(open) else { return Ok(DigestEventPage::default()) };
+            let Some(window) = closed.or(open) else {
+                return Ok(ForwardPage::new(Vec::new(), None));
+            };
             let range = layout::digest_events_from(view.environment_id(), window, from);
             let limit = JobDigest::MAX_EVENTS;
             let mut events = view.readable::<WindowEvent>(&range, Order::Ascending, limit + 1)?;
             let next = events.get(limit).map(|event| event.number);
             events.truncate(limit);
-            let mut data = Vec::with_capacity(events.len());
+            let (mut data, mut unreadable) = (Vec::with_capacity(events.len()), 0);
             for event in events {
-                let found = if_readable(find(view, event.notification_id))?.flatten();
-                data.extend(found.map(|found| event.with_payload(&found)));
+                match if_readable(find(view, event.notification_id))? {
+                    Some(found) => data.extend(found.map(|found| event.with_payload(&found))),
+                    None => unreadable += 1,
+                }
             }
-            Ok(DigestEventPage { data, next })
+            Ok(ForwardPage::new(data, next).without(unreadable))
         })
     }
 

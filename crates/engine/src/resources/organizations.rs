@@ -1,11 +1,16 @@
 //! The organizations of a store.
 
-use domain::environment::OrganizationPage;
 use domain::ids::OrganizationId;
+use domain::page::ForwardPage;
 use store::{Order, ReadRecords, Snapshot, layout};
 
 use crate::trace;
 use crate::{Engine, Result};
+
+// Number of organizations on a page.
+const PAGE: usize = 100;
+
+type Page = ForwardPage<OrganizationId, OrganizationId>;
 
 impl Engine {
     /// A page of the organizations in the store, in the order of the bytes of their ids: up to 100 behind
@@ -36,7 +41,10 @@ impl Engine {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn organizations(&self, after: Option<&OrganizationId>) -> Result<OrganizationPage> {
+    pub fn organizations(
+        &self,
+        after: Option<&OrganizationId>,
+    ) -> Result<ForwardPage<OrganizationId, OrganizationId>> {
         trace::operation("engine.organizations", None, || {
             self.read(|snapshot| page(snapshot, after.cloned()))
         })
@@ -45,18 +53,18 @@ impl Engine {
 
 // The keys of environments are enough, so that a record that cannot be read hides no organization.
 // Each organization is one step, however many environments it has.
-fn page(snapshot: &dyn Snapshot, mut behind: Option<OrganizationId>) -> Result<OrganizationPage> {
+fn page(snapshot: &dyn Snapshot, mut behind: Option<OrganizationId>) -> Result<Page> {
     let mut data = Vec::new();
-    while data.len() <= OrganizationPage::LIMIT {
+    while data.len() <= PAGE {
         let range = layout::environments_behind(behind.as_ref());
         let organization = |key: &[u8]| layout::home_of(key).map(|home| home.organization_id);
         let Some(next) = snapshot.first_known(&range, Order::Ascending, organization)? else {
-            return Ok(OrganizationPage::new(data, None));
+            return Ok(Page::new(data, None));
         };
         behind = Some(next.clone());
         data.push(next);
     }
-    data.truncate(OrganizationPage::LIMIT);
+    data.truncate(PAGE);
     let next = data.last().cloned();
-    Ok(OrganizationPage::new(data, next))
+    Ok(Page::new(data, next))
 }

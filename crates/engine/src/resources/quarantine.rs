@@ -3,7 +3,8 @@
 use domain::convert::IntoChecked;
 use domain::ids::QuarantineId;
 use domain::job::Detail;
-use domain::quarantine::{QuarantinePage, Quarantined, RequeueRefusal};
+use domain::page::ForwardPage;
+use domain::quarantine::{Quarantined, RequeueRefusal};
 use domain::task::Task;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -49,7 +50,11 @@ impl<'e> Quarantine<'e> {
     /// # Errors
     ///
     /// [`Error::Invalid`], if `limit` is 0; [`Error::Store`].
-    pub fn list(&self, after: Option<QuarantineId>, limit: usize) -> Result<QuarantinePage> {
+    pub fn list(
+        &self,
+        after: Option<QuarantineId>,
+        limit: usize,
+    ) -> Result<ForwardPage<Quarantined, QuarantineId>> {
         let page = |snapshot: &dyn Snapshot| page(snapshot, after, limit);
         trace::operation("quarantine.list", None, || self.engine.read(page))
     }
@@ -125,7 +130,7 @@ fn page(
     snapshot: &dyn Snapshot,
     after: Option<QuarantineId>,
     limit: usize,
-) -> Result<QuarantinePage> {
+) -> Result<ForwardPage<Quarantined, QuarantineId>> {
     let all = Prefix::of_all().range();
     let range = match after {
         Some(after) => all.resumed(layout::quarantined(after).as_bytes()),
@@ -143,7 +148,8 @@ fn page(
     let gaps = found.iter().map(|(gap, _)| gap).sum::<usize>();
     let data: Vec<Quarantined> = found.into_iter().map(|(_, entry)| entry).collect();
     let next = data.last().map(|entry| entry.id).or(after).filter(|_| has_more);
-    Ok(QuarantinePage::new(data, next, if has_more { gaps } else { gaps + behind }))
+    let unreadable = if has_more { gaps } else { gaps + behind };
+    Ok(ForwardPage::new(data, next).without(unreadable))
 }
 
 fn missing(id: QuarantineId) -> Error {
