@@ -2,7 +2,7 @@
 //!
 //! The language is Jinja's. A template knows `subscriber`, `payload`, `context` (by type: `id` and
 //! `data`) and `workflow`, and `t` with the texts of the workflow's translations: `t.cart.title`,
-//! `t("cart.items", count=3)`. [`MissingVariables`] says what an undefined value renders as.
+//! `t("cart.items", count=3)`. [`MissingVariables`] says what a value that is absent or `null` renders as.
 //!
 //! `date` and `time` show a moment in the time zone of the subscriber, or in UTC:
 //! `{{ payload.at | date("%d.%m.%Y") }}`. Formats are those of `strftime`.
@@ -21,6 +21,7 @@ mod expression;
 mod filters;
 mod growth;
 mod lexer;
+mod missing;
 mod moments;
 mod names;
 mod places;
@@ -78,9 +79,10 @@ pub struct Variables {
 }
 
 wire_enum! {
-    /// Effect of a placeholder without a value, or with `null`, unless the filter `default` gives it one:
-    /// of a variable that is printed, as in `{{ payload.order }}` and `{{ payload["order"] | upper }}`, joined
-    /// by `~`, or chosen by `if .. else`. Other operators, conditions and arguments take it as it is.
+    /// Effect of a variable that is absent or `null`, where a template prints it: alone, behind filters, in
+    /// brackets, joined by `~`, or chosen by `if .. else`. A name that the template sets, such as that of a
+    /// loop, counts as well. The filter `default` gives the variable a value instead. Other operators,
+    /// conditions, slices and arguments get it as it is.
     MissingVariables, "missingVariables":
     Error = "error",
     Empty = "empty",

@@ -57,13 +57,13 @@ pub(super) enum Call {
     Add,
     Concat,
     Multiply,
+    /// For a variable that is printed, without its filters.
+    Shown,
     /// For an item, or a slice of a list or text. One function serves both, so that the calls for
     /// `a[1:][b]` nest whatever their order.
     Item,
     List,
     Map,
-    /// For a variable that is printed, without its filters.
-    Shown,
 }
 
 impl Call {

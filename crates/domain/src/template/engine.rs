@@ -8,7 +8,7 @@ use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
 
 use super::budget::weigh;
 use super::texts::Translator;
-use super::{Format, Template, filters};
+use super::{Format, Template, filters, missing};
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
 
@@ -33,9 +33,12 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
         _ => AutoEscape::None,
     });
     engine.set_formatter(|out, state, value| {
-        // `null` prints nothing, as a missing variable does.
+        // `null` prints nothing, as an absent variable does.
         if value.is_none() {
             return Ok(());
+        }
+        if let Some(text) = missing::in_place_of(state, value) {
+            return minijinja::escape_formatter(out, state, &text?.into());
         }
         check_weight(state, value)?;
         // Its markup stays, which it would lose as a text that is made from a value.

@@ -5,8 +5,6 @@ mod brackets;
 mod depth;
 mod path;
 
-use std::mem;
-
 use super::cursor::Cursor;
 use super::edit::{Call, Change, RESERVED};
 use super::engine::{FUNCTIONS, TESTS};
@@ -66,20 +64,25 @@ pub(super) struct Expressions<'x, 't, 's> {
     height: usize,
     // Last variable.
     lone: Option<Path<'s>>,
-    // `true` if the next operands are printed.
-    prints: bool,
+}
+
+// Operands between two operators of logic.
+struct Side<'s> {
+    start: usize,
+    // Token before it.
+    before: &'s str,
+    // Number of printed variables in front of it.
+    shown: usize,
 }
 
 impl<'x, 't, 's> Expressions<'x, 't, 's> {
     pub(super) fn new(scan: &'x mut Scan<'s>, cursor: Cursor<'t, 's>) -> Self {
-        let (lone, prints) = (None, false);
-        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0, lone, prints }
+        Self { scan, cursor, operators: 0, nesting: 0, base: 0, height: 0, lone: None }
     }
 
     /// Reads the expression of a tag that prints it.
     pub(super) fn printed(mut self) -> Result<Cursor<'t, 's>, Problem> {
-        self.prints = true;
-        self.expression(Choice::Allowed)?;
+        self.part(Choice::Allowed, true)?;
         Ok(self.cursor)
     }
 
@@ -91,13 +94,18 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         Ok(())
     }
 
-    /// Reads an expression.
+    /// Reads an expression whose value is not printed as it is.
     pub(super) fn expression(&mut self, choice: Choice) -> Result<(), Problem> {
-        self.nested(|this| this.operators(choice))
+        self.part(choice, false)
+    }
+
+    // Parses an expression: a whole one, or one in brackets. `prints` says whether its value is printed.
+    fn part(&mut self, choice: Choice, prints: bool) -> Result<(), Problem> {
+        self.nested(|this| this.operators(choice, prints))
     }
 
     // Parses operands and the operators between them.
-    fn operators(&mut self, choice: Choice) -> Result<(), Problem> {
+    fn operators(&mut self, choice: Choice, prints: bool) -> Result<(), Problem> {
         let mut choices = 0_usize;
         let mut regions = [
             Region::new(Level::Sum, Call::Add),
@@ -105,10 +113,8 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             Region::new(Level::Product, Call::Multiply),
         ];
         let mut level = Level::Logic;
-        let (mut side, mut compared) = (0, false);
-        let prints = mem::take(&mut self.prints);
-        // The tokens before an operand and before its side, and the variables of the side that are joined.
-        let (mut before, mut behind, mut joined) = ("", "", Vec::new());
+        let mut side = Side { start: 0, before: "", shown: 0 };
+        let (mut compared, mut before) = (false, "");
         loop {
             while level == Level::Logic && self.cursor.eat("not") {
                 before = "not";
@@ -116,23 +122,18 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             let start = self.cursor.at();
             if level == Level::Logic {
-                (side, behind) = (start, before);
-                joined.clear();
+                side = Side { start, before, shown: self.scan.shown.len() };
             }
             regions.iter_mut().filter(|region| region.level > level).for_each(|region| {
                 region.start = start;
             });
-            let variable = self.operand()?;
-            let after = self.cursor.text();
-            if matches!(before, "" | "~" | "else") && matches!(after, "" | "~" | "if") {
-                joined.extend(variable);
-            }
-            before = after;
+            self.operand(prints && matches!(before, "" | "~" | "else"))?;
+            before = self.cursor.text();
             let next = self.operator(choice, &mut choices)?;
             if next.is_none_or(|next| next == Level::Logic) {
-                compared = self.compare(side, compared)?;
-                if prints && matches!(behind, "" | "else") && matches!(after, "" | "if") {
-                    self.scan.shown.append(&mut joined);
+                compared = self.compare(side.start, compared)?;
+                if !(matches!(side.before, "" | "else") && matches!(before, "" | ")" | "if")) {
+                    self.scan.shown.truncate(side.shown);
                 }
             }
             let Some(next) = next else { break };
@@ -216,33 +217,35 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         }
     }
 
-    // Parses an operand. Returns the start and the end of its variable, if the operand has none in place of
-    // a missing one.
-    fn operand(&mut self) -> Result<Option<(usize, usize)>, Problem> {
+    // Parses an operand. Its variables are shown if it is `printed`, alone or joined by `~`, and has no sign
+    // or test.
+    fn operand(&mut self, printed: bool) -> Result<(), Problem> {
+        let shown = self.scan.shown.len();
         let is_negative = self.cursor.text() == "-";
         while self.cursor.eat("-") {
             self.recursive()?;
         }
-        let mut variable = self.element()?.filter(|_| !is_negative);
-        if self.cursor.text() == "|" && matches!(self.cursor.text_after(), "d" | "default") {
-            variable = None;
-        }
+        self.element(printed && !is_negative)?;
         loop {
             if self.cursor.eat("|") {
                 self.filter()?;
             } else if self.cursor.eat("is") {
-                variable = None;
+                self.scan.shown.truncate(shown);
                 self.test()?;
             } else {
-                return Ok(variable);
+                break;
             }
             self.count()?;
         }
+        if !matches!(self.cursor.text(), "" | ")" | "~" | "if") {
+            self.scan.shown.truncate(shown);
+        }
+        Ok(())
     }
 
-    // Parses a value and the path behind it. Returns the start and the end of a variable of the data with
-    // names and numbers.
-    fn element(&mut self) -> Result<Option<(usize, usize)>, Problem> {
+    // Parses a value and the path behind it. `printed` says whether the value is.
+    fn element(&mut self, printed: bool) -> Result<(), Problem> {
+        let shown = self.scan.shown.len();
         self.lone = None;
         let start = self.cursor.at();
         let token = self.cursor.take()?;
@@ -260,14 +263,15 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             (Kind::Name, name) => self.variable(name, token.at)?,
             (Kind::Symbol, "(") => {
                 let first = self.cursor.at();
-                if self.list(")")? {
+                if self.list(")", printed)? {
+                    self.scan.shown.truncate(shown);
                     self.scan.edits.push(start, Change::Open(Call::List));
                 } else {
                     self.bracketed(start, first)?;
                 }
             }
             (Kind::Symbol, "[") => {
-                self.list("]")?;
+                self.list("]", false)?;
                 self.call(start, Call::List);
             }
             (Kind::Symbol, "{") => {
@@ -276,15 +280,22 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             (Kind::Symbol, text) => return Err(super::lexer::unexpected(text, token.at)),
         }
-        let at = self.lone.as_ref().filter(|lone| lone.starts_at(start)).map(Path::at);
-        let mut is_variable = at.is_some_and(|at| self.scan.is_used_at(at));
+        let mut is_variable =
+            self.lone.as_ref().is_some_and(|lone| lone.start == start && lone.is_data);
         while matches!(self.cursor.text(), "." | "[") {
             is_variable &= self.step(start)?;
+            // Only what is printed as it is can be shown.
+            self.scan.shown.truncate(shown);
         }
         if self.cursor.text() == "(" {
             return Err(self.cursor.unexpected());
         }
-        Ok(is_variable.then(|| (start, self.cursor.ended())))
+        if printed && is_variable {
+            // Brackets around a variable belong to it.
+            self.scan.shown.truncate(shown);
+            self.scan.shown.push((start, self.cursor.ended()));
+        }
+        Ok(())
     }
 
     // Makes the text since `start`, in brackets, a call.

@@ -6,12 +6,12 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, tests};
 
 use super::Template;
-use super::budget::{allow, keep, read, read_texts, refusal, weigh};
+use super::budget::{allow, keep, read, read_texts, refusal, spend, weigh};
 use super::edit;
 use super::growth;
+use super::missing;
 use super::moments;
 use super::places;
-use super::roots;
 use super::signatures::{Kind, Parameter, either, may, named, needs, needs_either};
 use super::texts;
 
@@ -46,6 +46,15 @@ const READING_TESTS: [&str; 18] = [
     "even",
     "odd",
 ];
+
+/// Number of bytes that are compared or copied at the cost of a byte that is made.
+const COMPARISONS: usize = 64;
+
+/// Largest width or precision of a field in a format.
+const WIDEST: usize = 999;
+
+/// The engine's own filter `join`.
+const JOINED: &str = "__joined";
 
 /// Functions of templates.
 pub(super) const FUNCTIONS: &[&str] = &["range", "t"];
@@ -130,7 +139,7 @@ filters! {
     "indent"[either("width", Kind::From(0, MOST)), either("first", Kind::Flag), either("blank", Kind::Flag)]: filters::indent,
     "int"[either("default", Kind::Any), either("base", Kind::From(2, 36))]: filters::int,
     "items"[]: filters::items,
-    "join"[either("d", Kind::Any), either("attribute", Kind::Text)]: filters::join,
+    "join"[either("d", Kind::Any), either("attribute", Kind::Text)]: join,
     "last"[]: filters::last,
     "length"[]: filters::length,
     "lines"[]: filters::lines,
@@ -201,6 +210,7 @@ tests! {
 /// Adds all filters, tests and functions to `engine`.
 pub(super) fn add_to(engine: &mut Environment<'_>) {
     add_filters(engine);
+    engine.add_filter(JOINED, filters::join);
     add_tests(engine);
     engine.add_function("range", places::range);
     engine.add_function(edit::CONCAT, growth::concat);
@@ -211,58 +221,134 @@ pub(super) fn add_to(engine: &mut Environment<'_>) {
     engine.add_function(edit::KEEP, growth::kept);
     engine.add_function(edit::READ, growth::read);
     engine.add_function(edit::ITEM, growth::item);
-    engine.add_function(edit::SHOWN, roots::shown);
+    engine.add_function(edit::SHOWN, missing::shown);
 }
 
 // Calls the engine's filter `name` with `values`, within the budget.
 fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    let gives_default = matches!(name, "__d" | "__default");
+    if let Some(value) = values.first().filter(|value| missing::is_missing(value))
+        && !gives_default
+    {
+        return Ok(value.clone());
+    }
     if SHALLOW_FILTERS.contains(&name) {
         read_texts(state, values)?;
     } else {
         read(state, values)?;
     }
-    // `null` is as good as no value. The engine would make the text `none` of it.
-    let known: Vec<Value>;
-    let values = match values {
-        [value, others @ ..] if value.is_none() => {
-            known = [&[Value::UNDEFINED], others].concat();
-            &known
-        }
-        values => values,
-    };
+    let values = without_null(name, values)?;
     let Some((value, others)) = values.split_first() else {
         return Err(refusal("a filter is given nothing"));
     };
+    check_size(state, name, value, others)?;
+    let made = state.apply_filter(name, &values)?;
+    keep(state, made)
+}
+
+// Returns the values of a filter without `null`, which the engine prints as `None`.
+fn without_null(name: &str, values: &[Value]) -> Result<Vec<Value>, Error> {
+    let Some((value, others)) = values.split_first() else { return Ok(Vec::new()) };
+    let others = match name {
+        "__format" => others.iter().map(formatted).collect::<Result<_, _>>()?,
+        "__replace" => others.iter().map(known).collect(),
+        _ => others.to_vec(),
+    };
+    Ok([vec![known(value)], others].concat())
+}
+
+// Returns an undefined value in place of `null`, and of a variable without a value.
+fn known(value: &Value) -> Value {
+    let is_absent = value.is_none() || missing::is_missing(value);
+    if is_absent { Value::UNDEFINED } else { value.clone() }
+}
+
+// Returns an argument of a format. A format refuses a map without the value of a field.
+fn formatted(value: &Value) -> Result<Value, Error> {
+    if value.kind() != ValueKind::Map {
+        return Ok(known(value));
+    }
+    let member = |key: Value| {
+        let member = value.get_item(&key)?;
+        Ok((key, if member.is_none() { Value::from("") } else { member }))
+    };
+    Ok(Value::from_pairs(value.try_iter()?.map(member).collect::<Result<Vec<_>, Error>>()?))
+}
+
+// `a | join(", ")` and `a | join(", ", attribute="name")`, in which `null` is an empty text.
+fn join(
+    state: &mut State<'_, '_>,
+    value: Value,
+    joiner: Option<Value>,
+    attribute: Option<&str>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let joiner = joiner.map_or_else(|| named.get("d"), |joiner| Ok(Some(joiner)))?;
+    let attribute = attribute.map_or_else(|| named.get("attribute"), |name| Ok(Some(name)))?;
+    named.assert_all_used()?;
+    let items = match attribute {
+        Some(attribute) => {
+            let named = Kwargs::from_iter([("attribute", Value::from(attribute))]);
+            state.apply_filter("__map", &[value, named.into()])?
+        }
+        None => value,
+    };
+    let items = match items.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            Value::from(items.try_iter()?.map(|item| known(&item)).collect::<Vec<_>>())
+        }
+        _ => items,
+    };
+    state.apply_filter(JOINED, &[items, joiner.unwrap_or_default()])
+}
+
+// Refuses values that make the result too large, or the filter too slow.
+fn check_size(
+    state: &mut State<'_, '_>,
+    name: &str,
+    value: &Value,
+    others: &[Value],
+) -> Result<(), Error> {
     let length = value.as_bytes().map_or(0, <[u8]>::len);
     match name {
         // The separator occurs once per item, or per place between characters.
-        "__join" => allow(state, items(value).saturating_mul(texts(others)?))?,
-        "__replace" => allow(state, (length + 1).saturating_mul(texts(others)?))?,
+        "__join" => allow(state, items(value).saturating_mul(texts(others)?)),
+        "__replace" => allow(state, (length + 1).saturating_mul(texts(others)?)),
         "__indent" => {
             let lines = value.as_bytes().unwrap_or_default().split(|byte| *byte == b'\n').count();
-            allow(state, lines.saturating_mul(largest_count(others)?))?;
+            allow(state, lines.saturating_mul(largest_count(others)?))
         }
-        "__batch" | "__slice" => {
-            largest_count(others.get(..1).unwrap_or_default())?;
+        "__batch" | "__slice" => largest_count(others.get(..1).unwrap_or_default()).map(drop),
+        "__round" => largest_count(others).map(drop),
+        "__format" => check_format(state, value, others),
+        "__trim" => {
+            let letters = others.first().and_then(Value::as_bytes).map_or(0, <[u8]>::len);
+            spend(state, length.saturating_mul(letters) / COMPARISONS)
         }
-        "__round" => {
-            largest_count(others)?;
+        // Each item of a list of texts or lists is added to a copy of those before it.
+        "__sum" if adds_texts(others) => {
+            let weight = weigh([value], Template::MAX_WEIGHT)?;
+            allow(state, items(value).saturating_mul(weight) / COMPARISONS)
         }
-        "__format" => check_format(value)?,
         // A filter that calls filters could recurse.
         "__map"
             if others.iter().any(|other| {
                 other.as_str().is_some_and(|name| name == "map" || name.starts_with(edit::RESERVED))
             }) =>
         {
-            return Err(refusal("`map` is not given such a filter"));
+            Err(refusal("`map` is not given such a filter"))
         }
-        "__select" | "__reject" if hidden(others.first()) => return Err(hidden_test()),
-        "__selectattr" | "__rejectattr" if hidden(others.get(1)) => return Err(hidden_test()),
-        _ => {}
+        "__select" | "__reject" if hidden(others.first()) => Err(hidden_test()),
+        "__selectattr" | "__rejectattr" if hidden(others.get(1)) => Err(hidden_test()),
+        _ => Ok(()),
     }
-    let made = state.apply_filter(name, values)?;
-    keep(state, made)
+}
+
+// Returns `true` if a sum does not start with a number.
+fn adds_texts(others: &[Value]) -> bool {
+    let named = others.last().and_then(|last| Kwargs::try_from(last.clone()).ok());
+    let start = named.and_then(|named| named.get::<Option<Value>>("start").ok()?);
+    start.or(others.get(1).cloned()).is_some_and(|start| start.kind() != ValueKind::Number)
 }
 
 // Returns `true` if the name is one of the engine's own, which no budget bounds.
@@ -316,8 +402,9 @@ fn largest_count(others: &[Value]) -> Result<usize, Error> {
     Ok(largest)
 }
 
-// A width determines the length of the result. So three digits and `*` are refused.
-fn check_format(format: &Value) -> Result<(), Error> {
+// Refuses a format whose result may be too large. Fields with four digits or more and `*` are refused. A
+// field takes the next argument, or any member of a map, also many times.
+fn check_format(state: &mut State<'_, '_>, format: &Value, others: &[Value]) -> Result<(), Error> {
     let format = format.as_bytes().unwrap_or_default();
     let mut digits = 0;
     let wide = format.iter().any(|byte| {
@@ -325,5 +412,16 @@ fn check_format(format: &Value) -> Result<(), Error> {
         digits == 4
     });
     let starred = format.windows(2).any(|pair| matches!(pair, [b'%' | b'.', b'*']));
-    if wide || starred { Err(refusal("a format has too wide a field")) } else { Ok(()) }
+    if wide || starred {
+        return Err(refusal("a format has too wide a field"));
+    }
+    let fields = format.split(|byte| *byte == b'%').count();
+    let members = format.windows(2).filter(|pair| *pair == b"%(").count();
+    let mut largest = 0;
+    if let Some(map) = others.first().filter(|map| members > 0 && map.kind() == ValueKind::Map) {
+        for key in map.try_iter()? {
+            largest = largest.max(weigh([&map.get_item(&key)?], Template::MAX_WEIGHT)?);
+        }
+    }
+    allow(state, fields.saturating_mul(WIDEST).saturating_add(members.saturating_mul(largest)))
 }

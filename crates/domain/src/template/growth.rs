@@ -6,13 +6,17 @@ use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{Error, State};
 
 use super::budget::{self, keep, left, refusal, spend, too_large};
-use super::places;
+use super::{missing, places};
 
-/// `a ~ b`: the texts of all values. `null` has none.
+/// `a ~ b`: the texts of all values. `null` is an empty text.
 pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut text = Text { text: String::new(), max: left(state) };
     for value in values.iter().filter(|value| !value.is_none()) {
-        write!(text, "{value}").map_err(|_| too_large())?;
+        let written = match missing::in_place_of(state, value) {
+            Some(missing) => text.write_str(&missing?),
+            None => write!(text, "{value}"),
+        };
+        written.map_err(|_| too_large())?;
     }
     spend(state, text.text.len())?;
     Ok(Value::from(text.text))

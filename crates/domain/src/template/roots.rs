@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use minijinja::Error;
 use minijinja::value::{Enumerator, Object, Value};
-use minijinja::{Error, State};
 
 use super::budget::refusal;
 use super::edit::{TRANSLATOR, WATCH};
 use super::texts::Translator;
-use super::{Format, MissingVariables, Template, Variables};
+use super::{Format, Template, Variables};
 
 /// Maximum number of notes about the texts of a message.
 const MAX_NOTES: usize = 20;
@@ -75,25 +75,6 @@ impl Object for Roots {
     }
 }
 
-/// Returns a value that is printed. A missing one becomes what the workflow wants.
-pub(super) fn shown(state: &State<'_, '_>, value: Value, name: &str) -> Result<Value, Error> {
-    if !value.is_undefined() && !value.is_none() {
-        return Ok(value);
-    }
-    let watch = state.lookup(WATCH);
-    let Some(roots) = watch.as_ref().and_then(|watch| watch.downcast_object_ref::<Roots>()) else {
-        return Ok(value);
-    };
-    match roots.variables.missing {
-        MissingVariables::Empty => Ok(value),
-        MissingVariables::Marker => Ok(Value::from(format!("[missing: {name}]"))),
-        MissingVariables::Error => {
-            roots.variables.notes.is_without(name);
-            Err(refusal("a variable is missing"))
-        }
-    }
-}
-
 impl Notes {
     // A note is whole after each call, also if a rendering has panicked.
     fn noted(&self) -> MutexGuard<'_, Noted> {
@@ -101,7 +82,7 @@ impl Notes {
     }
 
     /// Notes a missing variable.
-    fn is_without(&self, name: &str) {
+    pub(super) fn is_without(&self, name: &str) {
         self.noted().missing.get_or_insert_with(|| name.to_owned());
     }
 

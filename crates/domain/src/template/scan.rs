@@ -4,6 +4,7 @@
 //! bounds the depth and the length of expressions and statements, and refuses unknown constructs.
 //! Operators that enlarge values become calls of bounded functions.
 
+use std::collections::HashSet;
 use std::mem;
 
 use super::Template;
@@ -11,7 +12,7 @@ use super::cursor::Cursor;
 use super::edit::{Call, Change, Edits, RESERVED};
 use super::expression::{Choice, Expressions};
 use super::lexer::{Lexer, Tag};
-use super::names::{TEXTS, Use};
+use super::names::Use;
 use super::problem::Problem;
 
 const MAX_TAGS: usize = Template::MAX_TAGS;
@@ -44,11 +45,11 @@ pub(super) struct Scan<'s> {
     pub(super) edits: Edits,
     /// Variables that the template does not set.
     pub(super) uses: Vec<Use<'s>>,
-    /// Start and end of each variable that is printed, without its filters.
+    /// Start and end of each variable that is printed, without its filters, in order.
     pub(super) shown: Vec<(usize, usize)>,
     blocks: Vec<Block<'s>>,
     // Names set outside of all blocks.
-    names: Vec<&'s str>,
+    names: HashSet<&'s str>,
 }
 
 // Statement that has not ended yet.
@@ -56,7 +57,7 @@ pub(super) struct Scan<'s> {
 struct Block<'s> {
     kind: BlockKind,
     at: usize,
-    names: Vec<&'s str>,
+    names: HashSet<&'s str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +98,8 @@ impl<'s> Scan<'s> {
 
     /// Records the use of a variable. Returns `false` if the template sets it.
     pub(super) fn note(&mut self, used: Use<'s>) -> bool {
-        let inner = self.blocks.iter().flat_map(|block| &block.names);
-        let is_free = !inner.chain(&self.names).any(|name| *name == used.root);
+        let mut names = self.blocks.iter().map(|block| &block.names).chain([&self.names]);
+        let is_free = !names.any(|names| names.contains(used.root));
         if is_free {
             self.uses.push(used);
         }
@@ -111,11 +112,6 @@ impl<'s> Scan<'s> {
             self.edits.push(end, Change::Name(start, end));
             self.edits.wrap(start, end, Call::Shown);
         }
-    }
-
-    /// Returns `true` if a variable of the data, other than a text of a translation, starts at `at`.
-    pub(super) fn is_used_at(&self, at: usize) -> bool {
-        self.uses.iter().rev().any(|used| used.at == at && used.root != TEXTS)
     }
 
     fn expression<'t>(
@@ -183,7 +179,7 @@ impl<'s> Scan<'s> {
             let what = format!("statements are nested more than {MAX_BLOCKS} levels deep");
             return Err(Problem::new(what, at));
         }
-        self.blocks.push(Block { kind, at, names: Vec::new() });
+        self.blocks.push(Block { kind, at, names: HashSet::new() });
         Ok(())
     }
 
@@ -226,7 +222,7 @@ impl<'s> Scan<'s> {
         }
     }
 
-    fn locals(&mut self) -> &mut Vec<&'s str> {
+    fn locals(&mut self) -> &mut HashSet<&'s str> {
         match self.blocks.last_mut() {
             Some(block) => &mut block.names,
             None => &mut self.names,
@@ -234,22 +230,22 @@ impl<'s> Scan<'s> {
     }
 
     fn for_loop(&mut self, mut cursor: Cursor<'_, 's>, at: usize) -> Result<(), Problem> {
-        let mut names = targets(&mut cursor)?;
+        let names = targets(&mut cursor)?;
         cursor.expect("in")?;
         let mut expressions = Expressions::new(self, cursor);
         expressions.expression(Choice::Refused)?;
         let mut cursor = expressions.cursor;
         self.open(BlockKind::For, at)?;
-        self.locals().append(&mut names);
+        self.locals().extend(names);
         if cursor.eat("if") {
             cursor = self.expression(cursor, Choice::Allowed)?;
         }
-        self.locals().push("loop");
+        self.locals().insert("loop");
         cursor.finish()
     }
 
     fn set(&mut self, mut cursor: Cursor<'_, 's>) -> Result<(), Problem> {
-        let mut names = targets(&mut cursor)?;
+        let names = targets(&mut cursor)?;
         if cursor.text() != "=" {
             return Err(Problem::new("`set` needs `=` and a value", cursor.at()));
         }
@@ -257,7 +253,7 @@ impl<'s> Scan<'s> {
         let mut expressions = Expressions::new(self, cursor);
         expressions.value()?;
         expressions.cursor.finish()?;
-        self.locals().append(&mut names);
+        self.locals().extend(names);
         Ok(())
     }
 
@@ -268,7 +264,7 @@ impl<'s> Scan<'s> {
             let name = target(&mut expressions.cursor)?;
             expressions.cursor.expect("=")?;
             expressions.value()?;
-            expressions.scan.locals().push(name);
+            expressions.scan.locals().insert(name);
             if !expressions.cursor.eat(",") {
                 expressions.cursor.finish()?;
             }

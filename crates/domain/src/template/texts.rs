@@ -71,7 +71,9 @@ impl Translator {
         let (text, cost) = template
             .run(*format, variables.is_watched(), Value::from_object(roots))
             .map_err(|error| refusal(error.to_string()))?;
-        variables.notes.spend(cost.fuel, cost.weight + NODE + text.len())?;
+        // A text that is not kept is compiled for each rendering.
+        let compiled = template.as_str().len();
+        variables.notes.spend(cost.fuel, cost.weight + NODE + text.len() + compiled)?;
         Ok(self.made(text))
     }
 

@@ -37,7 +37,7 @@ impl<'s> Expressions<'_, '_, 's> {
             Kind::Symbol => matches!(next.text, "[" | "{"),
         });
         let arguments = if starts {
-            self.nested(|this| this.element().map(drop))?;
+            self.nested(|this| this.element(false))?;
             let literal = Literal::of(self.cursor.since(place));
             vec![Argument { name: None, literal, at }]
         } else {

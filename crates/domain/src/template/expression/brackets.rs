@@ -3,11 +3,12 @@
 use super::{Change, Choice, Expressions, Problem};
 
 impl Expressions<'_, '_, '_> {
-    // Parses the content of brackets up to `close`. Returns `true` if it has commas or is empty.
-    pub(super) fn list(&mut self, close: &str) -> Result<bool, Problem> {
+    // Parses the content of brackets up to `close`. Returns `true` if it has commas or is empty. `printed`
+    // says whether it is printed if it has none.
+    pub(super) fn list(&mut self, close: &str, printed: bool) -> Result<bool, Problem> {
         let mut several = self.cursor.text() == close;
         while !self.cursor.eat(close) {
-            self.expression(Choice::Allowed)?;
+            self.part(Choice::Allowed, printed)?;
             if self.cursor.eat(",") {
                 several = true;
             } else if self.cursor.text() != close {

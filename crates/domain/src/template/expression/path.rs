@@ -10,20 +10,10 @@ use crate::template::names::TEXTS;
 #[derive(Clone, Debug)]
 pub(super) struct Path<'s> {
     used: Use<'s>,
-    start: usize,
+    /// `true` if it is neither a text of a translation nor a part of `loop`.
+    pub(super) is_data: bool,
+    pub(super) start: usize,
     end: usize,
-}
-
-impl Path<'_> {
-    /// Returns `true` if it starts there, with its brackets.
-    pub(super) fn starts_at(&self, start: usize) -> bool {
-        self.start == start
-    }
-
-    /// The place of the variable.
-    pub(super) fn at(&self) -> usize {
-        self.used.at
-    }
 }
 
 impl<'s> Expressions<'_, '_, 's> {
@@ -65,10 +55,13 @@ impl<'s> Expressions<'_, '_, 's> {
             known("field of the loop", field, &LOOP_FIELDS, used.at)?;
         }
         let end = self.cursor.ended();
-        if self.scan.note(used.clone()) && used.root == TEXTS {
+        let is_free = self.scan.note(used.clone());
+        let is_text = is_free && used.root == TEXTS;
+        if is_text {
             self.key(&used, end);
         }
-        self.lone = Some(Path { used, start, end });
+        let is_data = !is_text && used.root != "loop";
+        self.lone = Some(Path { used, is_data, start, end });
         Ok(())
     }
 
@@ -126,8 +119,8 @@ impl<'s> Expressions<'_, '_, 's> {
         Some(name)
     }
 
-    // Parses `.name`, `.0`, `[..]` or `[..:..]` behind the value that starts at `start`. Returns `true` if
-    // it is a name or a number.
+    // Parses `.name`, `.0`, `[..]` or `[..:..]` behind the value that starts at `start`. Returns `false` for
+    // a slice.
     pub(super) fn step(&mut self, start: usize) -> Result<bool, Problem> {
         self.count()?;
         if self.cursor.eat(".") {
@@ -149,7 +142,7 @@ impl<'s> Expressions<'_, '_, 's> {
             self.scan.edits.push(self.cursor.ended() - 1, Change::Bracket(')'));
             self.deepen()?;
         }
-        Ok(literal && !slice)
+        Ok(!slice)
     }
 
     // Parses the bounds of a slice from its first colon. An absent one becomes `none`.

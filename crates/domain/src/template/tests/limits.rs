@@ -116,6 +116,8 @@ fn survives(template: String) -> bool {
         let stored = Template::unchecked(template);
         for format in [Format::Plain, Format::Html] {
             let _ = stored.render(format, &variables);
+            let watched = variables.clone().missing(MissingVariables::Marker);
+            let _ = stored.render(format, &watched);
         }
         let _ = stored.variables();
         (accepted, variables)

@@ -216,10 +216,13 @@ fn missing_variables_are_empty_marked_or_an_error() {
     let missing = |name: &str| Err(RenderError::Missing(name.into()));
     for (template, empty, marked, error) in [
         ("[{{ payload.x }}]", "[]", "[[missing: payload.x]]", missing("payload.x")),
-        ("{{ payload.x | upper }}", "", "[MISSING: PAYLOAD.X]", missing("payload.x")),
+        ("{{ payload.x | upper }}", "", "[missing: payload.x]", missing("payload.x")),
         ("{{ payload.x.y }}", "", "[missing: payload.x.y]", missing("payload.x.y")),
         ("{{ payload.none }}", "", "[missing: payload.none]", missing("payload.none")),
-        ("{{ payload.x | date }}", "", "", missing("payload.x")),
+        ("{{ payload.x | date }}", "", "[missing: payload.x]", missing("payload.x")),
+        ("{{ payload.x | join(', ') }}", "", "[missing: payload.x]", missing("payload.x")),
+        ("{{ payload.x | int }}", "0", "[missing: payload.x]", missing("payload.x")),
+        ("{{ payload.x | date | default('soon') }}", "soon", "soon", Ok("soon".into())),
         ("{{ payload.x | default('d') }}", "d", "d", Ok("d".into())),
         ("{{ payload.x | d('d') | upper }}", "D", "D", Ok("D".into())),
         ("{{ payload.none | default('d') }}", "d", "d", Ok("d".into())),
@@ -283,11 +286,67 @@ fn missing_variables_are_empty_marked_or_an_error() {
         let template = Template::new(template).unwrap();
         let render = |how| template.render(Format::Plain, &variables().missing(how));
         assert_eq!(render(MissingVariables::Empty).as_deref(), Ok(empty), "{template:?}");
-        if !template.as_str().contains("date") {
-            assert_eq!(render(MissingVariables::Marker).as_deref(), Ok(marked), "{template:?}");
-        }
+        assert_eq!(render(MissingVariables::Marker).as_deref(), Ok(marked), "{template:?}");
         assert_eq!(render(MissingVariables::Error), error, "{template:?}");
     }
+}
+
+/// Rows as above, of variables in brackets, at places that are computed, and of names that a template sets.
+#[test]
+fn missing_variables_are_found_wherever_they_are_printed() {
+    for (template, empty, name) in [
+        ("{{ ('Dear ' ~ payload.x) }}", "Dear ", "payload.x"),
+        ("{{ ('Dear ' ~ payload.x) | upper }}", "DEAR ", "payload.x"),
+        ("{{ ((payload.x | upper) ~ '!') }}", "!", "payload.x"),
+        ("{{ (payload.x if payload.a else 1) }}", "", "payload.x"),
+        ("{{ (payload.x | upper) | lower }}", "", "payload.x"),
+        ("{{ (payload).x }}", "", "(payload).x"),
+        ("{{ payload.list[-9] }}", "", "payload.list[-9]"),
+        ("{{ payload[payload.a] }}", "", "payload[payload.a]"),
+        ("{{ payload.x[payload.a].y ~ '!' }}", "!", "payload.x[payload.a].y"),
+        ("{% for y in [payload.a, payload.x] %}{{ y }}{% endfor %}", "<A>", "y"),
+        ("{% for y in [payload] %}{{ y.none }}{% endfor %}", "", "y.none"),
+        ("{% set y = payload.x %}{{ y }}", "", "y"),
+        ("{% with y = payload.none %}{{ y | upper }}{% endwith %}", "", "y"),
+    ] {
+        let template = Template::new(template).unwrap();
+        let render = |how| template.render(Format::Plain, &variables().missing(how));
+        assert_eq!(render(MissingVariables::Empty).as_deref(), Ok(empty), "{template:?}");
+        let marked = render(MissingVariables::Marker).unwrap().to_lowercase();
+        assert!(marked.contains(&format!("[missing: {name}]")), "{template:?}: {marked}");
+        let error = Err(RenderError::Missing(name.into()));
+        assert_eq!(render(MissingVariables::Error), error, "{template:?}");
+    }
+    // What is tested, compared, computed or cut is not printed as it is.
+    for template in [
+        "{{ (payload.x) is defined }}",
+        "{{ (payload.x ~ '') is string }}",
+        "{{ (payload.x) or 1 }}",
+        "{{ (payload.x) == 1 }}",
+        "{{ 1 in [payload.x] }}",
+        "{{ (payload.x, 1) | length }}",
+        "{{ (payload.x ~ 'ab')[:1] }}",
+        "{{ payload.x[:2] }}",
+        "{{ (payload.x ~ '') + 'b' }}",
+        "{{ 1 if (payload.x) }}",
+        "{{ (payload.x) | default('d') }}",
+        "{{ payload.a | replace('A', payload.x) }}",
+    ] {
+        let template = Template::new(template).unwrap();
+        let render = |how| template.render(Format::Plain, &variables().missing(how));
+        let empty = render(MissingVariables::Empty).unwrap();
+        for how in [MissingVariables::Marker, MissingVariables::Error] {
+            assert_eq!(render(how).as_deref(), Ok(&*empty), "{template:?}");
+        }
+    }
+}
+
+#[test]
+fn a_marker_is_escaped() {
+    let variables = variables().missing(MissingVariables::Marker);
+    let template = Template::new("{{ payload['<b>'] | safe }}").unwrap();
+    let html = template.render(Format::Html, &variables).unwrap();
+    assert!(html.contains("&lt;b&gt;"), "{html}");
 }
 
 /// Hosts send `null` for what people have not said.
@@ -321,6 +380,15 @@ fn null_is_an_empty_text() {
         ("{{ 'Dear ' ~ payload.none ~ '!' }}", "Dear !"),
         ("{{ payload.none | default('d') | upper }}", "D"),
         ("{{ payload.none is none }}{{ payload.none is undefined }}", "TrueFalse"),
+        ("{{ ['a', payload.none, payload.x, 1] | join('-') }}", "a---1"),
+        ("{{ ['a', payload.none] | join(d='-') }}", "a-"),
+        ("{{ [payload, {'a': 'b'}] | join(', ', 'none') }}", ", "),
+        ("{{ [payload, {'none': 'b'}] | join(', ', attribute='none') }}", ", b"),
+        ("{{ 'abc' | join('-') }}", "a-b-c"),
+        ("{{ '%s!' | format(payload.none) }}", "!"),
+        ("{{ '%(none)s%(n)d!' | format(payload) }}", "3!"),
+        ("{{ '%(a)s%(b)s' | format(a=payload.none, b=1) }}", "1"),
+        ("{{ payload.a | replace('A', payload.none) }}", "<>"),
     ] {
         let rendered = Template::new(template).unwrap().render(Format::Plain, &variables());
         assert_eq!(rendered.as_deref(), Ok(expected), "{template}");

@@ -123,6 +123,36 @@ fn what_is_read_often_is_bounded_too() {
     assert_eq!(render(small, payload).as_deref(), Ok(""));
 }
 
+/// A filter that took what these need would not come to an end, or end the process.
+#[test]
+fn no_filter_makes_much_of_a_little() {
+    let text = "x".repeat(1_000_000);
+    let lists = vec![vec![0; 100]; 100];
+    let payload = json!({ "t": text, "u": format!("{}x", "y".repeat(500_000)), "words": vec!["word"; 15_000],
+        "lists": lists, "n": 1 });
+    for made in [
+        "('%(t)s' * 100) | format(payload)",
+        "('%(n)999d' * 10000) | format(payload)",
+        "payload.t | trim(payload.u)",
+        "payload.words | sum(start='')",
+        "payload.words | sum(none, '')",
+    ] {
+        let error = render(&format!("{{{{ {made} }}}}"), payload.clone()).expect_err(made);
+        assert!(error.to_string().contains("are too large"), "{made}: {error}");
+    }
+    for (made, expected) in [
+        ("('%(t)s' * 2) | format(payload) | length", "2000000"),
+        ("'%s and %s' | format(payload.t, payload.t) | length", "2000005"),
+        ("'xyabyx' | trim('xy')", "ab"),
+        ("payload.lists | sum(start=[]) | length", "10000"),
+        ("['a', 'b'] | sum(start='')", "ab"),
+        ("range(10000) | sum(start=1)", "49995001"),
+    ] {
+        let made = format!("{{{{ {made} }}}}");
+        assert_eq!(render(&made, payload.clone()).as_deref(), Ok(expected), "{made}");
+    }
+}
+
 #[test]
 fn the_engines_own_tests_are_out_of_reach() {
     for call in ["select(payload.t, 'a')", "reject(payload.t, 'a')", "selectattr('a', payload.t)"] {
