@@ -391,6 +391,46 @@ fn an_event_that_goes_on_keeps_its_receipt() {
     );
 }
 
+/// The runs of an event may be older and younger than its age. An event that is repeated meanwhile is
+/// answered with its receipt, or is another one.
+#[test]
+fn the_runs_of_an_event_go_behind_its_last_one() {
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let retention =
+        Retention::default().activity_days(1).messages_days(Channel::InApp, 1).receipts_days(3);
+    on_both_with(
+        |builder| builder.retention(retention.clone()),
+        |world| {
+            let delivery = world.engine.delivery();
+            world.in_app_workflow("news");
+            for n in 0..450 {
+                world.bare_subscriber(&format!("s{n}"));
+            }
+            let sale = || parsed(json!({ "name": "news", "transactionId": "sale" }));
+            let first = world.env.events().broadcast(&sale()).unwrap();
+            delivery.run_due(1).unwrap();
+            world.pass(minutes(5));
+            delivery.run_due(usize::MAX).unwrap();
+            let runs = rows(&world, Table::Triggers);
+            assert!(runs > 2, "{runs}");
+
+            world.pass(DAY - minutes(3));
+            delivery.run_due(usize::MAX).unwrap();
+            days(&world, 2);
+            assert_eq!(rows(&world, Table::Notifications), 0);
+            assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);
+            assert_eq!(rows(&world, Table::Triggers), runs);
+            // The first run has the receipt, and goes last.
+            days(&world, 1);
+            assert_eq!(rows(&world, Table::Triggers), 1);
+            assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);
+            days(&world, 1);
+            assert_eq!((rows(&world, Table::Triggers), rows(&world, Table::FanOutStates)), (0, 0));
+            is_sound(&world);
+        },
+    );
+}
+
 #[test]
 fn stored_answers_go_when_they_no_longer_count() {
     on_both_with(

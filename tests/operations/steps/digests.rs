@@ -200,6 +200,27 @@ fn d5_an_open_window_wins_over_the_look_back() {
     });
 }
 
+/// The time of an event under a clock that was set back does not end the quiet time after a later one.
+#[test]
+fn a_look_back_sees_the_latest_event() {
+    on_both(|world| {
+        let metadata = json!({
+            "type": "backoff", "amount": 1, "unit": "minutes",
+            "backoffAmount": 30, "backoffUnit": "minutes",
+        });
+        world.workflow_of("news", &[digest(metadata), said()]);
+        let minutes = |minutes: u64| minutes * 60;
+        for at in [0, 50] {
+            let passes = event_at(&world, minutes(at), "news", json!({ "n": at }));
+            assert_eq!(statuses(&world, passes), ["skipped", "completed"]);
+        }
+        event_at(&world, minutes(10), "news", json!({ "n": 10 }));
+        run_at(&world, minutes(12));
+        let soon = event_at(&world, minutes(55), "news", json!({ "n": 55 }));
+        assert_eq!(statuses(&world, soon), ["delayed", "pending"]);
+    });
+}
+
 /// An event that passes a digest is that of the templates behind it, also of those that are rendered
 /// when the message is sent.
 #[test]

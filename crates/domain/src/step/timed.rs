@@ -228,6 +228,8 @@ fn check_every(every: u32, unit: TimeUnit) -> Result<(), Invalid> {
 
 fn time_of_day(text: &str) -> Result<NaiveTime, Invalid> {
     let expected = "a time such as `09:30`";
-    let time = NaiveTime::parse_from_str(text, "%H:%M").ok().filter(|_| text.len() == 5);
+    // chrono also takes times of one digit, and white space.
+    let is_whole = text.len() == 5 && text.bytes().filter(u8::is_ascii_digit).count() == 4;
+    let time = NaiveTime::parse_from_str(text, "%H:%M").ok().filter(|_| is_whole);
     time.ok_or_else(|| Invalid::new("timed.atTime", Reason::malformed(expected)))
 }

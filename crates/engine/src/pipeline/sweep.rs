@@ -7,6 +7,7 @@
 mod pins;
 mod tasks;
 
+use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
@@ -22,10 +23,10 @@ use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use foldhash::HashMap;
-use store::{Order, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{Key, Order, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-pub(crate) use pins::has_something_left;
 use pins::{Carriers, is_open, is_over};
+pub(crate) use pins::{has_something_left, runs_of};
 pub(crate) use tasks::{SweepTasks, add, ensure};
 
 use crate::damage::if_readable;
@@ -89,6 +90,36 @@ struct Sweep<'s> {
     now: Timestamp,
 }
 
+// The runs of an event that are kept.
+enum KeptRuns {
+    All,
+    // The first one, which has the receipt. It goes with the next sweep.
+    First(Key<AcceptedTrigger>),
+    None,
+}
+
+impl KeptRuns {
+    fn of(view: &Reading<'_>, id: &TransactionId, before: Timestamp) -> Result<Self> {
+        let runs = runs_of(view, id)?;
+        let is_old = runs.iter().all(|run| run.created_at < before);
+        if !is_old || has_something_left(view, id, &runs)? {
+            return Ok(Self::All);
+        }
+        Ok(match runs.as_slice() {
+            [first, _, ..] => Self::First(first.key()),
+            [] | [_] => Self::None,
+        })
+    }
+
+    fn has(&self, run: &AcceptedTrigger) -> bool {
+        match self {
+            Self::All => true,
+            Self::First(first) => *first == run.key(),
+            Self::None => false,
+        }
+    }
+}
+
 impl Sweep<'_> {
     fn retention(&self) -> &Retention {
         &self.engine.parts.settings.retention
@@ -143,8 +174,8 @@ impl Sweep<'_> {
     fn receipts(&self) -> Result<usize> {
         let Some(before) = self.retention().receipts_before(self.now) else { return self.skip() };
         let all = layout::triggers(self.home.environment_id).range();
-        // An event with many recipients has many rows.
-        let mut known: HashMap<TransactionId, bool> = HashMap::default();
+        // An event with many recipients has many runs.
+        let mut known: HashMap<TransactionId, KeptRuns> = HashMap::default();
         let walked = self.read(|view| {
             self.walk(view, [all.clone()], |trigger: &AcceptedTrigger| {
                 // Those behind one of a clock that was ahead are older.
@@ -153,12 +184,11 @@ impl Sweep<'_> {
                     return Ok(if is_ahead { Row::Kept } else { Row::End });
                 }
                 let id = &trigger.receipt.transaction_id;
-                let is_left = match known.get(id) {
-                    Some(is_left) => *is_left,
-                    None => has_something_left(view, id)?,
+                let kept = match known.entry(id.clone()) {
+                    Entry::Occupied(kept) => kept.into_mut(),
+                    Entry::Vacant(place) => place.insert(KeptRuns::of(view, id, before)?),
                 };
-                known.insert(id.clone(), is_left);
-                Ok(row_if(!is_left))
+                Ok(row_if(!kept.has(trigger)))
             })
         })?;
         self.remove(walked, remove_triggers)

@@ -42,7 +42,10 @@ impl Course<'_, '_> {
             }
         };
         self.note_digest(job, window)?;
-        let after = DigestBucket { id, window, last_event: now };
+        // The time of a call that has waited for its transaction is before that of the event before it.
+        let last_event = last_event.filter(|last| !last.is_ahead_of(now));
+        let last_event = last_event.map_or(now, |last| last.max(now));
+        let after = DigestBucket { id, window, last_event };
         match &before {
             Some(before) => self.tx.replace(before, &after)?,
             None => self.tx.insert(&after)?,

@@ -71,6 +71,10 @@ fn calendar_times_are_complete_and_say_nothing_in_vain() {
             "`metadata.timed.atTime` must be a time such as `09:30`",
         ),
         (
+            timed(json!({ "atTime": " 9:30" })),
+            "`metadata.timed.atTime` must be a time such as `09:30`",
+        ),
+        (
             timed(json!({ "atTime": "24:00" })),
             "`metadata.timed.atTime` must be a time such as `09:30`",
         ),

@@ -119,16 +119,26 @@ pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool
     Ok(view.contains(&task)?)
 }
 
-/// Returns `true` if a trigger has a notification or a message, or recipients that tasks notify.
-pub(crate) fn has_something_left(view: &dyn View, id: &TransactionId) -> Result<bool> {
+/// Returns the runs of an event, the first one first.
+pub(crate) fn runs_of(view: &dyn View, id: &TransactionId) -> Result<Vec<AcceptedTrigger>> {
+    Ok(view.all(&layout::transaction(view.environment_id(), id))?)
+}
+
+/// Returns `true` if an event with these runs has a notification or a message, or recipients that tasks
+/// notify.
+pub(crate) fn has_something_left(
+    view: &dyn View,
+    id: &TransactionId,
+    runs: &[AcceptedTrigger],
+) -> Result<bool> {
     let environment = view.environment_id();
     if view.contains(&layout::fan_out(environment, id))? {
         return Ok(true);
     }
-    for run in view.all::<AcceptedTrigger>(&layout::transaction(environment, id))? {
+    for run in runs {
         let notifications = layout::notifications_between(environment, run.ordinals.clone());
         if view.has_any(&notifications)?
-            || view.has_any(&layout::messages_of(environment, run.ordinals))?
+            || view.has_any(&layout::messages_of(environment, run.ordinals.clone()))?
         {
             return Ok(true);
         }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::whose::address_of;
 use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
-use crate::pipeline::sweep::{has_something_left, remove_triggers};
+use crate::pipeline::sweep::{has_something_left, remove_triggers, runs_of};
 use crate::resources::{messages, notifications, suppressions};
 use crate::tx::View;
 use crate::{Result, damage};
@@ -258,7 +258,8 @@ impl Eraser<'_, '_> {
         for before in rows {
             let Some(rest) = before.without(&self.person.id) else { continue };
             self.tx.replace(&before, &rest)?;
-            let left = has_something_left(self.tx, &rest.receipt.transaction_id);
+            let id = &rest.receipt.transaction_id;
+            let left = runs_of(self.tx, id).and_then(|runs| has_something_left(self.tx, id, &runs));
             // What cannot be read is left.
             let is_left = damage::if_readable(left)?.unwrap_or(true);
             if rest.receipt.notifications.is_empty() && !is_left {
