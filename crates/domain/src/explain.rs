@@ -23,7 +23,7 @@ pub use evidence::{
 pub use gate::{FilteredMember, RefusingSubscription};
 
 pub use crate::integration::route::Rejected;
-pub use crate::schedule::timing::SendTime;
+pub use crate::schedule::send_time::SendTime;
 
 /// What becomes of an event, for each recipient and each step, and why. It prints as a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -25,8 +25,8 @@ use crate::vocabulary::{Channel, wire_enum};
 
 pub use peers::Peers;
 use peers::rank;
-pub(crate) use route::rejected;
 pub use route::{Choice, Routed, route};
+pub(crate) use route::{is_candidate, rejected};
 
 /// Account at a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

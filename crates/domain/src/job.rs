@@ -26,7 +26,8 @@ pub use sends::{Destination, JobSend, SendStatus, SendTarget, SendsOutcome};
 // Each attempt writes the log anew, and a message may be sent again without end.
 const MAX_LOG: usize = 1_000;
 
-// Number of ids of messages at providers that a job keeps. One with many destinations keeps two for each.
+// Number of ids of messages at providers that a job keeps. A job with many destinations keeps two for each of
+// them.
 const MAX_PROVIDER_MESSAGES: usize = 100;
 
 /// Execution of one step of a workflow, for one notification.
@@ -192,18 +193,17 @@ impl Job {
         }
     }
 
-    /// Adds `entry` to the log, and sets the provider and the retry flag of the entry. A long log has its first
-    /// entries and its last ones, and always the first that says that the message was sent.
+    /// Adds `entry` to the log, and sets the provider and the retry flag of the entry. A long log keeps its
+    /// first entries and its last ones, and the first entry that says that the message was sent.
     #[doc(hidden)]
     pub fn log(&mut self, mut entry: ExecutionDetail) {
         entry.is_retry = self.execution_details.iter().any(|before| before.detail.is_attempt());
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
-        if let Some(last) = self.execution_details.len().checked_sub(MAX_LOG / 2 - 1)
-            && last > MAX_LOG / 2
-        {
-            let first_sent = self.first_sent().filter(|at| (MAX_LOG / 2..last).contains(at));
-            if let Some(at) = first_sent {
-                self.execution_details.swap(MAX_LOG / 2 - 1, at);
+        let last = self.execution_details.len().saturating_sub(MAX_LOG / 2 - 1);
+        if last > MAX_LOG / 2 {
+            // Entries of the middle go. `was_sent` needs the first one that says so.
+            if let Some(sent) = self.first_sent().filter(|at| (MAX_LOG / 2..last).contains(at)) {
+                self.execution_details.swap(MAX_LOG / 2 - 1, sent);
             }
             self.execution_details.drain(MAX_LOG / 2..last);
         }
@@ -220,7 +220,8 @@ impl Job {
         self.first_sent().is_some()
     }
 
-    /// Adds a message by the id that its provider gave it. The oldest ones go if there are too many.
+    /// Adds a message by the id that its provider gave it. The oldest ids go
+    /// beyond 100, or beyond two for each destination.
     #[doc(hidden)]
     pub fn sent_as(&mut self, integration: IntegrationId, provider_message_id: &str) {
         let is_known = self.provider_message(integration, provider_message_id).is_some();

@@ -39,7 +39,7 @@ pub(crate) use read::checked;
 pub(crate) use shape::{Flat, Member};
 pub(crate) use walk::{Unknown, unknown};
 
-/// Returns `true` if a member of an object is left out, since reading puts the default in its place.
+/// Returns `true` for a default, which is not written because reading restores it.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

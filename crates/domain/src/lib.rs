@@ -36,6 +36,7 @@ pub mod fnv;
 pub mod folded;
 #[doc(hidden)]
 pub mod hex;
+#[doc(hidden)]
 pub mod idempotency;
 pub mod ids;
 pub mod integration;

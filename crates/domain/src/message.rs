@@ -387,8 +387,8 @@ impl Message {
         self
     }
 
-    /// Returns the message in the place of `before`, which was stored earlier: with its id and all times
-    /// of delivery. A message for a provider keeps its marks. One in the inbox has those that it was
+    /// Returns the message in the place of `before`, which was stored earlier: with its id, and with its
+    /// times of delivery before those of the new one, 100 in all. A message for a provider keeps its marks. One in the inbox has those that it was
     /// given, as it is unseen again.
     #[doc(hidden)]
     #[must_use]

@@ -2,7 +2,7 @@
 
 mod compose;
 mod open;
-pub(crate) mod timing;
+pub(crate) mod send_time;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,14 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::FilteredMember;
+use super::{FilteredMember, Rejected, SendTime};
 use crate::condition::Rule;
 use crate::filter::{FilterCheck, FilterSource, excerpt};
 use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
-use crate::integration::route::Rejected;
 use crate::json;
 use crate::preference::{ConditionData, Layer, Layers, Preference, settings};
-use crate::schedule::timing::SendTime;
 use crate::step::{Admission, DelayEnd, ThrottleMetadata};
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;

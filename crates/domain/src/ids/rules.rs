@@ -55,8 +55,8 @@ pub(super) fn joined_runs(field: &str, raw: &str) -> Result<(), Invalid> {
 pub(super) fn topic_key(field: &str, raw: &str) -> Result<(), Invalid> {
     sized(field, raw, MAX_LEN)?;
     at_most(field, raw, TopicKey::MAX_LEN)?;
-    let plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "_:.-".contains(c));
-    if !plain && Email::new(raw).is_err() {
+    let is_plain = raw.chars().all(|c| c.is_ascii_alphanumeric() || "_:.-".contains(c));
+    if !is_plain && Email::new(raw).is_err() {
         let expected = "letters, digits, `_`, `:`, `.` and `-`, or an e-mail address";
         return Err(Invalid::new(field, Reason::malformed(expected)));
     }

@@ -84,6 +84,16 @@ pub(crate) fn rejected(
     (!holds).then_some(Rejected::Conditions { checks })
 }
 
+/// Returns `true` for a candidate for a message on `channel`.
+pub(crate) fn is_candidate(
+    one: &Integration,
+    channel: Channel,
+    named: Option<&str>,
+    facts: &FilterFacts<'_>,
+) -> bool {
+    one.channel == channel && rejected(one, named, facts).is_none()
+}
+
 /// Returns the integrations that may send on `channel`, in the order in which they are tried. The
 /// `named` one comes first, then the first in rank whose conditions hold, then the primary one. The
 /// last choice is the only active one without conditions. Channels without a primary integration take
@@ -96,10 +106,8 @@ pub fn route<'a>(
     facts: &FilterFacts<'_>,
 ) -> Vec<Routed<'a>> {
     let admitted = |named: Option<&str>| {
-        let of_channel = integrations.iter().copied().filter(|one| one.channel == channel);
-        of_channel
-            .filter(|one| rejected(one, named, facts).is_none())
-            .collect::<Vec<&'a Integration>>()
+        let all = integrations.iter().copied();
+        all.filter(|one| is_candidate(one, channel, named, facts)).collect::<Vec<_>>()
     };
     let candidates = admitted(None);
     let first = match named {

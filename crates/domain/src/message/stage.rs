@@ -155,11 +155,12 @@ impl Message {
         after
     }
 
-    /// Keeps the first half and the last one of too many times of delivery.
+    /// Drops times of delivery from the middle, if there are more than [`MAX_DELIVERIES`].
     pub(super) fn limit_deliveries(&mut self) {
-        let last = self.delivered_at.split_off(self.delivered_at.len().min(MAX_DELIVERIES / 2));
-        let gone = last.len().saturating_sub(MAX_DELIVERIES / 2);
-        self.delivered_at.extend(last.into_iter().skip(gone));
+        let last = self.delivered_at.len().saturating_sub(MAX_DELIVERIES / 2);
+        if last > MAX_DELIVERIES / 2 {
+            self.delivered_at.drain(MAX_DELIVERIES / 2..last);
+        }
     }
 
     /// Refuses a snooze that is over at `now`.

@@ -116,7 +116,7 @@ pub fn attempt(
         return Ok(Attempt::WorkflowPaused);
     }
     step.check_preferences(channel)?;
-    match step.timing(channel) {
+    match step.send_time(channel) {
         SendTime::Now => {}
         SendTime::AtOpening { at: due_at } => return Ok(Attempt::Defer { due_at }),
         SendTime::Dropped => return Err(skip(Detail::OutsideSchedule)),

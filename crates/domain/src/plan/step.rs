@@ -12,7 +12,6 @@ use crate::json::Object;
 use crate::known::{TemplateData, about};
 use crate::layout::Framed;
 use crate::preference::{ConditionData, Layer, Layers, resolve};
-use crate::schedule::Schedule;
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::template::RenderError;
@@ -106,13 +105,11 @@ impl<'a> RunStep<'a> {
     }
 
     /// Returns when a message that is ready now is sent.
-    pub(super) fn timing(&self, channel: Channel) -> SendTime {
-        let (critical, now, zone) = (self.workflow.critical, self.facts.now, self.zone());
-        let timing = |schedule: &Schedule| schedule.timing(channel, critical, now, zone);
-        let timing = self.facts.schedule.map_or(SendTime::Now, timing);
-        if self.facts.schedule.is_some() {
-            self.note(|| EvidenceKind::Schedule { channel, timing });
-        }
+    pub(super) fn send_time(&self, channel: Channel) -> SendTime {
+        let Some(schedule) = self.facts.schedule else { return SendTime::Now };
+        let (critical, now) = (self.workflow.critical, self.facts.now);
+        let timing = schedule.send_time(channel, critical, now, self.zone());
+        self.note(|| EvidenceKind::Schedule { channel, timing });
         timing
     }
 

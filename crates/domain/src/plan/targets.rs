@@ -7,7 +7,7 @@ use super::step::RunStep;
 use super::{Refusal, fail, skip};
 use crate::connection::ChannelConnection;
 use crate::endpoint::{ChannelEndpoint, Endpoint};
-use crate::integration::{self, Choice, Integration, Routed};
+use crate::integration::{Choice, Integration, Routed, is_candidate};
 use crate::job::{Destination, Detail, SendTarget};
 use crate::step::StepDefinition;
 use crate::vocabulary::Channel;
@@ -97,10 +97,8 @@ impl<'a> RunStep<'a> {
         named: Option<&str>,
     ) -> impl Iterator<Item = Vec<Target<'a>>> {
         let all = self.facts.integrations.iter().map(|one| &**one);
-        let of_channel = all.filter(move |one| one.channel == channel);
         let facts = self.filter_facts();
-        let sending =
-            of_channel.filter(move |one| integration::rejected(one, named, &facts).is_none());
+        let sending = all.filter(move |one| is_candidate(one, channel, named, &facts));
         sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty())
     }
 
@@ -142,12 +140,10 @@ impl<'a> RunStep<'a> {
     // of that one only, since the others have tasks of their own.
     fn unreached(&self, channel: Channel, named: Option<&str>) -> Refusal {
         let wanted = self.run.target.as_ref();
-        let is_wanted = |one: &Integration| {
-            one.channel == channel && wanted.is_none_or(|to| to.integration_id == one.id)
-        };
-        let mut all = self.facts.integrations.iter().filter(|one| is_wanted(one));
+        let is_wanted = |one: &Integration| wanted.is_none_or(|to| to.integration_id == one.id);
         let facts = self.filter_facts();
-        let is_there = all.any(|one| integration::rejected(one, named, &facts).is_none());
+        let mut all = self.facts.integrations.iter();
+        let is_there = all.any(|one| is_wanted(one) && is_candidate(one, channel, named, &facts));
         match (is_there, channel) {
             (true, _) if wanted.is_some() => skip(Detail::RecipientRemoved),
             (true, Channel::Push) => skip(Detail::MissingPushTokens),

@@ -216,7 +216,7 @@ fn decide(
 fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refusal> {
     step.check_preferences(channel)?;
     let now = step.facts.now;
-    match step.timing(channel) {
+    match step.send_time(channel) {
         SendTime::Now => Ok(Action::Send { job, due_at: now }),
         SendTime::AtOpening { at: due_at } => Ok(Action::Send { job, due_at }),
         SendTime::Dropped => Err(skip(Detail::OutsideSchedule)),
@@ -265,7 +265,7 @@ fn resume(
     if !extends || step.workflow.critical {
         return Action::Pass(number, detail);
     }
-    let opening = facts.schedule.and_then(|one| one.extended(facts.now, step.zone()));
+    let opening = facts.schedule.and_then(|one| one.next_opening(facts.now, step.zone()));
     match opening {
         Some(until) if until > facts.now && job.extensions < MAX_EXTENSIONS => {
             step.note(|| EvidenceKind::extended(until));

@@ -336,7 +336,7 @@ impl PreferenceCase {
             return None;
         }
         let Some((moment, zone)) = self.moment else { return Some(Decision::ScheduleUndecided) };
-        match schedule.timing(channel, self.critical, moment, zone) {
+        match schedule.send_time(channel, self.critical, moment, zone) {
             SendTime::Now => None,
             SendTime::AtOpening { at: opening } => {
                 Some(Decision::OutsideSchedule { next_opening: Some(opening) })

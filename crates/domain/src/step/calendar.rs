@@ -40,7 +40,7 @@ impl Calendar {
     /// Returns `None` if there is no time within [`StepDefinition::MAX_DAYS`].
     pub(super) fn next(&self, after: Timestamp, zone: TimeZone) -> Option<Timestamp> {
         let now = local(after, zone);
-        // Clocks have reached every time up to `now`, so `after` is behind the instants of those.
+        // Times up to `now` have passed. The first day is that of `now`, hence one more.
         let days = now.date().iter_days().take(StepDefinition::MAX_DAYS as usize + 1);
         let times = days.filter(|day| self.has_day(*day)).flat_map(|day| self.times(day));
         let later = times.filter(|time| *time > now);

@@ -108,7 +108,7 @@ pub struct DigestState {
     pub last_event: Option<Timestamp>,
 }
 
-/// Rule of a digest for an event. The engine finds out which window it joins.
+/// Effect of an event on a digest. The engine finds the window that the event joins.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {

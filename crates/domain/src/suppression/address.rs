@@ -86,9 +86,7 @@ impl SuppressedAddress {
             .chain_update(self.channel.to_string())
             .chain_update([0])
             .chain_update(&self.address);
-        let mut address = ERASED.to_owned();
-        // Writing into a text does not fail.
-        let _ = hex::write(hash.finalize(), &mut address);
+        let address = format!("{ERASED}{}", hex::text(hash.finalize()));
         Self { channel: self.channel, address }
     }
 }

@@ -74,8 +74,8 @@ impl Trigger {
         })
     }
 
-    /// Returns the subscribers and topics of a trigger that was accepted, maybe by a version with other limits, or
-    /// of a broadcast, which names none. Topics do not reach the actor.
+    /// Returns the subscribers and topics of a trigger without a check of limits: it was accepted, maybe under
+    /// others, or is that of a broadcast and names none. Topics do not reach the actor.
     #[doc(hidden)]
     pub fn accepted_audience(&self) -> Result<Audience<'_>, Invalid> {
         let mut audience = Audience::default();

@@ -22,9 +22,8 @@ const CONTENT: [&str; 3] = ["subject", "title", "body"];
 /// Settings with the name of a layout, or `null` for none. The second one is an older form.
 const LAYOUT: [&str; 2] = ["layoutId", "layoutIdentifier"];
 
-/// Members of overrides that are not those of an older form.
-const MEMBERS: [&str; 6] =
-    ["steps", "channels", "providers", "severity", "layoutId", "layoutIdentifier"];
+/// Members of overrides, beside those in [`LAYOUT`]. A name close to one of them is a misspelling.
+const MEMBERS: [&str; 4] = ["steps", "channels", "providers", "severity"];
 
 /// Returns the settings of a message of `step`. Settings of the step come before those of the
 /// channel, and those before settings of the provider:
@@ -114,9 +113,11 @@ impl Trigger {
         if let Some(severity) = overrides.get("severity") {
             word::<Severity>(severity).map_err(|bad| bad.named("overrides.severity"))?;
         }
-        for (name, layout) in LAYOUT.iter().filter_map(|name| Some((name, overrides.get(*name)?))) {
-            word::<LayoutIdentifier>(layout)
-                .map_err(|bad| bad.named(format!("overrides.{name}")))?;
+        for name in LAYOUT {
+            if let Some(layout) = overrides.get(name) {
+                word::<LayoutIdentifier>(layout)
+                    .map_err(|bad| bad.named(format!("overrides.{name}")))?;
+            }
         }
         check_lengths(overrides)?;
         for channel in Channel::ALL {
@@ -163,8 +164,9 @@ impl Trigger {
 // Refuses a name that is close to that of a member. Any other one may be that of a provider, an older
 // form, and a short one may be close to a channel: `ses`, `sms`.
 fn check_members(overrides: &Object) -> Result<(), Invalid> {
-    let mut unknown = overrides.keys().filter(|name| !MEMBERS.contains(&name.as_str()));
-    unknown.try_for_each(|name| match nearest(name, MEMBERS) {
+    let known = || MEMBERS.into_iter().chain(LAYOUT);
+    let mut unknown = overrides.keys().filter(|name| !known().any(|member| member == *name));
+    unknown.try_for_each(|name| match nearest(name, known()) {
         meant @ Some(_) => Err(misspelled((name, None), meant)),
         None => Ok(()),
     })

@@ -4,6 +4,7 @@ use super::Workflow;
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::ids::plain;
 use crate::json::Object;
+use crate::step::StepDefinition;
 
 impl Workflow {
     /// Refuses names, tags and a schema that are not valid.
@@ -30,30 +31,32 @@ impl Workflow {
         self.check_schema()
     }
 
-    /// Refuses templates with texts of translations if the workflow has none.
+    /// Refuses templates with texts of translations if the workflow has no translations.
     pub(super) fn check_texts(&self) -> Result<(), Invalid> {
         if self.is_translation_enabled {
             return Ok(());
         }
+        self.check_steps(StepDefinition::check_untranslated)
+    }
+
+    fn check_steps(
+        &self,
+        check: impl Fn(&StepDefinition) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
         let mut steps = self.steps.iter().enumerate();
         steps.try_for_each(|(index, step)| {
-            let checked = step.definition.check_untranslated();
-            checked.map_err(|invalid| invalid.within(format!("steps[{index}]")))
+            check(&step.definition).map_err(|invalid| invalid.within(format!("steps[{index}]")))
         })
     }
 
-    // Refuses a schema that is none, and templates that name fields that it does not have.
+    // Refuses a text that is no JSON Schema, and templates that name fields that it does not have.
     fn check_schema(&self) -> Result<(), Invalid> {
         let Some(schema) = &self.payload_schema else { return Ok(()) };
         match self.validate_payload {
             Some(false) => schema.check_size()?,
             Some(true) | None => schema.check()?,
         }
-        let mut steps = self.steps.iter().enumerate();
-        steps.try_for_each(|(index, step)| {
-            let checked = step.definition.check_payload(schema);
-            checked.map_err(|invalid| invalid.within(format!("steps[{index}]")))
-        })
+        self.check_steps(|step| step.check_payload(schema))
     }
 
     /// Refuses a payload that the schema does not allow, with the path of the field, as in

@@ -31,8 +31,7 @@ fn ends(digest: &DigestMetadata, zone: TimeZone, rows: &[(&str, &str)]) {
     }
 }
 
-/// D12: one row per unit.
-/// The longest interval, at an occurrence.
+/// One window of the longest interval that begins at an occurrence.
 #[test]
 fn a_window_of_the_longest_interval_has_an_end() {
     let digest = timed(json!({ "amount": StepDefinition::MAX_DAYS, "unit": "days" }));
@@ -41,6 +40,7 @@ fn a_window_of_the_longest_interval_has_an_end() {
     assert_eq!(next.since(first).as_secs(), u64::from(StepDefinition::MAX_DAYS) * 24 * 60 * 60);
 }
 
+/// D12: one row per unit.
 #[test]
 fn d12_a_window_lasts_as_long_as_its_unit() {
     for (amount, unit, end) in [

@@ -30,7 +30,7 @@ impl Schedule {
     /// Returns when a message that is ready at `now` is sent on `channel`. `zone` is the time zone of
     /// the subscriber. Messages in the inbox and critical ones are never held back.
     #[doc(hidden)]
-    pub fn timing(
+    pub fn send_time(
         &self,
         channel: Channel,
         critical: bool,
@@ -58,13 +58,6 @@ impl Schedule {
     pub fn outside(&self, channel: Channel) -> Outside {
         let set = self.outside.as_ref().and_then(|outside| outside.get(&channel));
         set.copied().unwrap_or(Outside::Defer)
-    }
-
-    /// Returns the end of a delay or a digest that extends to the schedule: `end`, or the next
-    /// opening after it. Returns `None` if the schedule never opens.
-    #[doc(hidden)]
-    pub fn extended(&self, end: Timestamp, zone: TimeZone) -> Option<Timestamp> {
-        self.next_opening(end, zone)
     }
 
     /// Returns the schedule after `self` is set in place of `before`. Settings outside the open

@@ -23,8 +23,8 @@ fn opens(time: &str) -> SendTime {
     SendTime::AtOpening { at: at(time) }
 }
 
-fn timing(schedule: &Schedule, now: &str) -> SendTime {
-    schedule.timing(Channel::Email, false, at(now), TimeZone::UTC)
+fn send_time(schedule: &Schedule, now: &str) -> SendTime {
+    schedule.send_time(Channel::Email, false, at(now), TimeZone::UTC)
 }
 
 /// S1 to S6: schedule, local time, and when an e-mail is sent. 2026-11-23 is a Monday.
@@ -42,7 +42,7 @@ fn s1_to_s6_an_e_mail_waits_for_the_next_opening() {
         ("S5", &night, "2026-11-24T02:01:00Z", next_monday),
         ("S6", &unordered, "2026-11-23T08:00:00Z", opens("2026-11-23T09:00:00Z")),
     ] {
-        assert_eq!(timing(schedule, now), expected, "{number}");
+        assert_eq!(send_time(schedule, now), expected, "{number}");
     }
 }
 
@@ -54,8 +54,8 @@ fn s7_a_span_without_a_length_is_refused() {
     let rule = "must be spans whose start and end differ";
     assert_eq!(refusal, format!("`schedule.weeklySchedule.monday.hours` {rule}"));
     // A stored one is closed.
-    assert_eq!(timing(&schedule, "2026-11-23T09:00:00Z"), SendTime::Never);
-    assert_eq!(timing(&schedule, "2026-11-23T09:01:00Z"), SendTime::Never);
+    assert_eq!(send_time(&schedule, "2026-11-23T09:00:00Z"), SendTime::Never);
+    assert_eq!(send_time(&schedule, "2026-11-23T09:01:00Z"), SendTime::Never);
 }
 
 /// One row per setting: when a message outside the open hours is sent, and if there are no hours.
@@ -74,15 +74,15 @@ fn each_channel_is_deferred_dropped_or_delivered() {
             Some(outside) => schedule.clone().with_outside(Channel::Sms, outside),
             None => schedule.clone(),
         };
-        let timing = |schedule: &Schedule, channel, critical| {
-            with(schedule).timing(channel, critical, now, TimeZone::UTC)
+        let send_time = |schedule: &Schedule, channel, critical| {
+            with(schedule).send_time(channel, critical, now, TimeZone::UTC)
         };
-        assert_eq!(timing(&hours, Channel::Sms, false), expected);
-        assert_eq!(timing(&none, Channel::Sms, false), without_hours);
-        assert_eq!(timing(&hours, Channel::Email, false), SendTime::AtOpening { at: opening });
-        assert_eq!(timing(&hours, Channel::Sms, true), SendTime::Now);
-        assert_eq!(timing(&none, Channel::InApp, false), SendTime::Now);
-        let open = with(&hours).timing(Channel::Sms, false, opening, TimeZone::UTC);
+        assert_eq!(send_time(&hours, Channel::Sms, false), expected);
+        assert_eq!(send_time(&none, Channel::Sms, false), without_hours);
+        assert_eq!(send_time(&hours, Channel::Email, false), SendTime::AtOpening { at: opening });
+        assert_eq!(send_time(&hours, Channel::Sms, true), SendTime::Now);
+        assert_eq!(send_time(&none, Channel::InApp, false), SendTime::Now);
+        let open = with(&hours).send_time(Channel::Sms, false, opening, TimeZone::UTC);
         assert_eq!(open, SendTime::Now);
     }
 }
@@ -141,7 +141,7 @@ proptest! {
             schedule = schedule.day(crate::vocabulary::Weekday::ALL[day], hours);
         }
         let zone = TimeZone::new(zone).unwrap();
-        let sent = |now: Timestamp| match schedule.timing(Channel::Sms, false, now, zone) {
+        let sent = |now: Timestamp| match schedule.send_time(Channel::Sms, false, now, zone) {
             SendTime::Now => Some(now),
             SendTime::AtOpening { at: opening } => Some(opening),
             SendTime::Dropped | SendTime::Never => None,
@@ -151,7 +151,7 @@ proptest! {
             prop_assert!(opening >= now && schedule.is_open(opening, zone));
             prop_assert!(sent(later) >= Some(opening));
             prop_assert_eq!(sent(opening), Some(opening));
-            prop_assert_eq!(schedule.extended(now, zone), Some(opening));
+            prop_assert_eq!(schedule.next_opening(now, zone), Some(opening));
         } else {
             prop_assert_eq!(sent(later), None);
         }
