@@ -12,13 +12,11 @@ use ureq::{Agent, Body, Timeout, http};
 
 use self::connecting::{Connecting, NotConnected};
 use self::guard::Guard;
+use crate::LONGEST_TIMEOUT;
 use crate::tls::is_untrusted;
 
 // Bytes of an answer that are read.
 const LONGEST_ANSWER: u64 = 4 * 1024;
-
-// Longest time of a request. ureq adds it to the present, which panics behind the end of time.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 // Longest text of an answer in an error, in characters.
 const LONGEST_REASON: usize = 300;

@@ -25,3 +25,7 @@ pub use smtp::Smtp;
 pub use web_push::WebPush;
 #[cfg(feature = "webhook")]
 pub use webhook::{SignedHeaders, Unverified, Webhook, WebhookKeys};
+
+// Longest timeout. The sum of the present and a longer one may overflow, and ureq panics then.
+#[cfg(any(feature = "http", feature = "smtp"))]
+const LONGEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);

@@ -5,7 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Returns the result of a look-up. A thread makes it, which ends with the look-up.
+/// Calls `look_up` on a thread of its own, and waits for the result. The thread ends with the look-up, also
+/// after the timeout.
 ///
 /// # Errors
 ///

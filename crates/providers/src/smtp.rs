@@ -22,6 +22,7 @@ use self::account::Account;
 use self::connection::Connection;
 use self::mail::Mail;
 use self::pool::Relays;
+use crate::LONGEST_TIMEOUT;
 
 /// E-mail through the SMTP server of an integration.
 ///
@@ -93,8 +94,7 @@ impl Smtp {
     }
 
     fn deadline(&self) -> Instant {
-        const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-        Instant::now() + self.timeout.min(LONGEST)
+        Instant::now() + self.timeout.min(LONGEST_TIMEOUT)
     }
 }
 

@@ -33,7 +33,7 @@ impl Resolver for Guard {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = look_up(uri, config, timeout)?;
+        let found = resolved(uri, config, timeout)?;
         let is_reached = |address: IpAddr| match self.scope {
             AddressScope::Public => is_public(address),
             AddressScope::Private => true,
@@ -46,8 +46,8 @@ impl Resolver for Guard {
     }
 }
 
-// Returns the addresses of a host. The thread is not that of ureq, which panics if it does not start.
-fn look_up(
+// Returns the addresses of a host. ureq would start a thread of its own, and panics if there is none.
+fn resolved(
     uri: &Uri,
     config: &Config,
     timeout: NextTimeout,

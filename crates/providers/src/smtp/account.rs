@@ -16,7 +16,7 @@ use tidings::secret::Secret;
 use super::address;
 use super::wire::Answer;
 
-// Length of the start by which a quotation of a command is known, in characters.
+// Start of a word of a command by which an answer that quotes it is recognized, in bytes.
 const QUOTED: usize = 8;
 
 /// Account at an SMTP server.
@@ -90,12 +90,12 @@ impl Login {
     }
 
     /// Returns an answer to a command of the login, without its text if that quotes the command or has the
-    /// password in it. Errors show the texts of answers.
+    /// password in it. Errors contain the texts of answers, and are logged.
     pub(super) fn hidden(&self, answer: Answer, command: &str) -> Answer {
-        let is_sent = |word: &&str| !["AUTH", "PLAIN", "LOGIN"].contains(word);
+        let is_secret = |word: &&str| !["AUTH", "PLAIN", "LOGIN"].contains(word);
         // Some servers cut what they quote.
         let start = |word| str::get(word, ..QUOTED).unwrap_or(word);
-        let sent = command.split_whitespace().filter(is_sent).map(start);
+        let sent = command.split_whitespace().filter(is_secret).map(start);
         let mut secrets = sent.chain([self.password.expose()]).filter(|secret| !secret.is_empty());
         let is_quoted = |secret: &str| answer.lines.iter().any(|line| line.contains(secret));
         if secrets.any(is_quoted) { answer.without_text() } else { answer }

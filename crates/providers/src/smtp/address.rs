@@ -11,7 +11,7 @@ pub(super) fn mailbox(text: &str) -> Option<Mailbox> {
 }
 
 /// Reads an address without a name. Returns `None` as [`mailbox`] does.
-pub(super) fn address(text: &str) -> Option<Address> {
+pub(super) fn parse(text: &str) -> Option<Address> {
     in_ascii(text.parse().ok()?)
 }
 
@@ -27,7 +27,7 @@ fn in_ascii(address: Address) -> Option<Address> {
 
 #[cfg(test)]
 mod tests {
-    use super::{address, mailbox};
+    use super::{mailbox, parse};
 
     /// One row per address: the address in ASCII.
     #[test]
@@ -45,7 +45,7 @@ mod tests {
             ("ada@xn--\u{fc}.example", None),
             ("ada", None),
         ] {
-            let found = address(text).map(|address| address.to_string());
+            let found = parse(text).map(|address| address.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");
         }
         let named = mailbox("Ada <ada@bücher.example>").unwrap();

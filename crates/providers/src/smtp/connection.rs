@@ -108,8 +108,7 @@ impl Connection {
         })?;
         let command = command.to_string();
         self.write(Stage::Login, &command)?;
-        let read = self.wire.read();
-        judged(Stage::Login, read.map(|read| read.map(|answer| login.hidden(answer, &command))))
+        judged(Stage::Login, self.wire.read().map(|answer| login.hidden(answer, &command)))
     }
 
     /// Sends an e-mail, which ends with a line break.
@@ -186,13 +185,12 @@ impl Connection {
 }
 
 // Returns an answer that leads to the next command.
-fn judged(stage: Stage, answer: io::Result<Result<Answer, String>>) -> Result<Answer> {
+fn judged(stage: Stage, answer: Result<Answer, Cause>) -> Result<Answer> {
     let cause = match answer {
-        Ok(Ok(answer)) if stage.goes_on_after(answer.code) => return Ok(answer),
-        Ok(Ok(answer)) if answer.code >= 400 => Cause::Refused(answer),
-        Ok(Ok(answer)) => Cause::Unreadable(format!("an answer to another command: {answer}")),
-        Ok(Err(problem)) => Cause::Unreadable(problem),
-        Err(error) => Cause::Broken(error),
+        Ok(answer) if stage.goes_on_after(answer.code) => return Ok(answer),
+        Ok(answer) if answer.code >= 400 => Cause::Refused(answer),
+        Ok(answer) => Cause::Unreadable(format!("an answer to another command: {answer}")),
+        Err(cause) => cause,
     };
     Err(Failure { stage, cause })
 }

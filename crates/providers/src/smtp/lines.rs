@@ -17,17 +17,14 @@ pub(super) fn list(name: &'static str, mailboxes: &[Mailbox]) -> HeaderValue {
     let mut length = name.len() + ": ".len();
     for mailbox in mailboxes {
         let encoded = encoded(mailbox);
-        let (first, last) = match (encoded.split_once("\r\n"), encoded.rsplit_once("\r\n")) {
-            (Some((first, _)), Some((_, last))) => (first.len(), Some(last.len())),
-            (None, _) | (_, None) => (encoded.len(), None),
-        };
+        let first = encoded.find("\r\n").unwrap_or(encoded.len());
         if !value.is_empty() {
             let is_full = length + ", ".len() + first + ",".len() > FOLDED_AT;
             value.push_str(if is_full { ",\r\n " } else { ", " });
             length = if is_full { " ".len() } else { length + ", ".len() };
         }
         value.push_str(&encoded);
-        length = last.unwrap_or(length + first);
+        length = encoded.rsplit_once("\r\n").map_or(length + first, |(_, last)| last.len());
     }
     let name = HeaderName::new_from_ascii_str(name);
     HeaderValue::dangerous_new_pre_encoded(name, value.clone(), value)
@@ -42,8 +39,8 @@ fn encoded(mailbox: &Mailbox) -> String {
     value.strip_suffix("\r\n").unwrap_or(value).to_owned()
 }
 
-/// Refuses an e-mail with a line that is too long, which some servers refuse and others cut. It is one of a
-/// header that no space divides, because lettre divides the lines of texts and files.
+/// Refuses an e-mail with a line that is too long: some servers refuse it, others cut it. Only a header
+/// without spaces has one, because lettre wraps texts and files.
 pub(super) fn check(content: &[u8]) -> Result<(), SendError> {
     let mut header: &[u8] = b"";
     for line in content.split(|byte| *byte == b'\n') {

@@ -34,7 +34,7 @@ impl Mail {
             .from(from.clone());
         let link = settings.unsubscribe_link(delivery);
         let message = with_lists(message, &to, &settings);
-        let message = with_headers(message, &settings, link.as_ref())?;
+        let message = with_headers(message, &settings, link.as_ref());
         let envelope = Envelope::new(Some(from.email), recipients(to.email, &settings));
         let envelope = envelope.map_err(malformed)?;
         // lettre would read the envelope from the headers.
@@ -55,9 +55,9 @@ fn recipient(delivery: &Delivery) -> Result<Mailbox, SendError> {
     let Address::Email(address) = &delivery.address else {
         return Err(SendError::misconfigured("SMTP sends e-mail only"));
     };
-    let address = address::address(address.as_str());
-    let problem = "the address is no e-mail address, or its domain has no form in ASCII";
-    let address = address.ok_or(SendError::permanent(problem))?;
+    let address = address::parse(address.as_str()).ok_or(SendError::permanent(
+        "the address is no e-mail address, or its domain has no form in ASCII",
+    ))?;
     let profile = &delivery.subscriber.profile;
     let names = [&profile.first_name, &profile.last_name].into_iter().flatten();
     let name = names.map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -104,7 +104,7 @@ fn with_headers(
     mut message: MessageBuilder,
     settings: &Settings,
     link: Option<&Link>,
-) -> Result<MessageBuilder, SendError> {
+) -> MessageBuilder {
     let unfolded = |name, value: &str| {
         HeaderValue::dangerous_new_pre_encoded(name, value.to_owned(), value.to_owned())
     };
@@ -118,9 +118,9 @@ fn with_headers(
         }
     }
     for (name, value) in &settings.headers {
-        message = message.raw_header(HeaderValue::new(name.to_header()?, one_line(value)));
+        message = message.raw_header(HeaderValue::new(name.clone(), one_line(value)));
     }
-    Ok(message)
+    message
 }
 
 // Returns text and HTML, with inline images beside the HTML and other files behind both. Boundaries
@@ -133,8 +133,8 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
     let files = settings.attachments.into_iter();
     let (inline, attached): (Vec<_>, Vec<_>) = files.partition(File::is_inline);
     let both = MultiPart::alternative().boundary(boundary("both"));
-    let both = both.singlepart(SinglePart::plain(with_line_ends(&text)));
-    let html = SinglePart::html(with_line_ends(&content.html()));
+    let both = both.singlepart(SinglePart::plain(text_part(&text)));
+    let html = SinglePart::html(text_part(&content.html()));
     let mut body = if inline.is_empty() {
         both.singlepart(html)
     } else {
@@ -148,11 +148,10 @@ fn body(delivery: &Delivery, settings: Settings) -> Result<MultiPart, SendError>
     Ok(body)
 }
 
-// Returns the text with CRLF at the end of each line, whether it was CRLF, a line feed or a carriage
-// return. lettre takes quadratic time for this, and leaves carriage returns, which some servers take for
-// the end of a line. It leaves other control characters as well, which no text of an e-mail may have but
-// for tabs (RFC 5322, 2.3 and 3.5, and RFC 2045, 2.7).
-fn with_line_ends(text: &str) -> String {
+// Returns a text as a part of an e-mail has it: lines end with CRLF, and there are no control characters but
+// tabs (RFC 5322, 2.3 and 3.5; RFC 2045, 2.7). Some servers end a line at a lone carriage return. lettre
+// leaves both in, and takes quadratic time for line ends.
+fn text_part(text: &str) -> String {
     let lines = text.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n");
     let is_text = |letter: &char| !letter.is_ascii_control() || "\r\n\t".contains(*letter);
     lines.chars().filter(is_text).collect()

@@ -41,7 +41,7 @@ pub(super) enum Cause {
     Broken(io::Error),
     /// The server refuses.
     Refused(Answer),
-    /// The server has said what is no answer, or none to the command.
+    /// What the server has sent is no answer, or is not one to this command.
     Unreadable(String),
     /// The server does not have what the account needs.
     Lacking(&'static str),
@@ -81,7 +81,7 @@ impl Failure {
             Cause::Broken(error) if is_untrusted(error) => {
                 SendError::misconfigured(format!("the certificate of the server: {error}"))
             }
-            Cause::Broken(error) => self.lost(format!("{error}")),
+            Cause::Broken(error) => self.lost(error.to_string()),
             Cause::Unreadable(problem) => self.lost(problem.clone()),
             Cause::Lacking(what) => SendError::misconfigured(*what),
             Cause::NoUnicode => SendError::permanent("the server has no SMTPUTF8"),
@@ -119,22 +119,22 @@ impl Answer {
     // Returns `true` if there is no such mailbox. The enhanced code decides (RFC 3463: 5.1.1, 5.1.2,
     // 5.1.6 and 5.1.10), because 550 is also the answer to what looks like spam.
     fn says_gone(&self, stage: Stage) -> bool {
-        let first = self.lines.first().and_then(|line| line.split_whitespace().next());
-        let enhanced =
-            first.filter(|word| word.starts_with("5.") && word.matches('.').count() == 2);
-        match enhanced {
+        match self.enhanced().filter(|code| code.starts_with("5.")) {
             Some(code) => ["5.1.1", "5.1.2", "5.1.6", "5.1.10"].contains(&code),
             None => stage == Stage::Recipient && matches!(self.code, 550 | 551),
         }
     }
 
+    // Returns the enhanced status code (RFC 3463), such as `5.1.1`.
+    fn enhanced(&self) -> Option<&str> {
+        let is_part = |part: &str| part.len() <= 3 && part.parse::<u16>().is_ok();
+        let word = self.lines.first()?.split_whitespace().next()?;
+        (word.split('.').count() == 3 && word.split('.').all(is_part)).then_some(word)
+    }
+
     /// Returns the codes of the answer, such as `535 5.7.8`.
     pub(super) fn without_text(self) -> Self {
-        let is_part = |part: &str| part.len() <= 3 && part.parse::<u16>().is_ok();
-        let word = self.lines.first().and_then(|line| line.split_whitespace().next());
-        let enhanced =
-            word.filter(|word| word.split('.').count() == 3 && word.split('.').all(is_part));
-        let lines = enhanced.map(ToOwned::to_owned).into_iter().collect();
+        let lines = self.enhanced().map(ToOwned::to_owned).into_iter().collect();
         Self { code: self.code, lines }
     }
 }

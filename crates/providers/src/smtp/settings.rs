@@ -1,7 +1,5 @@
 //! Settings: what the overrides of a trigger say about an e-mail.
 
-use std::collections::BTreeMap;
-
 use base64ct::{Base64, Encoding};
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName};
 use lettre::message::{Attachment, Body, Mailbox, SinglePart};
@@ -34,6 +32,9 @@ const OWN_HEADERS: [&str; 15] = [
 
 const ADDRESSES: &str = "an e-mail address or a list of them";
 
+// The caller names the field and what it expects.
+const MALFORMED: &str = "malformed";
+
 /// Overrides that an e-mail knows.
 #[derive(Debug)]
 pub(super) struct Settings {
@@ -45,7 +46,7 @@ pub(super) struct Settings {
     pub(super) reply_to: Mailboxes,
     pub(super) text: Option<String>,
     pub(super) unsubscribe_url: Option<Link>,
-    pub(super) headers: BTreeMap<Name, String>,
+    pub(super) headers: Vec<(HeaderName, String)>,
     pub(super) attachments: Vec<File>,
 }
 
@@ -70,10 +71,6 @@ pub(super) struct Address(pub(super) Mailbox);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Link(String);
-
-/// Name of a header.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name(String);
 
 /// File that is attached.
 #[derive(Debug, Deserialize)]
@@ -117,20 +114,20 @@ impl Settings {
         })
     }
 
-    /// Returns the link of the trigger, or else that of the engine. One that is too long for a
-    /// header is left out.
+    /// Returns the link of the trigger, or else that of the engine. Leaves out a link of the engine that a
+    /// header cannot hold.
     pub(super) fn unsubscribe_link(&self, delivery: &Delivery) -> Option<Link> {
         let own = || Link::try_from(delivery.unsubscribe_url.clone()?).ok();
         self.unsubscribe_url.clone().or_else(own)
     }
 }
 
-// Returns an override that is there.
+// Returns an override, unless it is absent or `null`.
 fn value<'a>(delivery: &'a Delivery, name: &str) -> Option<&'a Value> {
     delivery.overrides.get(name).filter(|value| !value.is_null())
 }
 
-// Returns an override as what it stands for.
+// Reads an override. Returns the default if there is none.
 fn read<T: DeserializeOwned + Default>(
     delivery: &Delivery,
     name: &str,
@@ -141,21 +138,34 @@ fn read<T: DeserializeOwned + Default>(
     T::deserialize(value).map_err(|_| malformed(format!("overrides.{name}"), expected))
 }
 
-fn headers(delivery: &Delivery) -> Result<BTreeMap<Name, String>, SendError> {
-    let Some(headers) = value(delivery, "headers") else { return Ok(BTreeMap::new()) };
+fn headers(delivery: &Delivery) -> Result<Vec<(HeaderName, String)>, SendError> {
+    let Some(headers) = value(delivery, "headers") else { return Ok(Vec::new()) };
     let headers = headers.as_object();
     let headers = headers.ok_or_else(|| malformed("overrides.headers", "an object of texts"))?;
     let read = |(name, value): (&String, &Value)| {
-        let name = Name::of(name)?;
-        let field = || format!("overrides.headers.{}", name.0);
+        let header = header_name(name)?;
+        let field = || format!("overrides.headers.{name}");
         let value = value.as_str().ok_or_else(|| malformed(field(), "a text"))?;
-        Ok((name, value.to_owned()))
+        Ok((header, value.to_owned()))
     };
     headers.iter().map(read).collect()
 }
 
-// Returns the attachments of the trigger, or else those in the payload. A member of that name in which
-// nothing has a `file` is one of the host, and no list of attachments.
+// Reads the name of a header that is not one of [`OWN_HEADERS`].
+fn header_name(name: &str) -> Result<HeaderName, SendError> {
+    let is_own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let is_sound = name.len() <= Smtp::MAX_HEADER_NAME && name.bytes().all(is_token) && !is_own;
+    let header = is_sound.then(|| HeaderName::new_from_ascii(name.to_owned()).ok()).flatten();
+    header.ok_or_else(|| {
+        let start: String = name.chars().take(Smtp::MAX_HEADER_NAME).collect();
+        let start = start.escape_debug();
+        SendError::permanent(format!("`overrides.headers`: `{start}` is no header to set"))
+    })
+}
+
+// Returns the attachments of the trigger, or else those in the payload. An `attachments` of the payload
+// without any `file` is data of the host, and is passed over.
 fn attachments(delivery: &Delivery) -> Result<Vec<File>, SendError> {
     if let Some(list) = value(delivery, "attachments") {
         let list = list.as_array();
@@ -198,7 +208,7 @@ impl TryFrom<String> for Address {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        address::mailbox(&text).map(Self).ok_or("no e-mail address")
+        address::mailbox(&text).map(Self).ok_or(MALFORMED)
     }
 }
 
@@ -209,7 +219,7 @@ impl TryFrom<String> for Link {
         let is_short = url.len() <= Smtp::MAX_URL;
         let is_known = ["https://", "http://", "mailto:"].iter().any(|way| url.starts_with(way));
         let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>,".contains(&byte));
-        if is_short && is_known && is_plain { Ok(Self(url)) } else { Err("no URL") }
+        if is_short && is_known && is_plain { Ok(Self(url)) } else { Err(MALFORMED) }
     }
 }
 
@@ -217,7 +227,7 @@ impl TryFrom<String> for Bytes {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        Base64::decode_vec(&text).map(Self).map_err(|_| "not in base64")
+        Base64::decode_vec(&text).map(Self).map_err(|_| MALFORMED)
     }
 }
 
@@ -225,7 +235,7 @@ impl TryFrom<String> for Mime {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        ContentType::parse(&text).map(Self).map_err(|_| "no media type")
+        ContentType::parse(&text).map(Self).map_err(|_| MALFORMED)
     }
 }
 
@@ -235,7 +245,7 @@ impl TryFrom<String> for ContentId {
     fn try_from(id: String) -> Result<Self, &'static str> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
         let is_sound = !id.is_empty() && id.bytes().all(is_plain);
-        if is_sound { Ok(Self(id)) } else { Err("other characters than A-Z 0-9 -_.@") }
+        if is_sound { Ok(Self(id)) } else { Err(MALFORMED) }
     }
 }
 
@@ -248,27 +258,6 @@ impl Link {
     /// `https`.
     pub(super) fn has_one_click(&self) -> bool {
         self.0.starts_with("https://")
-    }
-}
-
-impl Name {
-    fn of(name: &str) -> Result<Self, SendError> {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        let is_own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
-        let is_long = name.len() > Smtp::MAX_HEADER_NAME;
-        if name.is_empty() || is_long || !name.bytes().all(is_token) || is_own {
-            let start: String = name.chars().take(Smtp::MAX_HEADER_NAME).collect();
-            return Err(SendError::permanent(format!(
-                "`overrides.headers`: `{}` is no header to set",
-                start.escape_debug()
-            )));
-        }
-        Ok(Self(name.to_owned()))
-    }
-
-    pub(super) fn to_header(&self) -> Result<HeaderName, SendError> {
-        let name = HeaderName::new_from_ascii(self.0.clone());
-        name.map_err(|_| SendError::permanent("an override: a header has no valid name"))
     }
 }
 

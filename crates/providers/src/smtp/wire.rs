@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustls::{ClientConnection, StreamOwned};
 
 use super::account::Trust;
+use super::outcome::Cause;
 use crate::look_up;
 
 // Largest answer, in bytes. RFC 5321 asks for 512 in a line.
@@ -104,28 +105,34 @@ impl Wire {
         self.0.get_mut().flush()
     }
 
-    /// Reads an answer. The inner error is an answer that is none.
-    pub(super) fn read(&mut self) -> io::Result<Result<Answer, String>> {
+    /// Reads an answer.
+    ///
+    /// # Errors
+    ///
+    /// * [`Cause::Broken`], if the connection ends or the time is up.
+    /// * [`Cause::Unreadable`], if what the server sends is no answer.
+    pub(super) fn read(&mut self) -> Result<Answer, Cause> {
         let (mut lines, mut room) = (Vec::new(), LONGEST_ANSWER);
         loop {
             let mut line = Vec::new();
             let limit = u64::try_from(room).unwrap_or(u64::MAX);
-            let read = (&mut self.0).take(limit).read_until(b'\n', &mut line)?;
+            let read = (&mut self.0).take(limit).read_until(b'\n', &mut line);
+            let read = read.map_err(Cause::Broken)?;
             if !line.ends_with(b"\n") {
-                return if read == room {
-                    Ok(Err("the answer is too long".into()))
+                return Err(if read == room {
+                    Cause::Unreadable("the answer is too long".into())
                 } else {
-                    Err(ErrorKind::UnexpectedEof.into())
-                };
+                    Cause::Broken(ErrorKind::UnexpectedEof.into())
+                });
             }
             room -= read;
             let line = String::from_utf8_lossy(&line);
             let Some((code, is_last, text)) = parsed(line.trim_end()) else {
-                return Ok(Err("the answer has no code".into()));
+                return Err(Cause::Unreadable("the answer has no code".into()));
             };
             lines.push(text.to_owned());
             if is_last {
-                return Ok(Ok(Answer { code, lines }));
+                return Ok(Answer { code, lines });
             }
         }
     }
