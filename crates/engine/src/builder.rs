@@ -151,8 +151,8 @@ impl Builder {
     /// the queue is full the observer is told the number, by [`Event::Lagged`]. A panic of the
     /// observer ends the call only. Events that wait when the process ends are lost.
     ///
-    /// The observer is told of the commits of this engine. It hears nothing of other processes, nor of an
-    /// event that a transaction of the host commits ([`trigger_in`](crate::Events::trigger_in)).
+    /// The observer gets the commits of this engine: none of other processes, and none of a transaction of the
+    /// host ([`trigger_in`](crate::Events::trigger_in)).
     ///
     /// ```
     /// use tidings::observer::Event;

@@ -195,45 +195,15 @@ impl Engine {
         homes: &Homes,
         report: &mut RepairReport,
     ) -> Result<()> {
-        let (put_aside, mended, replaced) = self.write(self.now(), |draft| {
+        let done = self.write(self.now(), |draft| {
             let step = pass.step(as_snapshot(draft), behind, homes)?;
-            let (mut put_aside, mut mended, mut replaced) = (0, 0, Vec::new());
-            for fix in step.fixes() {
-                match fix {
-                    Fix::Row(change) => {
-                        change.apply(draft.writer)?;
-                        mended += 1;
-                    }
-                    Fix::PutAside(table, unreadable) => {
-                        let Unreadable { key, .. } = unreadable;
-                        // A record has several entries that another one may have.
-                        if !contains(draft, *table, key)? {
-                            continue;
-                        }
-                        damage::put_aside(draft, *table, unreadable)?;
-                        draft.writer.delete(*table, key)?;
-                        put_aside += 1;
-                        if *table == Table::Environments {
-                            replaced.extend(environments::replace_lost(draft, key)?);
-                        }
-                    }
-                    Fix::StandIn(key) => {
-                        replaced.extend(environments::replace_lost(draft, key)?);
-                        mended += 1;
-                    }
-                    Fix::LinkKey(environment) => {
-                        environments::insert_link_key(draft, *environment)?;
-                        mended += 1;
-                    }
-                    // It takes transactions of its own.
-                    Fix::Rebuild(_) => {}
-                }
-            }
-            Ok((put_aside, mended, replaced))
+            let mut repaired = Repaired::default();
+            step.fixes().try_for_each(|fix| repaired.apply(draft, fix))?;
+            Ok(repaired)
         })?;
-        report.replaced.extend(replaced);
-        report.put_aside += put_aside;
-        report.mended += mended;
+        report.replaced.extend(done.replaced);
+        report.put_aside += done.put_aside;
+        report.mended += done.mended;
         Ok(())
     }
 
@@ -332,6 +302,49 @@ fn if_mended<T>(mended: Result<T>) -> Result<Option<T>> {
     match mended {
         Err(Error::NotFound { entity: Entity::Environment, .. }) => Ok(None),
         mended => if_readable(mended),
+    }
+}
+
+// Outcome of the fixes of a step.
+#[derive(Debug, Default)]
+struct Repaired {
+    put_aside: u64,
+    mended: u64,
+    replaced: Vec<EnvironmentId>,
+}
+
+impl Repaired {
+    fn apply(&mut self, draft: &mut Draft<'_>, fix: &Fix) -> Result<()> {
+        match fix {
+            Fix::Row(change) => {
+                change.apply(draft.writer)?;
+                self.mended += 1;
+            }
+            Fix::PutAside(table, unreadable) => {
+                let Unreadable { key, .. } = unreadable;
+                // Several findings may name this record, one for each of its entries. The first has moved it.
+                if !contains(draft, *table, key)? {
+                    return Ok(());
+                }
+                damage::put_aside(draft, *table, unreadable)?;
+                draft.writer.delete(*table, key)?;
+                self.put_aside += 1;
+                if *table == Table::Environments {
+                    self.replaced.extend(environments::replace_lost(draft, key)?);
+                }
+            }
+            Fix::StandIn(key) => {
+                self.replaced.extend(environments::replace_lost(draft, key)?);
+                self.mended += 1;
+            }
+            Fix::LinkKey(environment) => {
+                environments::insert_link_key(draft, *environment)?;
+                self.mended += 1;
+            }
+            // It takes transactions of its own.
+            Fix::Rebuild(_) => {}
+        }
+        Ok(())
     }
 }
 

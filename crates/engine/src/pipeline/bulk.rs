@@ -11,7 +11,7 @@ use store::Step;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::current::NamedRecords;
 use crate::pipeline::planned::Prepared;
-use crate::pipeline::prepare::{Reach, transaction_id};
+use crate::pipeline::prepare::{Request, transaction_id};
 use crate::pipeline::trigger::{accept, prefetch, receipt_now};
 use crate::scope::Write;
 use crate::tx::{CONTENT, Tx};
@@ -83,7 +83,7 @@ impl<'b> Bulk<'b> {
                 if notifications >= NOTIFICATIONS || content >= CONTENT {
                     break;
                 }
-                let next = preparation.prepare((trigger, Reach::Recipients), id)?;
+                let next = preparation.prepare(Request::for_recipients(trigger), id)?;
                 let (more, bytes) = next.size();
                 notifications += more;
                 content += bytes;
@@ -125,7 +125,7 @@ impl<'b> Bulk<'b> {
             let next = iter::zip(self.triggers.iter().skip(before), prepared);
             let mut named = NamedRecords::default();
             let receipts = next.map(|(trigger, prepared)| {
-                accept(tx, (trigger, Reach::Recipients), prepared, &mut named)
+                accept(tx, Request::for_recipients(trigger), prepared, &mut named)
             });
             let receipts = receipts.collect::<Result<Vec<_>>>()?;
             if before + prepared.len() < self.triggers.len() {

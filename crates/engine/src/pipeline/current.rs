@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use domain::context::ContextKey;
 use domain::ids::SubscriberId;
-use domain::trigger::{Trigger, TriggerStatus};
+use domain::trigger::TriggerStatus;
 use foldhash::HashSet;
 use store::{Kept, Key, ReadKept, Record, layout};
 
 use super::planned::{Others, PlannedTrigger, Prepared, ReadContext};
-use super::prepare::{Preparation, Reach};
+use super::prepare::{Preparation, Request};
 use super::trigger::find_receipt;
 use crate::Result;
 use crate::resources::subscribers;
@@ -44,7 +44,7 @@ impl NamedRecords {
 /// Returns another preparation of an event, if the first one is not that of the transaction.
 pub(crate) fn prepared_again(
     tx: &Tx<'_>,
-    event: (&Trigger, Reach),
+    request: Request<'_>,
     prepared: &Prepared,
     named: &mut NamedRecords,
 ) -> Result<Option<Prepared>> {
@@ -70,7 +70,7 @@ pub(crate) fn prepared_again(
     }
     named.is_other = true;
     let view = Reading { engine: tx.draft.engine, home: tx.home, snapshot: &*tx.draft.writer };
-    Preparation::new(&view, tx.draft.made, tx.now()).prepare(event, Some(id)).map(Some)
+    Preparation::new(&view, tx.draft.made, tx.now()).prepare(request, Some(id)).map(Some)
 }
 
 // Returns `true` if the records that a plan was made from, and that its transaction changes or shows, are as

@@ -11,6 +11,7 @@ pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;
 pub(crate) mod left;
+mod notify;
 pub(crate) mod planned;
 mod prepare;
 pub(crate) mod receipts;

@@ -46,12 +46,18 @@ pub(crate) struct Preparation<'r> {
     content: usize,
 }
 
-/// Subscribers that an event is for.
+/// Trigger of an event, and the subscribers that it is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
-    /// The recipients of its trigger.
+pub(crate) struct Request<'t> {
+    pub(crate) trigger: &'t Trigger,
+    reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Reach {
+    // The recipients of the trigger.
     Recipients,
-    /// All subscribers of the environment: the trigger is that of a broadcast.
+    // All subscribers of the environment: the trigger is that of a broadcast.
     Everybody,
 }
 
@@ -62,6 +68,18 @@ struct Found {
     context_keys: ContextSet,
     actor: Option<Changed<Subscriber>>,
     recipients: Vec<Changed<Subscriber>>,
+}
+
+impl<'t> Request<'t> {
+    /// Returns the request for the recipients of a trigger.
+    pub(crate) const fn for_recipients(trigger: &'t Trigger) -> Self {
+        Self { trigger, reach: Reach::Recipients }
+    }
+
+    /// Returns the request for all subscribers of the environment.
+    pub(crate) const fn for_everybody(trigger: &'t Trigger) -> Self {
+        Self { trigger, reach: Reach::Everybody }
+    }
 }
 
 impl Scope {
@@ -90,15 +108,14 @@ impl<'r> Preparation<'r> {
     /// call.
     pub(crate) fn prepare(
         &mut self,
-        (trigger, reach): (&Trigger, Reach),
+        request: Request<'_>,
         id: Option<&TransactionId>,
     ) -> Result<Prepared> {
-        if let Some(repeated) =
-            trigger.transaction_id.as_ref().filter(|id| self.taken.contains(*id))
-        {
+        let named = request.trigger.transaction_id.as_ref();
+        if let Some(repeated) = named.filter(|id| self.taken.contains(*id)) {
             return Ok(Prepared::Repeated(repeated.clone()));
         }
-        let planned = self.plan((trigger, reach), id);
+        let planned = self.plan(request, id);
         if !matches!(planned, Ok(Prepared::Planned(_))) {
             self.changes.forget();
         }
@@ -110,7 +127,7 @@ impl<'r> Preparation<'r> {
             }
             Ok(prepared) => Ok(prepared),
             // An event that was accepted before is not refused.
-            Err(error) => match self.earlier(trigger.transaction_id.as_ref().or(id))? {
+            Err(error) => match self.earlier(named.or(id))? {
                 Some(earlier) => Ok(earlier),
                 None => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
             },
@@ -123,13 +140,10 @@ impl<'r> Preparation<'r> {
         Ok(receipt.map(Prepared::Settled))
     }
 
-    fn plan(
-        &mut self,
-        (trigger, reach): (&Trigger, Reach),
-        id: Option<&TransactionId>,
-    ) -> Result<Prepared> {
+    fn plan(&mut self, request: Request<'_>, id: Option<&TransactionId>) -> Result<Prepared> {
+        let trigger = request.trigger;
         let id = trigger.transaction_id.as_ref().or(id);
-        let (audience, crowd) = audience(trigger, reach)?;
+        let (audience, crowd) = audience(request)?;
         trigger.check_overrides()?;
         self.view.engine.parts.settings.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
@@ -307,8 +321,8 @@ struct Counted {
     missing: Vec<TopicKey>,
 }
 
-// The subscribers whom an event names, and those whom it does not.
-fn audience(trigger: &Trigger, reach: Reach) -> Result<(Audience<'_>, Crowd)> {
+// Returns the recipients that a trigger names, and the crowd that its event reaches besides.
+fn audience(Request { trigger, reach }: Request<'_>) -> Result<(Audience<'_>, Crowd)> {
     match reach {
         Reach::Recipients => {
             let audience = trigger.audience()?;

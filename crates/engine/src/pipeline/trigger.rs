@@ -1,31 +1,24 @@
 //! Triggering workflows.
 
 use std::slice;
-use std::sync::Arc;
 
-use activity::{Appender, Facets};
 use domain::convert::IntoChecked;
-use domain::event::Event;
-use domain::ids::{EnvironmentId, SubscriberId, TransactionId};
-use domain::notification::Notification;
-use domain::subscriber::Subscriber;
+use domain::ids::{EnvironmentId, TransactionId};
 use domain::time::Timestamp;
 use domain::trigger::{
-    AcceptedTrigger, Broadcast, CreatedNotification, Crowd, EventProgress, FanOut, FanOutState,
-    Trigger, TriggerReceipt,
+    AcceptedTrigger, Broadcast, EventProgress, FanOutState, Trigger, TriggerReceipt,
 };
+use serde::Serialize;
 use store::layout::CountedList;
-use store::{HostTransaction, Order, ReadKept, ReadRecords, Snapshot, WriteRecords, layout};
+use store::{HostTransaction, Order, ReadRecords, Snapshot, layout};
 
 use crate::idempotency::StoredRefusal;
-use crate::pipeline::apply::Course;
+use crate::pipeline::bulk;
 use crate::pipeline::current::{NamedRecords, prepared_again};
-use crate::pipeline::fan_out::Source;
-use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared};
-use crate::pipeline::prepare::Reach;
+use crate::pipeline::notify::notify_all;
+use crate::pipeline::planned::{Others, PlannedTrigger, Prepared};
+use crate::pipeline::prepare::Request;
 use crate::pipeline::receipts::BulkReceipts;
-use crate::pipeline::{bulk, chunk};
-use crate::resources::{contexts, subscribers};
 use crate::scope::Write;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -81,10 +74,19 @@ impl Events<'_> {
 
     /// Triggers a workflow, without upkeep of the activity index.
     pub(crate) fn accept(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
-        let (now, event) = (self.scope.engine.now(), (trigger, Reach::Recipients));
-        let prepared = self.prepared(now, event)?;
-        Write::new(self.scope, "events.trigger", now, trigger)?
-            .once(|tx| accept_one(tx, event, &prepared))
+        self.accept_as("events.trigger", trigger, Request::for_recipients(trigger))
+    }
+
+    // Accepts the only event of the call `name`, which has these arguments.
+    fn accept_as(
+        &self,
+        name: &'static str,
+        arguments: &impl Serialize,
+        request: Request<'_>,
+    ) -> Result<TriggerReceipt> {
+        let now = self.scope.engine.now();
+        let prepared = self.prepared(now, request)?;
+        Write::new(self.scope, name, now, arguments)?.once(|tx| accept_one(tx, request, &prepared))
     }
 
     /// Triggers a workflow in a transaction of the host: the rows of the host and the event are
@@ -92,9 +94,9 @@ impl Events<'_> {
     /// `PostgresStore::join` of `tidings-store-postgres`.
     ///
     /// The transaction keeps other writers of the environment waiting until its end, also this
-    /// thread, so trigger last. Workers and those who wait for an inbox hear of the event after the
-    /// commit. An [observer](crate::Builder::observer) is not told of it, only of what workers do
-    /// for it.
+    /// thread, so trigger last. The commit wakes workers and readers that wait for an inbox. An
+    /// [observer](crate::Builder::observer) gets no event of the trigger itself, only those of the tasks
+    /// behind it.
     ///
     /// # Errors
     ///
@@ -107,18 +109,18 @@ impl Events<'_> {
     ) -> Result<TriggerReceipt> {
         const NAME: &str = "events.trigger_in";
         let receipt = self.scope.operation(NAME, || {
-            let (now, event) = (self.scope.engine.now(), (trigger, Reach::Recipients));
-            let prepared = self.prepared(now, event)?;
+            let (now, request) = (self.scope.engine.now(), Request::for_recipients(trigger));
+            let prepared = self.prepared(now, request)?;
             Write::new(self.scope, NAME, now, trigger)?
-                .once_in_host(transaction, |tx| accept_one(tx, event, &prepared))
+                .once_in_host(transaction, |tx| accept_one(tx, request, &prepared))
         })?;
         self.scope.engine.tend_later(self.scope.environment_id());
         Ok(receipt)
     }
 
     // Prepares the only event of a call.
-    fn prepared(&self, now: Timestamp, event: (&Trigger, Reach)) -> Result<Prepared> {
-        self.scope.prepare(now, |preparation| preparation.prepare(event, None))
+    fn prepared(&self, now: Timestamp, request: Request<'_>) -> Result<Prepared> {
+        self.scope.prepare(now, |preparation| preparation.prepare(request, None))
     }
 
     /// Triggers up to 100 events, one behind the other. Each event happens as a whole, and the refusal
@@ -167,10 +169,7 @@ impl Events<'_> {
     pub fn broadcast(&self, broadcast: &Broadcast) -> Result<TriggerReceipt> {
         let receipt = self.scope.operation("events.broadcast", || {
             let trigger = broadcast.to_trigger();
-            let (now, event) = (self.scope.engine.now(), (&trigger, Reach::Everybody));
-            let prepared = self.prepared(now, event)?;
-            Write::new(self.scope, "events.broadcast", now, broadcast)?
-                .once(|tx| accept_one(tx, event, &prepared))
+            self.accept_as("events.broadcast", broadcast, Request::for_everybody(&trigger))
         })?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());
         Ok(receipt)
@@ -244,28 +243,28 @@ fn longer(
 // Accepts the only event of a call.
 fn accept_one(
     tx: &mut Tx<'_>,
-    event: (&Trigger, Reach),
+    request: Request<'_>,
     prepared: &Prepared,
 ) -> Result<TriggerReceipt> {
     prefetch(tx, slice::from_ref(prepared))?;
-    accept(tx, event, prepared, &mut NamedRecords::default())?.map_err(Error::from)
+    accept(tx, request, prepared, &mut NamedRecords::default())?.map_err(Error::from)
 }
 
 /// Accepts a trigger, behind those of its call that have named some records. A refusal leaves nothing of it
 /// in the transaction. An error may leave a part, which must not be committed.
 pub(crate) fn accept(
     tx: &mut Tx<'_>,
-    event: (&Trigger, Reach),
+    request: Request<'_>,
     prepared: &Prepared,
     named: &mut NamedRecords,
 ) -> Result<Result<TriggerReceipt, StoredRefusal>> {
-    let again = prepared_again(tx, event, prepared, named)?;
+    let again = prepared_again(tx, request, prepared, named)?;
     match again.as_ref().unwrap_or(prepared) {
         Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
         Prepared::Settled(receipt) => Ok(Ok(receipt.clone())),
         Prepared::Repeated(id) => Err(Error::not_found(Entity::Event, id)),
         Prepared::Planned(planned) => {
-            let receipt = notify_all(tx, event.0, planned, named)?;
+            let receipt = notify_all(tx, request.trigger, planned, named)?;
             named.add(planned);
             Ok(Ok(receipt))
         }
@@ -298,125 +297,4 @@ pub(crate) fn find_accepted(
 ) -> Result<Option<AcceptedTrigger>> {
     let triggers = layout::transaction(view.environment_id(), id).range();
     Ok(view.first(&triggers, Order::Ascending, 1)?.pop())
-}
-
-// Creates the notifications. The receipt names those of direct recipients, and counts the others.
-fn notify_all(
-    tx: &mut Tx<'_>,
-    trigger: &Trigger,
-    planned: &PlannedTrigger,
-    named: &NamedRecords,
-) -> Result<TriggerReceipt> {
-    let contexts = contexts::store_named(tx, &planned.contexts)?;
-    let actor = planned.actor.as_ref();
-    let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
-    let actor = actor.transpose()?;
-    let event = Event {
-        home: tx.home,
-        trigger,
-        transaction_id: &planned.receipt.transaction_id,
-        workflow: &planned.workflow,
-        contexts: &contexts,
-        actor: actor.as_ref(),
-        context_keys: &planned.context_keys,
-        now: tx.now(),
-    };
-    let mut receipt = planned.receipt.clone();
-    let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
-    let is_changed = |id: &SubscriberId| {
-        named.has(id) || event.actor.is_some_and(|actor| actor.subscriber_id == *id)
-    };
-    for direct in &planned.direct {
-        let subscriber = upsert_recipient(tx, direct, is_changed)?;
-        receipt.notifications.push(notify(tx, &mut activity, &event, &subscriber, direct)?);
-    }
-    match &planned.others {
-        Others::Planned(members) => {
-            notify_members(tx, &mut activity, (&event, members), is_changed)?;
-        }
-        Others::Crowd(crowd) => begin_fan_out(tx, &event, crowd, &receipt)?,
-    }
-    let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
-    activity.finish(tx, accepted.clone())?;
-    Ok(accepted.receipt)
-}
-
-// Creates or updates the subscriber of a recipient: as it was read, or as the call has changed it.
-fn upsert_recipient(
-    tx: &mut Tx<'_>,
-    planned: &PlannedRecipient,
-    is_changed: impl Fn(&SubscriberId) -> bool,
-) -> Result<Arc<Subscriber>> {
-    let create = planned.recipient.to_create();
-    let before = match &planned.read {
-        read if is_changed(&create.subscriber_id) => {
-            let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
-            tx.find_again(&key, read.as_deref())?
-        }
-        read => read.as_ref().map(|read| Arc::clone(read.record())),
-    };
-    subscribers::upsert_known(tx, &create, before)
-}
-
-// Creates the notifications of a small crowd.
-fn notify_members(
-    tx: &mut Tx<'_>,
-    activity: &mut Appender,
-    (event, members): (&Event<'_>, &[(Subscriber, PlannedRecipient)]),
-    is_changed: impl Fn(&SubscriberId) -> bool,
-) -> Result<()> {
-    for (member, planned) in members {
-        let id = &member.subscriber_id;
-        let changed = if is_changed(id) { Some(subscribers::get(tx, id)?) } else { None };
-        notify(tx, activity, event, changed.as_ref().unwrap_or(member), planned)?;
-    }
-    Ok(())
-}
-
-// Leaves a crowd to tasks.
-fn begin_fan_out(
-    tx: &mut Tx<'_>,
-    event: &Event<'_>,
-    crowd: &Crowd,
-    receipt: &TriggerReceipt,
-) -> Result<()> {
-    let progress = EventProgress::of(receipt, tx.now());
-    let fan_out = FanOut {
-        environment_id: tx.environment_id(),
-        transaction_id: receipt.transaction_id.clone(),
-        workflow_id: event.workflow.id,
-        trigger: event.trigger.clone(),
-        crowd: crowd.clone(),
-        before: Source::of(tx, crowd)?.behind_all(tx, tx.id())?,
-        context_keys: event.context_keys.clone(),
-        actor_id: event.actor.map(|actor| actor.id),
-    };
-    let state = FanOutState::new(tx.environment_id(), progress);
-    chunk::begin(tx, (&fan_out, event.workflow), &state)
-}
-
-/// Creates the notification of an event for a subscriber, whom the transaction has found.
-pub(crate) fn notify(
-    tx: &mut Tx<'_>,
-    activity: &mut Appender,
-    event: &Event<'_>,
-    subscriber: &Subscriber,
-    planned: &PlannedRecipient,
-) -> Result<CreatedNotification> {
-    let PlannedRecipient { recipient, topics, first, .. } = planned;
-    let created_at = tx.now();
-    let id = activity.next_id(created_at, tx.random());
-    let created = (id, created_at);
-    let notification =
-        Notification::new(created, event, subscriber, recipient, topics.clone(), || tx.id());
-    activity.add(Facets::from(&notification));
-    let course = Course::of(tx, notification, Some(event.workflow));
-    let mut course = course.with_subscriber(subscriber);
-    match first {
-        FirstTurn::Planned(actions) => course.perform(actions)?,
-        FirstTurn::Later => course.begin_later()?,
-    }
-    let notification = course.notification;
-    tx.insert(&notification)?;
-    Ok(CreatedNotification::new(subscriber.subscriber_id.clone(), id))
 }

@@ -350,8 +350,5 @@ pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<E
 
 /// The SHA-256 of an API key in hexadecimal digits.
 pub(crate) fn hash(key: &str) -> String {
-    let mut hash = String::with_capacity(64);
-    // Writing into a text does not fail.
-    let _ = hex::write(Sha256::digest(key.as_bytes()), &mut hash);
-    hash
+    hex::text(Sha256::digest(key.as_bytes()))
 }

@@ -316,20 +316,20 @@ fn change(tx: &mut Tx<'_>, before: &Subscriber, create: &SubscriberCreate) -> Re
 
 fn replace(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
     tx.replace(before, after)?;
-    note_left(tx, before, after)
+    note_lost(tx, before, after)
 }
 
-// The suppressions of addresses that a subscriber has no more name it, so that its erasure finds them.
-fn note_left(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
-    suppressions::note(tx, &before.subscriber_id, left_addresses(before, after))
+// Notes the subscriber in the suppressions of the addresses that it loses, so that its erasure finds them.
+fn note_lost(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
+    suppressions::note(tx, &before.subscriber_id, lost_addresses(before, after))
 }
 
-fn left_addresses(
+fn lost_addresses(
     before: &Subscriber,
     after: &Subscriber,
 ) -> impl Iterator<Item = (Channel, String)> {
-    let left = before.profile.addresses();
-    left.filter(|address| !after.profile.addresses().any(|kept| kept == *address))
+    let all = before.profile.addresses();
+    all.filter(|address| !after.profile.addresses().any(|kept| kept == *address))
 }
 
 /// Returns a subscriber with the fields of `create` in place of its own, and with the destinations of both.

@@ -88,8 +88,8 @@ impl Engine {
         }
     }
 
-    /// Leaves the upkeep of an environment to a worker, or to [`tend_without_worker`](Self::tend_without_worker).
-    /// The trigger is not committed yet, and may never be.
+    /// Leaves the upkeep of an environment to a worker, or to
+    /// [`tend_without_worker`](Self::tend_without_worker). The trigger is not committed yet, and may never be.
     pub(crate) fn tend_later(&self, environment: EnvironmentId) {
         if self.activity().is_due(environment) {
             self.parts.upkeep.add(environment);
@@ -104,8 +104,8 @@ impl Engine {
         }
     }
 
-    // Does the upkeep of an environment until it is not behind any more. A worker that has met this thread
-    // meanwhile has forgotten the environment, so that the rest is left to it again.
+    // Does the upkeep of an environment until it is not behind any more. A worker that has found this
+    // thread at work has dropped the environment from the list, so what is left is put back.
     fn help(&self, environment: EnvironmentId) {
         let tended = loop {
             let tended = self.tend(environment);

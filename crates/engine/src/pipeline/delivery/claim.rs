@@ -31,12 +31,11 @@ impl Leased {
         self.claim.number()
     }
 
-    /// Returns `true` if the attempt is the current one of the task at `now`. A claim that was undone does not
-    /// count, so that the next one has the same number, and another lease. The first attempt before a redrive is
-    /// not the first one behind it.
+    /// Returns `true` if `task` has the lease of this attempt at `now`. Its number is not enough: the claim after
+    /// an undone one has the same number, and a redrive counts from 1 again.
     pub(super) fn is_current(&self, task: &Task, now: Timestamp) -> bool {
         let TaskState::Leased { until, attempts } = task.state else { return false };
-        // A lease of a clock that was ahead begins anew.
+        // The lease of a clock that was ahead has been given another end.
         let is_same_lease = until == self.until || self.is_of_clock_ahead(now);
         let is_same_start = task.restarted_at == self.task.restarted_at;
         attempts == self.attempt() && is_same_lease && is_same_start

@@ -104,7 +104,8 @@ impl<'e> DeliveryQueue<'e> {
 
     /// Does at most `limit` due tasks of all environments: it sends messages and continues delayed jobs.
     /// Critical notifications and those of high severity come first. Other workflows take turns. If more than
-    /// 1,024 workflows have due tasks, those that have waited longest come first.
+    /// 1,024 workflows have due tasks, those that have waited longest come first. Without a worker, it first does
+    /// a step of the upkeep of the activity index.
     ///
     /// A host application with a loop of its own calls this function regularly, from one thread or several.
     /// Other applications start a [`Worker`](crate::Worker).

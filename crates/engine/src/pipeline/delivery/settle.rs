@@ -184,7 +184,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
     let task = current(tx, leased)?.filter(|task| may_settle(task, (leased, done), now));
     let Some(task) = task else { return Ok(Settled::Superseded) };
     // What was decided under a time that was wrong is decided again.
-    if leased.has_seen_clock_ahead(tx.now()) && !done.is_final() {
+    if leased.has_seen_clock_ahead(now) && !done.is_final() {
         return requeue::unused(tx, leased, &task, leased.since).map(|()| Settled::Nothing);
     }
     match done {
@@ -358,8 +358,9 @@ impl Course<'_, '_> {
     fn go_on_behind(&mut self, job: usize) -> Result<()> {
         let run = Run::of(&self.notification);
         let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
-        let stops = failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
-        let stops = stops && !self.notification.jobs.get(job).is_some_and(Job::was_sent);
+        let was_sent = self.notification.jobs.get(job).is_some_and(Job::was_sent);
+        let stops =
+            !was_sent && failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 

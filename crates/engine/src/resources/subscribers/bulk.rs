@@ -8,7 +8,7 @@ use store::layout::{self, CountedList};
 use store::text_index::TextChanges;
 use store::{Snapshot, WriteRecords};
 
-use super::{Subscribers, being_deleted, find, left_addresses, made, note_left, put, superseded};
+use super::{Subscribers, being_deleted, find, lost_addresses, made, note_lost, put, superseded};
 use crate::Result;
 use crate::resources::suppressions;
 use crate::tx::{Tx, View};
@@ -51,15 +51,16 @@ impl Subscribers<'_> {
             SubscriberCreate::check_bulk(creates, tx.limits())?;
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let (upserted, planned) = plan(tx, creates)?;
-            let left = planned.iter().filter_map(|(before, after)| Some((before.as_ref()?, after)));
-            let left = left.flat_map(|(before, after)| left_addresses(before, after));
-            suppressions::prefetch(tx, left)?;
+            let changed =
+                planned.iter().filter_map(|(before, after)| Some((before.as_ref()?, after)));
+            let lost = changed.flat_map(|(before, after)| lost_addresses(before, after));
+            suppressions::prefetch(tx, lost)?;
             let mut texts = TextChanges::default();
             for (before, after) in &planned {
                 match before {
                     Some(before) => {
                         tx.replace_but_texts(before, after, &mut texts)?;
-                        note_left(tx, before, after)?;
+                        note_lost(tx, before, after)?;
                     }
                     None => put(tx, after)?,
                 }
