@@ -173,14 +173,14 @@ impl Template {
         Invalid::new("template", Reason::Template { problem })
     }
 
-    /// Returns the memory of the compiled template, in bytes: an upper bound for one format.
+    /// Returns the memory of the compiled template, in bytes: an upper bound for one form.
     pub(crate) fn prepared_weight(&self) -> usize {
-        Self::weight(self.text.len())
+        Self::weight(&self.text)
     }
 
-    /// Returns the memory of a compiled template of `len` bytes: an upper bound for one format.
-    pub(crate) const fn weight(len: usize) -> usize {
-        Compiled::weight(len)
+    /// Returns the memory of `text` as a compiled template, in bytes: an upper bound for one form.
+    pub(crate) fn weight(text: &str) -> usize {
+        Compiled::weight(text)
     }
 
     /// Returns the text of the template.

@@ -2,6 +2,9 @@
 //!
 //! A filter of the engine is called only if the size of the arguments bounds that of the result.
 
+use std::borrow::Cow;
+use std::iter;
+
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, tests};
 
@@ -247,20 +250,28 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
 }
 
 // Returns the values of a filter without `null`, which the engine prints as `None`.
-fn without_null(name: &str, values: &[Value]) -> Result<Vec<Value>, Error> {
-    let Some((value, others)) = values.split_first() else { return Ok(Vec::new()) };
-    let others = match name {
-        "__format" => others.iter().map(formatted).collect::<Result<_, _>>()?,
-        "__replace" => others.iter().map(known).collect(),
-        _ => others.to_vec(),
-    };
-    Ok([vec![known(value)], others].concat())
+fn without_null<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]>, Error> {
+    Ok(match (name, values) {
+        ("__format", [format, others @ ..]) => {
+            let others = others.iter().map(formatted);
+            iter::once(Ok(known(format))).chain(others).collect::<Result<_, _>>()?
+        }
+        ("__replace", values) => values.iter().map(known).collect(),
+        (_, [value, others @ ..]) if is_absent(value) => {
+            [&[Value::UNDEFINED], others].concat().into()
+        }
+        (_, values) => values.into(),
+    })
 }
 
-// Returns an undefined value in place of `null`, and of a variable without a value.
+// Returns `true` for `null`, and for a variable without a value.
+fn is_absent(value: &Value) -> bool {
+    value.is_none() || missing::is_missing(value)
+}
+
+// Returns an undefined value in place of one that is absent.
 fn known(value: &Value) -> Value {
-    let is_absent = value.is_none() || missing::is_missing(value);
-    if is_absent { Value::UNDEFINED } else { value.clone() }
+    if is_absent(value) { Value::UNDEFINED } else { value.clone() }
 }
 
 // Returns an argument of a format. A format refuses a map without the value of a field.

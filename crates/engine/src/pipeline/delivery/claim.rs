@@ -51,7 +51,7 @@ impl Leased {
 
     // Returns `true` if the last attempt has no outcome: the task may end the process, and the attempts of
     // others would count.
-    fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         !matches!(self.claim, Claim::Attempt(_))
     }
 }
@@ -63,6 +63,8 @@ pub(crate) struct ClaimSize {
     pub(super) tasks: usize,
     /// Number of tasks that are not short.
     pub(super) long: usize,
+    /// `true` if a task that is leased alone may be the first one.
+    pub(super) alone: bool,
 }
 
 /// Tasks that were claimed together.
@@ -85,9 +87,19 @@ pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     clock_skew::bring_back(engine)?;
     let first = engine.parts.scheduler.next_class();
-    if !engine.store().runs_side_by_side() {
-        return claim_of_all(engine, size, first);
+    if engine.store().runs_side_by_side() {
+        claim_side_by_side(engine, size, first)
+    } else {
+        claim_of_all(engine, size, first)
     }
+}
+
+/// Leases a task of the class `first`, if there is one, and then tasks of one environment.
+pub(super) fn claim_side_by_side(
+    engine: &Engine,
+    size: ClaimSize,
+    first: Option<TaskClass>,
+) -> Result<Claimed> {
     let first = match first {
         Some(class) => claim_first(engine, class, size)?,
         None => Claimed::default(),
@@ -108,7 +120,7 @@ pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
 pub(super) fn claim_at_once(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     clock_skew::bring_back(engine)?;
-    claim_of_all(engine, ClaimSize { tasks: limit, long: limit }, None)
+    claim_of_all(engine, ClaimSize { tasks: limit, long: limit, alone: true }, None)
 }
 
 // One task of a class.
@@ -189,7 +201,7 @@ fn lease_all(
     for task in tasks {
         let alone = task.state.is_leased();
         // It is the first one of the next claim, and holds up no other one until then.
-        if alone && !claimed.leased.is_empty() {
+        if alone && !(size.alone && claimed.leased.is_empty()) {
             claimed.passed.push(task.lane());
             continue;
         }
@@ -230,6 +242,7 @@ impl ClaimSize {
         Self {
             tasks: self.tasks.saturating_sub(claimed.leased.len()),
             long: self.long.saturating_sub(long),
+            alone: self.alone && claimed.leased.is_empty(),
         }
     }
 }

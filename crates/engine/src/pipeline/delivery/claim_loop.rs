@@ -80,7 +80,7 @@ pub(crate) struct BatchDone {
 
 impl Default for ClaimLoop {
     fn default() -> Self {
-        Self { size: ClaimSize { tasks: 1, long: 1 }, guard: RepeatGuard::default() }
+        Self { size: ClaimSize { tasks: 1, long: 1, alone: true }, guard: RepeatGuard::default() }
     }
 }
 
@@ -94,7 +94,7 @@ impl ClaimLoop {
     /// and others are judged by claims of their own, because a call may take ten thousand times as long as a
     /// turn.
     pub(crate) fn fit(&mut self, batch: BatchDone, elapsed: Duration, span: Duration) {
-        let ClaimSize { tasks, long } = &mut self.size;
+        let ClaimSize { tasks, long, .. } = &mut self.size;
         let nanos = elapsed.as_nanos().max(1);
         let fitted = |done: usize, largest: usize| {
             let fitting = span.as_nanos().saturating_mul(done as u128) / nanos;
@@ -150,6 +150,7 @@ mod tests {
     use domain::integration::IntegrationCreate;
     use domain::step::{DelayMetadata, Step};
     use domain::subscriber::SubscriberCreate;
+    use domain::task::TaskClass;
     use domain::trigger::Trigger;
     use domain::vocabulary::{Channel, TimeUnit};
     use domain::workflow::WorkflowCreate;
@@ -193,7 +194,7 @@ mod tests {
     fn a_claim_that_is_not_worked_on_is_given_back() {
         let (engine, recorder) = mailing();
         let (queue, mut claims) = (engine.delivery(), ClaimLoop::default());
-        let size = ClaimSize { tasks: BATCH, long: BATCH };
+        let size = ClaimSize { tasks: BATCH, long: BATCH, alone: true };
         let mut report = DeliveryReport::default();
         let claimed = claim::claim(&engine, size).unwrap();
         for _ in 0..=REPEATS {
@@ -227,10 +228,31 @@ mod tests {
         (0..2).for_each(|_| notify("late"));
         engine.parts.clock.as_manual().unwrap().advance(Duration::from_secs(60));
 
-        let claimed = claim::claim(&engine, ClaimSize { tasks: BATCH, long: 1 }).unwrap();
+        let claimed =
+            claim::claim(&engine, ClaimSize { tasks: BATCH, long: 1, alone: true }).unwrap();
 
         let works = claimed.leased.iter().map(|leased| leased.task.work.is_short());
         assert_eq!(works.collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    /// Environments are claimed one by one, behind the lane that has its turn.
+    #[test]
+    fn a_message_without_an_outcome_is_claimed_alone_side_by_side() {
+        let (engine, _) = mailing();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let size = ClaimSize { tasks: BATCH, long: BATCH, alone: true };
+        let claim = |first| claim::claim_side_by_side(&engine, size, first).unwrap().leased;
+        assert_eq!(claim(None).len(), 1);
+        let other = WorkflowCreate::new("other", "Other").unwrap();
+        let other = other.step(Step::email("Hello", "Hello").unwrap());
+        env.workflows().create(&other).unwrap();
+        env.events().trigger(&Trigger::new("other", "ada").unwrap()).unwrap();
+        let lease = engine.parts.settings.lease;
+        engine.parts.clock.as_manual().unwrap().advance(lease);
+
+        let alone = |leased: Vec<Leased>| leased.iter().map(Leased::is_alone).collect::<Vec<_>>();
+        assert_eq!(alone(claim(Some(TaskClass::Normal))), [false]);
+        assert_eq!(alone(claim(engine.parts.scheduler.next_class())), [true]);
     }
 
     // An engine with an e-mail that is due.
@@ -254,7 +276,7 @@ mod tests {
         let env = engine.organization("acme").unwrap().development().unwrap();
 
         let (queue, mut claims) = (engine.delivery(), ClaimLoop::default());
-        let size = ClaimSize { tasks: BATCH, long: BATCH };
+        let size = ClaimSize { tasks: BATCH, long: BATCH, alone: true };
         for redriven in 0..4 {
             recorder.refuse_next(SendError::permanent("no"));
             let mut report = DeliveryReport::default();

@@ -133,7 +133,7 @@ impl<'e> DeliveryQueue<'e> {
         let (mut left, mut batch) = (limit, BATCH);
         let mut claims = ClaimLoop::default();
         while left > 0 {
-            let size = ClaimSize { tasks: left.min(batch), long: BATCH };
+            let size = ClaimSize { tasks: left.min(batch), long: BATCH, alone: true };
             let ran = self.run_batch(&mut claims, size, report)?;
             let Some(BatchDone { done, given_back, long }) = ran else { break };
             if done == 0 && batch == 1 {
