@@ -222,6 +222,11 @@ impl Failure {
         self.source.is::<Busy>()
     }
 
+    /// Returns `true` if the server, or the connection, takes no writes.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+    }
+
     /// Returns `true` if nothing was changed, because a key that was taken for new is there.
     pub(crate) fn is_about_a_key(&self) -> bool {
         self.code() == Some(&SqlState::UNIQUE_VIOLATION)

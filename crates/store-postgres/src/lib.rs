@@ -50,6 +50,10 @@
 //! the changes are there. A call that returns `Ok` is durable as far as the server is: leave `fsync` and
 //! `synchronous_commit` on.
 //!
+//! A server that takes no writes (`25006`) counts as away: the store closes its connections, since another
+//! server may have taken over at the address. With several addresses, let the store look for the server that
+//! takes writes: `host=a.example.org,b.example.org target_session_attrs=read-write`.
+//!
 //! No extension and no advisory lock is needed.
 //!
 //! # Poolers
@@ -97,6 +101,7 @@ mod coalesce;
 mod commit;
 mod commit_news;
 mod commits;
+mod connections;
 mod failure;
 mod gaps;
 mod heads;

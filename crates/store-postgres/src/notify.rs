@@ -11,12 +11,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
+
+use crate::connections::Connections;
 
 /// The name in `LISTEN`. The payload is the schema.
 const CHANNEL: &str = "tidings";
@@ -91,22 +93,23 @@ async fn drive<T: MakeTlsConnect<Socket>>(
 
 /// Notifies other processes after each commit, and listens to them, for as long as the store is there.
 pub(crate) async fn keep_connected(
-    connect: Arc<Connect>,
+    (connect, others): (Arc<Connect>, Connections),
     commits: Arc<Notify>,
     listener: NotifyListener,
 ) {
     loop {
         // Until there is a connection, the questions that come from time to time have to do.
-        drop(listen_and_notify(&connect, &commits, &listener).await);
+        drop(listen_and_notify((&connect, &others), &commits, &listener).await);
         sleep(RETRY).await;
     }
 }
 
 async fn listen_and_notify(
-    connect: &Connect,
+    (connect, others): (&Connect, &Connections),
     commits: &Notify,
     listener: &NotifyListener,
 ) -> Result<(), Error> {
+    let made = Instant::now();
     let client = connect(listener.clone()).await?;
     // A notification that a crash of the server loses is made up for by polling.
     client.batch_execute(&format!("SET synchronous_commit = off; LISTEN {CHANNEL}")).await?;
@@ -115,7 +118,8 @@ async fn listen_and_notify(
     let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
     // Notifications before this one were not received.
     listener.wake();
-    while !client.is_closed() {
+    // Where the others have found a server that takes no writes, another one has the commits.
+    while !client.is_closed() && !others.has_closed(made) {
         if timeout(HEARTBEAT, commits.notified()).await.is_ok() {
             client.execute(&notify, &[&CHANNEL, &listener.schema]).await?;
             sleep(GAP).await;

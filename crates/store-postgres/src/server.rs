@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool_postgres::Object;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
 use crate::PostgresOptions;
+use crate::connections::Connections;
 use crate::failure::Failure;
 use crate::notify::{Connect, NotifyListener, connect_by, keep_connected};
-use crate::schema::quoted;
 
 /// A connection of the pool.
 pub(crate) type Client = Arc<Object>;
@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Server {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
-    pool: Pool,
+    pool: Connections,
     /// Readers that may have a connection.
     readers: Arc<Semaphore>,
     /// Writers that may have a connection. Those of locks that other processes hold keep theirs for long.
@@ -76,10 +76,8 @@ impl Server {
             config.tcp_user_timeout(options.timeout);
         }
         let connect = Arc::new(connect_by(config.clone(), tls.clone()));
-        let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config, tls, manager_config);
         let connections = options.connections.max(2);
-        let pool = pool(manager, connections, options)?;
+        let pool = Connections::new(config, tls, connections, options)?;
         let of_readers = connections - OF_WRITERS.min(connections / 2);
         let answer_timeout = options.timeout.saturating_add(GRACE);
         Ok(Self {
@@ -99,7 +97,7 @@ impl Server {
     pub(crate) fn listen(&self, listener: NotifyListener) {
         let (connect, commits) = (Arc::clone(&self.connect), Arc::clone(&self.commits));
         if let Some(runtime) = &self.runtime {
-            runtime.spawn(keep_connected(connect, commits, listener));
+            runtime.spawn(keep_connected((connect, self.pool.clone()), commits, listener));
         }
     }
 
@@ -169,7 +167,7 @@ impl Server {
     {
         let (pool, timeout) = (self.pool.clone(), self.answer_timeout);
         self.wait(async move {
-            let client = Arc::new(pool.get().await.map_err(Failure::of_pool)?);
+            let client = Arc::new(pool.get().await?);
             match answer(action, (&pool, timeout), question(Arc::clone(&client))).await {
                 Ok(answer) => Ok((client, answer)),
                 Err(failure) => {
@@ -223,18 +221,21 @@ async fn permit_of(all: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Fai
 }
 
 /// Waits for an answer. If there is none in time, or the connection is lost, the connections that nobody uses
-/// are closed: what has happened to one is likely to have happened to all, and each would fail one call.
+/// are closed: what has happened to one is likely to have happened to all, and each would fail one call. If the
+/// server takes no writes, so are those in use, when they come back: another server may have taken over.
 async fn answer<T>(
     action: &'static str,
-    (pool, timeout): (&Pool, Duration),
+    (pool, timeout): (&Connections, Duration),
     question: impl Future<Output = Answer<T>>,
 ) -> Result<T, Failure> {
     let answer = match tokio::time::timeout(timeout, question).await {
         Ok(answer) => answer.map_err(|error| Failure::of(action, error)),
         Err(_) => Err(Failure::no_answer()),
     };
-    if answer.as_ref().is_err_and(Failure::is_lost) {
-        drop(pool.retain(|_, _| false));
+    match &answer {
+        Err(failure) if failure.is_read_only() => pool.close_all(),
+        Err(failure) if failure.is_lost() => pool.close_unused(),
+        Ok(_) | Err(_) => {}
     }
     answer
 }
@@ -250,55 +251,6 @@ async fn end(client: Client, timeout: Duration) {
     }
 }
 
-/// Settings that a server may not know. A statement is planned once, and not for each call. Its plan
-/// takes an index even if the relation is small when the statement is planned, and follows the order of the
-/// index: a full sort would read the whole range of a scan. Large values are compressed by lz4, where the
-/// server was built with it: pglz takes longer.
-const TUNING: &str = "SELECT set_config(name, tuning.setting, false)
-    FROM pg_settings JOIN (VALUES
-        ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
-        ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'), ('enable_sort', 'off'),
-        ('default_toast_compression', 'lz4')
-    ) AS tuning (name, setting) USING (name)
-    WHERE enumvals IS NULL OR tuning.setting = ANY (enumvals)";
-
-// The connections, each with the settings of the options.
-fn pool(manager: Manager, connections: usize, options: &PostgresOptions) -> Result<Pool, Failure> {
-    let (settings, timeout) = (settings(options), options.timeout);
-    let prepare = Hook::async_fn(move |client, _| {
-        let settings = settings.clone();
-        Box::pin(async move {
-            let set = tokio::time::timeout(timeout, client.batch_execute(&settings)).await;
-            let no_answer = |_| HookError::message("no answer to the settings in time");
-            set.map_err(no_answer)?.map_err(HookError::Backend)
-        })
-    });
-    Pool::builder(manager)
-        .max_size(connections)
-        .runtime(deadpool_postgres::Runtime::Tokio1)
-        .wait_timeout(Some(timeout))
-        .create_timeout(Some(timeout))
-        .post_create(prepare)
-        .build()
-        .map_err(|error| Failure::refused("make a pool", error))
-}
-
-// The statements that set up a new connection.
-fn settings(options: &PostgresOptions) -> String {
-    let (timeout, of_idle) = (millis(options.timeout), millis(options.timeout.saturating_mul(10)));
-    format!(
-        "SET search_path = {}; SET default_transaction_isolation = 'read committed'; \
-         SET statement_timeout = {timeout}; SET lock_timeout = {timeout}; \
-         SET idle_in_transaction_session_timeout = {of_idle}; {TUNING}",
-        quoted(&options.schema),
-    )
-}
-
-/// A time as the server takes it. Zero would be no limit at all.
-fn millis(time: Duration) -> i32 {
-    i32::try_from(time.as_millis()).unwrap_or(i32::MAX).max(1)
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
         // A caller may be a thread of another runtime, where nothing may block.
@@ -311,23 +263,6 @@ impl Drop for Server {
 // The configuration has a password.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("pool", &self.pool.status()).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_server_takes_any_time() {
-        for (time, expected) in [
-            (Duration::ZERO, 1),
-            (Duration::from_micros(10), 1),
-            (Duration::from_secs(10), 10_000),
-            (Duration::MAX, i32::MAX),
-        ] {
-            assert_eq!(millis(time), expected);
-        }
+        f.debug_struct("Server").field("pool", &self.pool).finish_non_exhaustive()
     }
 }

@@ -20,6 +20,7 @@ mod forgetting;
 mod guesses;
 mod join;
 mod opening;
+mod read_only;
 mod round_trips;
 mod scans;
 mod scopes;
