@@ -1,8 +1,10 @@
 //! The clock of the server, which all processes have in common.
 //!
-//! The store asks for the time once a second. In between, the time goes by the steady clock of this
-//! process. So the calendar of this process does not matter.
+//! The store asks for the time once a second, while operations need it. In between, the time goes by the
+//! steady clock of this process. So the calendar of this process does not matter.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
@@ -12,7 +14,14 @@ const AGE: Duration = Duration::from_secs(1);
 
 /// The clock of the server.
 #[derive(Debug, Default)]
-pub(crate) struct ServerClock(Mutex<Option<Known>>);
+pub(crate) struct ServerClock {
+    known: Mutex<Option<Known>>,
+    is_asked: AtomicBool,
+}
+
+/// A question for the time that is under way. Dropping it allows another one.
+#[derive(Debug)]
+pub(crate) struct ClockQuestion(Arc<ServerClock>);
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -34,13 +43,20 @@ pub(crate) struct Reading {
 impl ServerClock {
     /// The time of the server. Returns `None` if it was never asked.
     pub(crate) fn now(&self) -> Option<SystemTime> {
-        let known = *self.0.lock();
+        let known = *self.known.lock();
         known?.at(Instant::now())
     }
 
     /// Returns `true` if the server should be asked.
     pub(crate) fn is_due(&self) -> bool {
-        self.0.lock().is_none_or(|known| known.confirmed.elapsed() >= AGE)
+        self.known.lock().is_none_or(|known| known.confirmed.elapsed() >= AGE)
+    }
+
+    /// The right to ask the server. Returns `None` if it need not be asked, or is being asked: a server that
+    /// does not answer gets one question at a time.
+    pub(crate) fn question(self: &Arc<Self>) -> Option<ClockQuestion> {
+        let may_ask = self.is_due() && !self.is_asked.swap(true, Ordering::AcqRel);
+        may_ask.then(|| ClockQuestion(Arc::clone(self)))
     }
 
     /// Follows the server. What is as near as an answer can tell stays as it is, so that the time does
@@ -49,13 +65,26 @@ impl ServerClock {
         let Reading { server, asked, answered } = reading;
         let half = answered.saturating_duration_since(asked) / 2;
         let at = asked + half;
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         let before = known.and_then(|known| known.at(at));
         let is_near = before.is_some_and(|before| distance(before, server) <= half);
         match &mut *known {
             Some(known) if is_near => known.confirmed = answered,
             known => *known = Some(Known { server, at, confirmed: answered }),
         }
+    }
+}
+
+impl ClockQuestion {
+    /// Follows the server.
+    pub(crate) fn answer(self, reading: Reading) {
+        self.0.learn(reading);
+    }
+}
+
+impl Drop for ClockQuestion {
+    fn drop(&mut self) {
+        self.0.is_asked.store(false, Ordering::Release);
     }
 }
 
@@ -94,6 +123,18 @@ mod tests {
         let ahead = read(&clock, server, 2 * SECOND);
         assert!((SECOND..=SECOND + start.elapsed()).contains(&ahead), "{ahead:?}");
         assert!(!clock.is_due());
+    }
+
+    #[test]
+    fn a_server_is_asked_once_at_a_time() {
+        let clock = Arc::new(ServerClock::default());
+        let question = clock.question().unwrap();
+        assert!(clock.question().is_none());
+        // Without an answer, it is asked again.
+        drop(question);
+        let (question, at) = (clock.question().unwrap(), Instant::now());
+        question.answer(Reading { server: SystemTime::UNIX_EPOCH, asked: at, answered: at });
+        assert!(clock.question().is_none() && clock.now().is_some());
     }
 
     #[test]

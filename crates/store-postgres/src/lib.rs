@@ -148,7 +148,7 @@ use crate::heads::{Counts, Era, Lock};
 use crate::listeners::Listeners;
 use crate::retry::Retry;
 use crate::schema::Opened;
-use crate::server::Server;
+use crate::server::{Client, Server};
 use crate::shared_reads::SharedReads;
 use crate::tables::Tables;
 use crate::view::{Mode, View};
@@ -175,7 +175,7 @@ pub(crate) struct Shared {
     schema: String,
     tables: Tables,
     cache: Cache,
-    clock: ServerClock,
+    clock: Arc<ServerClock>,
     patience: Duration,
     commits_kept: u64,
     caution: Caution,
@@ -249,7 +249,7 @@ impl PostgresStore {
         let (opened, tables) = open_schema(&server, options)?;
         let counts = Counts::read(Era::first(opened.start), &opened.commits);
         let cache = Cache::of(options.cache_bytes, counts);
-        let clock = ServerClock::default();
+        let clock = Arc::new(ServerClock::default());
         clock.learn(opened.clock);
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| Failure::refused("identify a store", error))?;
@@ -368,6 +368,14 @@ impl Store for PostgresStore {
     }
 
     fn now(&self) -> Option<SystemTime> {
+        // The next call has the answer. Without it, the time would be as far off as two clocks drift apart
+        // since the store was opened, if no thread asks for commits.
+        if let Some(question) = self.shared.clock.question() {
+            let asked = async |client: Client| schema::clock(&client).await;
+            self.shared
+                .server
+                .ask_aside("ask for the time", asked, |reading| question.answer(reading));
+        }
         self.shared.clock.now()
     }
 

@@ -165,17 +165,22 @@ impl Server {
     where
         F: Future<Output = Answer<T>> + Send + 'static,
     {
-        let (pool, timeout) = (self.pool.clone(), self.answer_timeout);
-        self.wait(async move {
-            let client = Arc::new(pool.get().await?);
-            match answer(action, (&pool, timeout), question(Arc::clone(&client))).await {
-                Ok(answer) => Ok((client, answer)),
-                Err(failure) => {
-                    tokio::spawn(end(client, timeout));
-                    Err(failure)
-                }
-            }
-        })
+        self.wait(begin(action, (self.pool.clone(), self.answer_timeout), question))
+    }
+
+    /// Asks on a connection of the pool, and passes the answer on, if there is one. Nobody waits for that.
+    pub(crate) fn ask_aside<T: Send + 'static, F>(
+        &self,
+        action: &'static str,
+        question: impl FnOnce(Client) -> F + Send + 'static,
+        then: impl FnOnce(T) + Send + 'static,
+    ) where
+        F: Future<Output = Answer<T>> + Send + 'static,
+    {
+        let begun = begin(action, (self.pool.clone(), self.answer_timeout), question);
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move { begun.await.map(|(_, answer)| then(answer)) });
+        }
     }
 
     /// Waits for the answer to `question`.
@@ -218,6 +223,22 @@ impl Server {
 async fn permit_of(all: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Failure> {
     let permit = tokio::time::timeout(timeout, all.acquire_owned()).await;
     permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
+}
+
+/// Takes a connection from the pool, for the answer to its first question.
+async fn begin<T, F: Future<Output = Answer<T>>>(
+    action: &'static str,
+    (pool, timeout): (Connections, Duration),
+    question: impl FnOnce(Client) -> F,
+) -> Result<(Client, T), Failure> {
+    let client = Arc::new(pool.get().await?);
+    match answer(action, (&pool, timeout), question(Arc::clone(&client))).await {
+        Ok(answer) => Ok((client, answer)),
+        Err(failure) => {
+            tokio::spawn(end(client, timeout));
+            Err(failure)
+        }
+    }
 }
 
 /// Waits for an answer. If there is none in time, or the connection is lost, the connections that nobody uses

@@ -17,6 +17,8 @@ use tidings::integration::IntegrationCreate;
 use tidings::vocabulary::Channel;
 use tidings::{Delivery, Engine, Provider, ProviderReceipt, SendError};
 
+use crate::wait_until;
+
 /// The test that the other process runs, and the variable with its file.
 const CHILD: &str = "clocks::child";
 const FILE: &str = "TIDINGS_AHEAD";
@@ -77,6 +79,27 @@ fn the_time_is_that_of_the_server() {
     let times = [one.now(), other.now(), Some(SystemTime::now())].map(Option::unwrap);
     let span = times.iter().max().unwrap().duration_since(*times.iter().min().unwrap());
     assert!(span.unwrap() < Duration::from_secs(5), "{times:?}");
+}
+
+/// A store that does not ask for commits, since nothing listens or its poll is long, asks for the time.
+#[test]
+fn a_time_that_is_old_is_asked_for() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place().with(|options| options.poll = 60 * MINUTE);
+    let store = place.through(&format!("{} application_name=clock", server.url())).open();
+    let asked = || {
+        let query = "SELECT max(query_start) FROM pg_stat_activity \
+            WHERE application_name = 'clock' AND query = 'SELECT clock_timestamp()'";
+        server.query(query)
+    };
+    let first = asked();
+    thread::sleep(Duration::from_millis(1_100));
+    let before = store.now().unwrap();
+    let round_trips = store.round_trips();
+    wait_until(|| asked() > first);
+    assert!(store.now().unwrap() >= before);
+    // No caller has waited for it.
+    assert_eq!(store.round_trips(), round_trips);
 }
 
 fn trigger(engine: &Engine) {
