@@ -13,6 +13,7 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
@@ -34,6 +35,10 @@ const OF_WRITERS: usize = 2;
 
 /// How much longer than a statement may run a call waits for the answer.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Number of threads for transactions of the host at most: that of connections that a server may have. So each
+/// transaction has a thread, and none waits for another one that has no thread.
+const OF_HOST: usize = 262_143;
 
 pub(crate) struct Server {
     /// `None` only while it is dropped.
@@ -67,6 +72,7 @@ impl Server {
     {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
+            .max_blocking_threads(OF_HOST)
             .thread_name("tidings-postgres")
             .enable_all()
             .build()
@@ -203,6 +209,17 @@ impl Server {
     pub(crate) fn end(&self, client: Client) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(end(client, self.answer_timeout));
+        }
+    }
+
+    /// Runs `body` on a thread where it may block. Such threads are started as they are needed.
+    pub(crate) fn run_blocking<T: Send + 'static>(
+        &self,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        match &self.runtime {
+            Some(runtime) => runtime.spawn_blocking(body),
+            None => tokio::task::spawn_blocking(body),
         }
     }
 

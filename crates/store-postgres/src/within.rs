@@ -3,16 +3,16 @@
 use std::fmt;
 use std::panic::resume_unwind;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::spawn_blocking;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
 use crate::{HostConnection, HostError, Joined, PostgresStore, TypedParams};
 
 impl PostgresStore {
-    /// Runs `body` on a thread where it may block, and makes its changes in a transaction of the host,
-    /// which commits it afterwards:
+    /// Runs `body` on a thread of the store, where it may block, and makes its changes in a transaction of the
+    /// host, which commits it afterwards:
     ///
     /// ```no_run
     /// # use tidings::{Scope, trigger::Trigger};
@@ -31,11 +31,12 @@ impl PostgresStore {
     /// The connection is one of the database of the store; its search path may be any. If the
     /// future is dropped, such as by a timeout, each operation of `body` is in the transaction as a whole
     /// or not at all, and the host does not know which. It should roll the transaction back. See
-    /// [`join`](Self::join) for locks, and for errors after which the host runs the transaction again.
+    /// [`join`](Self::join) for locks, and for errors after which the host runs the transaction again. The wait
+    /// for a lock ends with the `lock_timeout` of the connection, if it has one.
     ///
     /// # Panics
     ///
-    /// If `body` panics, and outside a runtime of `tokio`.
+    /// If `body` panics, or the system has no thread for it.
     pub async fn within<T, F>(&self, transaction: &Transaction<'_>, body: F) -> T
     where
         F: FnOnce(&mut Joined<'_>) -> T + Send + 'static,
@@ -43,7 +44,13 @@ impl PostgresStore {
     {
         let (ask, mut asked) = mpsc::unbounded_channel::<Question>();
         let store = self.clone();
-        let ran = spawn_blocking(move || body(&mut store.join(&mut Bridge { ask })));
+        // Not one of the host's: all of them may wait for a transaction that needs one to go on.
+        let host = Handle::try_current().ok();
+        let run = move || {
+            let _in_host = host.as_ref().map(Handle::enter);
+            body(&mut store.join(&mut Bridge { ask }))
+        };
+        let ran = self.shared.server.run_blocking(run);
         while let Some(Question { statement, params, answer }) = asked.recv().await {
             let params: Vec<_> =
                 params.iter().map(|(it, of)| (&**it as &(dyn ToSql + Sync), of.clone())).collect();

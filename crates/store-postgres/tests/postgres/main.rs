@@ -26,6 +26,7 @@ mod scans;
 mod scopes;
 mod several;
 mod silence;
+mod threads;
 mod tls;
 mod unknown;
 
