@@ -276,7 +276,7 @@ pub(crate) fn line((table, key, value): &Entry) -> String {
 pub(crate) fn entry(line: &str) -> Entry {
     let fields: Value = serde_json::from_str(line).unwrap();
     let text = |name: &str| fields[name].as_str().unwrap();
-    let table = Table::ALL.into_iter().find(|table| table.name() == text("table"));
+    let table = Table::named(text("table"));
     let value = if fields.get("bytes").is_some() {
         bytes(text("bytes"))
     } else {

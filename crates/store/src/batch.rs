@@ -1,10 +1,11 @@
 //! Reading a range of keys in batches.
 //!
-//! A damaged table may show keys that were passed. What goes on behind the last key of a batch would have no
-//! end then, so each key has to be in the range, and behind the one before it.
+//! A scan of a damaged table may lead back to keys that it has passed, and a loop over batches would have no
+//! end. So each key has to be in the range, and behind the one before it.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
+use crate::key::upper_bound;
 use crate::layout::Target;
 use crate::record::misplaced;
 use crate::{KeyRange, Order, Range, Result, Snapshot, Table, Visit, range};
@@ -170,4 +171,25 @@ pub(crate) fn visit(
         return Err(misplaced(table));
     }
     Ok((count > 0 && (count >= limit || flow.is_break())).then_some(last))
+}
+
+/// The first key of a table behind all keys that begin with `prefix`, or of all if that is `None`.
+pub(crate) fn next_key(
+    snapshot: &dyn Snapshot,
+    table: Table,
+    prefix: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>> {
+    let start = match prefix.map(upper_bound) {
+        None => Bound::Unbounded,
+        Some(Some(start)) => Bound::Included(start),
+        Some(None) => return Ok(None),
+    };
+    let range: KeyRange = (start, Bound::Unbounded);
+    let mut found = None;
+    snapshot.scan(table, &range, Order::Ascending, Some(1), &mut |key, _| {
+        found = Some(key.to_vec());
+        ControlFlow::Break(())
+    })?;
+    // A damaged table may show a key that was passed.
+    Ok(found.filter(|key| range.contains(key)))
 }

@@ -20,9 +20,9 @@ use domain::ids::EnvironmentId;
 
 use crate::batch::Limit;
 use crate::layout::{CountedList, Derived, Role, SearchedField};
+use crate::record::if_readable;
 use crate::{Error, OnRows, Order, Prefix, ReadRecords, Result, Snapshot, Table, backfill};
 
-pub(crate) use self::derived::next_key;
 pub use self::finding::{Problem, TableCheck, TableFinding};
 pub use self::homes::Homes;
 pub(crate) use self::rows::{has_records, is_readable};
@@ -47,7 +47,7 @@ pub enum Pass {
     Counters,
     /// The subscribers in this table, who have a row of counters.
     Counted(Table),
-    /// The lists that have a row with the number of their records.
+    /// The lists that have records, each of which has a row with their number.
     Lists,
     /// The rows with the numbers of records in lists.
     ListCounts,
@@ -85,7 +85,7 @@ impl Pass {
         records.chain(homes).chain(indexes).chain(keys).chain(counted).chain(derived).collect()
     }
 
-    /// The table that it looks through.
+    /// The table that its progress names, and its finding if a scan is out of order.
     pub const fn table(self) -> Table {
         match self {
             Self::Records(table)
@@ -201,8 +201,7 @@ impl Comparison {
             rows += step.rows;
             let next = progress(pass.table(), step.rows);
             for (finding, _) in step.found {
-                let table = Table::ALL.into_iter().find(|one| one.name() == finding.table);
-                self.unsound.extend(table);
+                self.unsound.extend(Table::named(finding.table));
                 self.check.add(finding);
             }
             if next.is_break() {
@@ -276,11 +275,9 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
         deleted.extend(environment.is_deleted().then_some(environment.id));
         ControlFlow::Continue(())
     });
-    match read {
-        // Those behind a damaged page are not known.
-        Ok(()) | Err(Error::Corrupt { .. }) => Ok(deleted),
-        Err(error) => Err(error),
-    }
+    // Those behind a damaged page are not known.
+    if_readable(read)?;
+    Ok(deleted)
 }
 
 /// The environments of the activity index and of notifications, but for those that are being deleted. Those
@@ -288,10 +285,7 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
 pub fn listed_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let mut found = BTreeSet::new();
     for table in [Table::Notifications, Table::ActivityHeads] {
-        match derived::environments(snapshot, table, &mut found) {
-            Ok(()) | Err(Error::Corrupt { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        if_readable(derived::environments(snapshot, table, &mut found))?;
     }
     Ok(&found - &deleted_environments(snapshot)?)
 }
@@ -303,7 +297,8 @@ mod tests {
     use crate::memory::MemoryStore;
     use crate::{read, write};
 
-    /// A pass through a table whose scans lead back to its start ends there. One that looks at rows says so.
+    /// A pass through a table whose scans lead back to its start ends there. A pass that reads rows in batches
+    /// reports it.
     #[test]
     fn a_pass_ends_where_a_scan_leads_back() {
         let store = MemoryStore::default();

@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 use domain::page::Total;
 use uuid::Uuid;
 
-use crate::batch::{Batch, Batches};
-use crate::check::next_key;
+use crate::batch::{Batch, Batches, next_key};
 use crate::layout::CountedList;
 use crate::outcomes::checksum;
 use crate::record::{CountedPlace, if_readable, misplaced};
@@ -25,7 +24,7 @@ use crate::{
 };
 
 /// Number of records that a step counts. In tests a list is small.
-const STEP: usize = if cfg!(test) { 3 } else { 1_024 };
+pub(crate) const STEP: usize = if cfg!(test) { 3 } else { 1_024 };
 
 /// Number of lists that a transaction counts on at most. A later change of the others does.
 const LISTS: usize = if cfg!(test) { 2 } else { 8 };

@@ -31,8 +31,7 @@ pub fn decode(bytes: &[u8]) -> Option<(&'static Entry, &[u8])> {
 fn named(bytes: &[u8]) -> Option<(&'static Entry, &[u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let (name, which) = std::str::from_utf8(&bytes[..end]).ok()?.split_once(' ')?;
-    let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-    Some((entry(table, which.parse().ok()?)?, &bytes[end + 1..]))
+    Some((entry(Table::named(name)?, which.parse().ok()?)?, &bytes[end + 1..]))
 }
 
 fn entry(table: Table, which: usize) -> Option<&'static Entry> {

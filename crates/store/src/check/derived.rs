@@ -1,45 +1,21 @@
 //! Steps through rows that are made from records.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 use domain::subscriber::Subscriber;
-use uuid::Uuid;
 
-use super::{PassStep, Problem, Rebuild, RowChange};
-use crate::batch::Row;
-use crate::layout::{self, CountedList, SearchedField, TextIndex};
+use super::{PassStep, Problem, Rebuild};
+use crate::batch::{Row, next_key};
+use crate::layout::{self, CountedList, SearchedField, TextIndex, environment_prefix};
 use crate::list_counts::{self, Count};
 use crate::record::if_readable;
-use crate::{
-    KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, counters, outcomes, text_index,
-};
+use crate::{Order, ReadRecords, Record, Result, Snapshot, Table, counters, outcomes, text_index};
 
 // Length of an environment at the start of a key, and of a subscriber behind it.
 const ENVIRONMENT: usize = 16;
 const OWNER: usize = 32;
-
-/// The first key of a table that is not below the successor of `prefix`.
-pub(crate) fn next_key(
-    snapshot: &dyn Snapshot,
-    table: Table,
-    prefix: Option<&[u8]>,
-) -> Result<Option<Vec<u8>>> {
-    let start = match prefix.map(crate::key::upper_bound) {
-        None => Bound::Unbounded,
-        Some(Some(start)) => Bound::Included(start),
-        Some(None) => return Ok(None),
-    };
-    let range: KeyRange = (start, Bound::Unbounded);
-    let mut found = None;
-    snapshot.scan(table, &range, Order::Ascending, Some(1), &mut |key, _| {
-        found = Some(key.to_vec());
-        ControlFlow::Break(())
-    })?;
-    // A damaged table may show a key that was passed.
-    Ok(found.filter(|key| range.contains(key)))
-}
 
 /// Adds the environments at the start of the keys of a table.
 pub(super) fn environments(
@@ -50,7 +26,7 @@ pub(super) fn environments(
     let mut last: Option<Vec<u8>> = None;
     while let Some(environment) = next_environment(snapshot, &[table], last.as_deref())? {
         found.insert(environment);
-        last = Some(bytes_of(environment).to_vec());
+        last = Some(environment_prefix(environment).to_vec());
     }
     Ok(())
 }
@@ -74,10 +50,6 @@ pub(super) fn next_environment(
         }
     }
     Ok(next)
-}
-
-pub(super) fn bytes_of(environment: EnvironmentId) -> [u8; ENVIRONMENT] {
-    Uuid::from(environment).into_bytes()
 }
 
 /// Compares rows of counters with the messages.
@@ -135,7 +107,7 @@ pub(super) fn list_counts(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Res
     let (mut step, rows) = PassStep::begin(snapshot, table, behind, ROWS)?;
     for Row { key, value } in rows {
         let Some(list) = CountedList::read(&key) else {
-            step.found(table, &key, Problem::Extra, RowChange::Remove(table, key.clone()));
+            step.found_row(table, &key, Problem::Extra, None);
             continue;
         };
         let is_right = |count: &Count| {
@@ -181,40 +153,42 @@ pub(super) fn outcomes(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result
         let environment = layout::environment_of(Table::Notifications, id)?;
         Some((environment, u32::from_be_bytes(number.try_into().ok()?)))
     });
-    let mut next = match last {
-        Some((environment, number)) => {
-            let next = number.checked_add(1);
-            let next =
-                next.map_or(Ok(None), |from| outcomes::first(snapshot, environment, from))?;
-            next.map(|number| (environment, number))
-        }
-        None => None,
-    };
-    let mut passed = last.map(|(environment, _)| bytes_of(environment));
-    while next.is_none() {
-        let tables = [Table::Notifications, Table::NotificationOutcomes];
-        let found = next_environment(snapshot, &tables, passed.as_ref().map(<[u8; 16]>::as_slice))?;
-        let Some(environment) = found else { return Ok(step) };
-        let number = outcomes::first(snapshot, environment, 0)?;
-        next = number.map(|number| (environment, number));
-        passed = Some(bytes_of(environment));
-    }
-    let Some((environment, number)) = next else { return Ok(step) };
+    let Some((environment, number)) = next_outcomes(snapshot, last)? else { return Ok(step) };
     for (key, value) in outcomes::compare(snapshot, environment, number)? {
-        let table = Table::NotificationOutcomes;
-        let fix = match value {
-            Some(value) => RowChange::Put(table, key.clone(), value),
-            None => RowChange::Remove(table, key.clone()),
-        };
-        step.found(table, &key, Problem::Outdated, fix);
+        step.found_row(Table::NotificationOutcomes, &key, Problem::Outdated, value);
     }
     step.rows = 1;
-    step.next = Some([bytes_of(environment).as_slice(), &number.to_be_bytes()].concat());
+    step.next = Some([environment_prefix(environment).as_slice(), &number.to_be_bytes()].concat());
     Ok(step)
 }
 
-/// Compares the index of a field of the next environment with its subscribers. A subscriber that cannot
-/// be read has no known text, so that no text is one too many then.
+// The environment and the number of the first rows of outcomes behind `last` that there are, or that
+// notifications are in.
+fn next_outcomes(
+    snapshot: &dyn Snapshot,
+    last: Option<(EnvironmentId, u32)>,
+) -> Result<Option<(EnvironmentId, u32)>> {
+    if let Some((environment, number)) = last
+        && let Some(from) = number.checked_add(1)
+        && let Some(next) = outcomes::first(snapshot, environment, from)?
+    {
+        return Ok(Some((environment, next)));
+    }
+    let tables = [Table::Notifications, Table::NotificationOutcomes];
+    let mut passed = last.map(|(environment, _)| environment_prefix(environment));
+    while let Some(environment) =
+        next_environment(snapshot, &tables, passed.as_ref().map(<[u8; ENVIRONMENT]>::as_slice))?
+    {
+        if let Some(first) = outcomes::first(snapshot, environment, 0)? {
+            return Ok(Some((environment, first)));
+        }
+        passed = Some(environment_prefix(environment));
+    }
+    Ok(None)
+}
+
+/// Compares the index of a field of the next environment with its subscribers. If a subscriber cannot be
+/// read, its texts are not known, and extra texts are not reported.
 pub(super) fn texts(
     snapshot: &dyn Snapshot,
     field: SearchedField,
@@ -252,6 +226,6 @@ pub(super) fn texts(
         *first = Some(Rebuild::Texts(index).into());
     }
     step.rows = keys.len() as u64;
-    step.next = Some(bytes_of(environment).to_vec());
+    step.next = Some(environment_prefix(environment).to_vec());
     Ok(step)
 }

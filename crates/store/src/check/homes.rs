@@ -2,14 +2,15 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, OrganizationId};
 
-use super::derived::{bytes_of, next_environment};
+use super::derived::next_environment;
 use super::{Fix, PassStep, Problem, ROWS};
-use crate::layout::{self, Role, Target};
+use crate::layout::{self, Role, Target, environment_prefix};
+use crate::range::EVERYTHING;
 use crate::record::{if_readable, misplaced};
 use crate::{Key, Order, ReadRecords, Result, Snapshot, Table};
 
@@ -35,7 +36,7 @@ pub(super) fn homes(
                 step.found(Table::Environments, &key.clone(), Problem::Gone, Fix::StandIn(key));
             }
         }
-        passed = Some(bytes_of(id).to_vec());
+        passed = Some(environment_prefix(id).to_vec());
     }
     step.next = passed;
     Ok(step)
@@ -56,13 +57,13 @@ pub(super) fn link_keys(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Resul
 
 // Returns `true` if the keys of the table begin with an environment, and lead to records in it.
 fn has_records_within(table: &Table) -> bool {
-    let id = bytes_of(EnvironmentId::from(uuid::Uuid::nil()));
+    let id = environment_prefix(uuid::Uuid::nil().into());
     let begins = layout::prefix_of_environment(*table, &id).is_some();
     table.role() == Role::Records && begins
 }
 
-/// Where the records of environments are. The index of environments says so, and is asked first. Where it does
-/// not lead to a record, all of them are looked through, once.
+/// Keys of the records of environments. A look-up reads the index of environments. If that leads to no record,
+/// it scans all records, once.
 #[derive(Debug, Default)]
 pub struct Homes {
     scanned: OnceCell<Scanned>,
@@ -78,8 +79,8 @@ struct Scanned {
 }
 
 impl Homes {
-    /// The same for a transaction that looks at the same rows again. It has no room for a look through all
-    /// records: what is not known yet stays so.
+    /// Returns the same for a transaction, which is too small for a scan of all records: what is not known
+    /// stays unknown.
     #[must_use]
     pub fn settled(self) -> Self {
         Self { is_settled: true, ..self }
@@ -125,13 +126,13 @@ impl Homes {
 
 impl Scanned {
     fn of(snapshot: &dyn Snapshot) -> Result<Self> {
-        let (everything, mut records) = ((Bound::Unbounded, Bound::Unbounded), BTreeMap::new());
+        let mut records = BTreeMap::new();
         let each = &mut |key: &[u8], _: &[u8]| {
             let home = layout::home_of(key);
             records.extend(home.map(|home| (home.environment_id, home.organization_id)));
             ControlFlow::Continue(())
         };
-        let scan = snapshot.scan(Table::Environments, &everything, Order::Ascending, None, each);
+        let scan = snapshot.scan(Table::Environments, &EVERYTHING, Order::Ascending, None, each);
         let is_whole = if_readable(scan)?.is_some();
         Ok(Self { records, is_whole })
     }

@@ -3,21 +3,20 @@
 use domain::task::Lane;
 use domain::workflow::Workflow;
 
-use super::derived::next_key;
-use super::{PassStep, Problem, RowChange};
-use crate::batch::Row;
+use super::{PassStep, Problem};
+use crate::batch::{Row, next_key};
 use crate::record::if_readable;
-use crate::{Codec, ReadRecords, Result, Snapshot, Table, lanes, layout};
+use crate::{ReadRecords, Result, Snapshot, Table, lanes, layout};
 
 /// Number of rows, workflows or lanes that a step looks at.
 const AT_A_TIME: usize = 256;
 
-/// What passes go through: the rows of lanes, the workflows, which may be paused, and the tasks.
+/// Tables of the passes: the rows of lanes, the workflows, which may be paused, and the tasks.
 pub(super) const TABLES: [Table; 5] =
     [Table::Lanes, Table::LaneHeads, Table::HeldLanes, Table::Workflows, Table::Due];
 
-/// Compares some rows of lanes in one of these tables with the tasks that are due and with paused workflows,
-/// or some of those with the rows of lanes.
+/// Runs a step through `table`, one of [`TABLES`]. Rows of lanes are compared with the tasks and the paused
+/// workflows. Workflows and tasks are looked up in the rows of lanes.
 pub(super) fn lanes(
     snapshot: &dyn Snapshot,
     table: Table,
@@ -87,17 +86,18 @@ fn rows(snapshot: &dyn Snapshot, table: Table, behind: Option<&[u8]>) -> Result<
                 || expected.value(&lane, table, key).as_ref() == Some(value)
         });
         if !is_right {
-            step.found(table, key, Problem::Misplaced, RowChange::Remove(table, key.clone()));
+            step.found_row(table, key, Problem::Misplaced, None);
         }
     }
     Ok(step)
 }
 
-// Looks for the rows of the lanes of paused workflows, which are not counted.
+// Looks for the rows of the lanes of paused workflows.
 fn workflows(snapshot: &dyn Snapshot, behind: Option<&[u8]>) -> Result<PassStep> {
-    let (step, rows) = PassStep::begin(snapshot, Table::Workflows, behind, AT_A_TIME)?;
-    let mut step = PassStep { rows: 0, ..step };
-    let codec: Codec<'_> = snapshot.codec();
+    let (mut step, rows) = PassStep::begin(snapshot, Table::Workflows, behind, AT_A_TIME)?;
+    // The pass through records counts the workflows.
+    step.rows = 0;
+    let codec = snapshot.codec();
     for Row { key, value } in &rows {
         let workflow = codec.decode::<Workflow>(key, value).ok();
         if let Some(workflow) = workflow.filter(Workflow::is_paused) {
@@ -144,7 +144,7 @@ fn look_for(
         let mut is_there = false;
         snapshot.get(table, &key, &mut |there| is_there = there == value)?;
         if !is_there {
-            step.found(table, &key, Problem::Misplaced, RowChange::Put(table, key.clone(), value));
+            step.found_row(table, &key, Problem::Misplaced, Some(value));
         }
     }
     Ok(())

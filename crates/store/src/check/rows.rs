@@ -6,9 +6,10 @@ use domain::ids::EnvironmentId;
 use domain::message::Signature;
 use domain::quarantine::Unreadable;
 
-use super::{Fix, Homes, PassStep, Problem, ROWS, RowChange};
+use super::{Fix, Homes, PassStep, Problem, ROWS};
 use crate::batch::Row;
 use crate::layout::{self, Derived, Role, Target};
+use crate::record::if_readable;
 use crate::{Codec, Error, ReadRecords, Result, Snapshot, Table};
 
 /// Returns `true` if the entries of the table are records.
@@ -45,7 +46,7 @@ pub(super) fn records(
             Some(Err(Error::Corrupt { source, .. })) => {
                 let reason = source.to_string();
                 let problem = Problem::Unreadable { reason: reason.clone() };
-                // The marks of keys may be lost, so that nothing has refused an engine without them.
+                // Without the mark of a key, an engine without that key is not refused.
                 if snapshot.codec().lacks_key_of(&value) {
                     step.found_only(table, &key, problem);
                 } else {
@@ -60,7 +61,7 @@ pub(super) fn records(
     Ok(step)
 }
 
-// Looks up an entry of a record. One that another record has as well costs this one its place.
+// Looks up an entry of a record. If another record has the entry, this record goes into quarantine.
 fn look_up(
     snapshot: &dyn Snapshot,
     (table, key, value): (Table, &[u8], &[u8]),
@@ -70,14 +71,11 @@ fn look_up(
     let mut there = None;
     snapshot.get(index, &entry, &mut |value| there = Some(value.to_vec()))?;
     let there = there.as_deref().map(|value| Target::read(index, value));
-    let put = || {
-        let value = Target { key, signature }.to_bytes().into_owned();
-        RowChange::Put(index, entry.clone(), value)
-    };
+    let entry_value = || Some(Target { key, signature }.to_bytes().into_owned());
     if let Some(there) = there.filter(|there| there.key == key) {
         // An entry without a signature leads to its message as well.
         if there.signature.is_some() && there.signature != signature {
-            step.found(index, &entry, Problem::WrongSignature, put());
+            step.found_row(index, &entry, Problem::WrongSignature, entry_value());
         }
         return Ok(());
     }
@@ -91,7 +89,7 @@ fn look_up(
         let unreadable = Unreadable { table: name, key, value, reason };
         step.found(index, &entry, Problem::Contested, Fix::PutAside(table, unreadable));
     } else {
-        step.found(index, &entry, Problem::Missing, put());
+        step.found_row(index, &entry, Problem::Missing, entry_value());
     }
     Ok(())
 }
@@ -106,11 +104,8 @@ fn has_entry(
     let codec = snapshot.codec();
     let mut entries = None;
     snapshot.get(table, key, &mut |value| entries = table.entries_of_row(codec, (key, value)))?;
-    Ok(match entries {
-        Some(Ok(entries)) => entries.iter().any(|(of, key, _)| *of == index && key == entry),
-        Some(Err(Error::Corrupt { .. })) | None => false,
-        Some(Err(other)) => return Err(other),
-    })
+    let entries = entries.map_or(Ok(None), if_readable)?.unwrap_or_default();
+    Ok(entries.iter().any(|(of, key, _)| *of == index && key == entry))
 }
 
 // Returns whether the record under `key` is sealed with a key that is not there.
@@ -132,15 +127,14 @@ pub(super) fn index(
         let target = row.target(table).key;
         let is_extra = !has_entry(snapshot, of, target, (table, &row.key))?;
         if is_extra && !is_locked(snapshot, of, target)? {
-            let fix = RowChange::Remove(table, row.key.clone());
-            step.found(table, &row.key, Problem::Extra, fix);
+            step.found_row(table, &row.key, Problem::Extra, None);
         }
     }
     Ok(step)
 }
 
-/// Looks at the keys of derived rows. One that is none, or of an environment without notifications,
-/// is found.
+/// Looks at the keys of derived rows. Finds those that no derived row can have, and those of environments
+/// without the source of the rows.
 pub(super) fn keys(
     snapshot: &dyn Snapshot,
     table: Table,
@@ -158,15 +152,14 @@ pub(super) fn keys(
         let is_possible =
             environment.is_some_and(|environment| known.get(&environment) == Some(&true));
         if !is_possible {
-            let fix = RowChange::Remove(table, key.clone());
-            step.found(table, &key, Problem::Extra, fix);
+            step.found_row(table, &key, Problem::Extra, None);
         }
     }
     Ok(step)
 }
 
-// Returns whether an environment has what derived rows follow from. An index stays when all of its
-// notifications or texts are gone, and the environment is not.
+// Returns `true` if an environment has the source of derived rows. The indexes of texts and the head of the
+// activity index stay while the environment has its record.
 fn is_source_there(
     snapshot: &dyn Snapshot,
     table: Table,

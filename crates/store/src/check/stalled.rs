@@ -56,7 +56,7 @@ impl Waiting {
     /// The tables that have such records.
     pub const TABLES: [Table; 3] = [Table::Notifications, Table::Messages, Table::FanOuts];
 
-    /// Returns `None` for a record of another table, and for one that cannot be read.
+    /// Reads a record. Returns `None` if it is of another table, or cannot be read.
     pub fn read(codec: Codec<'_>, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Self>> {
         if_readable(match table {
             Table::Notifications => codec.decode(key, value).map(Box::new).map(Self::Notification),
@@ -93,7 +93,7 @@ pub fn stalled(
     behind: Option<&[u8]>,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<(), StalledPart>> {
-    // More of them take more memory, and fewer more looks at all tasks.
+    // Maximum number of tasks in memory. Fewer take more passes through all tasks.
     const MOST: usize = 65_536;
     let (mut wanted, mut next) = (Wanted::new(), behind.map(<[u8]>::to_vec));
     loop {

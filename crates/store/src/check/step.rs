@@ -39,11 +39,13 @@ pub enum Fix {
 
 /// Change of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowChange {
-    /// A value is put under a key.
-    Put(Table, Vec<u8>, Vec<u8>),
-    /// The row under a key is removed.
-    Remove(Table, Vec<u8>),
+pub struct RowChange {
+    /// Table of the row.
+    pub table: Table,
+    /// Key of the row.
+    pub key: Vec<u8>,
+    /// New value. `None` removes the row.
+    pub value: Option<Vec<u8>>,
 }
 
 /// Rows that are made anew.
@@ -60,11 +62,11 @@ pub enum Rebuild {
 impl RowChange {
     /// Makes the change.
     pub fn apply(&self, transaction: &mut dyn Transaction) -> Result<()> {
-        let (Self::Put(table, key, _) | Self::Remove(table, key)) = self;
+        let Self { table, key, value } = self;
         list_counts::forget(transaction, *table, key)?;
-        match self {
-            Self::Put(_, _, value) => transaction.put(*table, key, value),
-            Self::Remove(..) => transaction.delete(*table, key),
+        match value {
+            Some(value) => transaction.put(*table, key, value),
+            None => transaction.delete(*table, key),
         }
     }
 }
@@ -106,8 +108,7 @@ impl PassStep {
         })
     }
 
-    /// Leaves out those of environments that are being deleted. Their rows contradict one another until they
-    /// are gone.
+    /// Leaves out the contradictions of environments that are being deleted.
     pub(super) fn forget_deleted(&mut self, snapshot: &dyn Snapshot, homes: &Homes) -> Result<()> {
         let mut are_deleted = BTreeMap::new();
         for environment in self.found.iter().filter_map(|(finding, _)| finding.environment) {
@@ -120,7 +121,8 @@ impl PassStep {
         Ok(())
     }
 
-    /// Leaves out the rows that records of an older format have not got yet.
+    /// Leaves out the missing rows that a backfill puts. A rebuild of texts stays with the first contradiction
+    /// that is left.
     pub(super) fn forget_backfilled(&mut self) {
         let texts = self.rebuilds().find(|rebuild| matches!(rebuild, Rebuild::Texts(_))).cloned();
         self.found.retain(|(finding, _)| !is_backfilled(finding));
@@ -140,16 +142,26 @@ impl PassStep {
         self.found.push((TableFinding::new(table, key, problem), Some(fix.into())));
     }
 
+    /// Adds a contradiction of a row that gets another value, or that is removed if `value` is `None`.
+    pub(super) fn found_row(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        problem: Problem,
+        value: Option<Vec<u8>>,
+    ) {
+        self.found(table, key, problem, RowChange { table, key: key.to_vec(), value });
+    }
+
     /// Adds a contradiction that another fix mends, or for which none is known.
     pub(super) fn found_only(&mut self, table: Table, key: &[u8], problem: Problem) {
         self.found.push((TableFinding::new(table, key, problem), None));
     }
 }
 
-// Returns `true` if a row is missing that records of an older format have not got yet.
+// Returns `true` if a row is missing that a backfill puts.
 fn is_backfilled(finding: &TableFinding) -> bool {
-    let table = Table::ALL.into_iter().find(|table| table.name() == finding.table);
-    let is_put = table.is_some_and(|table| match table {
+    let is_put = Table::named(finding.table).is_some_and(|table| match table {
         // A name that is missing has the key of its subscriber.
         Table::NameIndex => SearchedField::Name.read(&finding.key).is_none(),
         table => backfill::puts(table, &finding.key),

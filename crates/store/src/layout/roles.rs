@@ -54,6 +54,11 @@ pub fn environment_of(table: Table, key: &[u8]) -> Option<EnvironmentId> {
     id.map(|id| Uuid::from_bytes(*id).into())
 }
 
+/// The bytes that the keys of an environment begin with, in tables whose keys begin with an environment.
+pub(crate) fn environment_prefix(environment: EnvironmentId) -> [u8; 16] {
+    Uuid::from(environment).into_bytes()
+}
+
 /// The bytes up to the end of the environment, which a key starts with. Returns `None` if keys of
 /// other environments lie between those of one.
 pub fn prefix_of_environment(table: Table, key: &[u8]) -> Option<&[u8]> {

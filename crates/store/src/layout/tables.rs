@@ -5,7 +5,7 @@ macro_rules! tables {
         /// Names a table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        #[expect(missing_docs, reason = "the table in the doc of the module `layout` says it")]
+        #[expect(missing_docs, reason = "the constants of the module `layout` say it")]
         pub enum Table {
             $($variant,)+
         }
@@ -19,6 +19,11 @@ macro_rules! tables {
                 match self {
                     $(Table::$variant => $name,)+
                 }
+            }
+
+            /// The table with this name on disk. Returns `None` if there is none.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|table| table.name() == name)
             }
         }
     };

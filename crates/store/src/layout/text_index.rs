@@ -44,12 +44,12 @@ pub enum IndexPart {
         /// The number of its group.
         group: u32,
         /// Its number in the group.
-        row: u32,
+        row: u8,
     },
     /// A page of the trigrams of a group.
     Trigrams {
         /// The number of the page.
-        page: u32,
+        page: u8,
         /// The number of the group.
         group: u32,
     },
@@ -88,8 +88,8 @@ impl SearchedField {
         let (environment, (kind, (one, (other, ())))) = self.keys().read(key)?;
         let part = match kind {
             HEAD if (one, other) == (0, 0) => IndexPart::Head,
-            ROW => IndexPart::Row { group: one, row: other },
-            TRIGRAMS => IndexPart::Trigrams { page: one, group: other },
+            ROW => IndexPart::Row { group: one, row: u8::try_from(other).ok()? },
+            TRIGRAMS => IndexPart::Trigrams { page: u8::try_from(one).ok()?, group: other },
             _ => return None,
         };
         Some((environment, part))
@@ -101,8 +101,8 @@ impl TextIndex {
     pub fn part(self, part: IndexPart) -> Key<Bytes> {
         let (kind, one, other) = match part {
             IndexPart::Head => (HEAD, 0, 0),
-            IndexPart::Row { group, row } => (ROW, group, row),
-            IndexPart::Trigrams { page, group } => (TRIGRAMS, page, group),
+            IndexPart::Row { group, row } => (ROW, group, row.into()),
+            IndexPart::Trigrams { page, group } => (TRIGRAMS, page.into(), group),
             IndexPart::Places(subscriber) => {
                 let places = self.field.places().within(self.environment).then(PLACES);
                 return places.then(subscriber).end();
@@ -127,8 +127,8 @@ impl TextIndex {
     }
 
     /// The pages of trigrams of that number, of every group.
-    pub fn page(self, page: u32) -> Prefix<Bytes> {
-        self.within().then(TRIGRAMS).then(page).open()
+    pub fn page(self, page: u8) -> Prefix<Bytes> {
+        self.within().then(TRIGRAMS).then(u32::from(page)).open()
     }
 
     /// The part in a key of the index. Returns `None` if it is a key of another index.

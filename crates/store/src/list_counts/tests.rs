@@ -282,10 +282,9 @@ fn a_number_does_not_fall_below_zero() {
 fn a_repair_of_an_entry_forgets_the_number() {
     let store = uncounted(2);
     let entry = subscriber_entry(0);
-    for change in [
-        check::RowChange::Remove(Table::SubscriberIds, entry.clone()),
-        check::RowChange::Put(Table::SubscriberIds, entry, b"elsewhere".to_vec()),
-    ] {
+    for value in [None, Some(b"elsewhere".to_vec())] {
+        let (table, key) = (Table::SubscriberIds, entry.clone());
+        let change = check::RowChange { table, key, value };
         write(&store, |txn| begin(txn, list(0)).map(drop)).unwrap();
         write(&store, |txn| change.apply(txn)).unwrap();
         assert_eq!(read(&store, |snapshot| look_up(snapshot, list(0))).unwrap(), None);

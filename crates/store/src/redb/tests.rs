@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::mem;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -18,6 +18,7 @@ use super::database::{DatabaseFile, Durable};
 use super::disk::Disk;
 use super::failure::Failure;
 use super::{AppliedBy, LogOptions, LogPlace, Loss, RedbOptions, RedbStore, open};
+use crate::range::EVERYTHING;
 use crate::{Decision, Error, Order, Snapshot, Store, Table};
 
 #[cfg(unix)]
@@ -214,9 +215,8 @@ fn read_on_a_full_disk(file: &DatabaseFile, storage: &Hooked) {
 
 /// Reads everything.
 fn read(file: &DatabaseFile) -> Result<(), Error> {
-    let (all, order) = ((Bound::Unbounded, Bound::Unbounded), Order::Ascending);
     let visit = &mut |_: &[u8], _: &[u8]| ControlFlow::Continue(());
-    Disk::now(file)?.scan(Table::ALL[0], &all, order, None, visit)
+    Disk::now(file)?.scan(Table::ALL[0], &EVERYTHING, Order::Ascending, None, visit)
 }
 
 /// Commits more than the cache holds.

@@ -12,51 +12,25 @@ use crate::check::Problem;
 use crate::layout::{IndexPart, TextIndex};
 use crate::{Order, ReadRecords, Result, Snapshot};
 
+/// Called with the key of each contradiction.
+type VisitProblem<'v> = dyn FnMut(&[u8], Problem) + 'v;
+
+/// The rows of a group, by their numbers.
+type GroupRows = BTreeMap<u8, Row>;
+
 /// Compares an index with `expected`, the texts of the subscribers, and calls `visit` with each
 /// contradiction. Returns the texts that are missing.
 pub(crate) fn compare(
     snapshot: &dyn Snapshot,
     index: TextIndex,
     expected: BTreeSet<IndexedText>,
-    visit: &mut dyn FnMut(&[u8], Problem),
+    visit: &mut VisitProblem<'_>,
 ) -> Result<BTreeSet<IndexedText>> {
-    let mut missing = expected.clone();
-    let mut groups: BTreeMap<u32, BTreeMap<u32, Row>> = BTreeMap::new();
-    let mut places = BTreeMap::new();
-    snapshot.scan_bytes(&index.all().range(), Order::Ascending, None, &mut |key, value| {
-        let (group, number) = match index.read(key) {
-            Some(IndexPart::Row { group, row }) => (group, row),
-            Some(IndexPart::Places(subscriber)) => {
-                match places::read(value) {
-                    Some(found) => drop(places.insert(subscriber, found)),
-                    None => visit(key, unreadable(places::damaged(index))),
-                }
-                return ControlFlow::Continue(());
-            }
-            Some(IndexPart::Head | IndexPart::Trigrams { .. }) | None => {
-                return ControlFlow::Continue(());
-            }
-        };
-        let Some(row) = View::read(value) else {
-            visit(key, unreadable(damaged_row(index)));
-            return ControlFlow::Continue(());
-        };
-        let known = row.entries().map(|(text, subscriber)| {
-            let text = String::from_utf8_lossy(text).into_owned();
-            let text = IndexedText { index, text, subscriber };
-            // A rebuild that was interrupted leaves texts in two rows.
-            missing.remove(&text) || expected.contains(&text)
-        });
-        if known.filter(|is_known| !is_known).count() > 0 {
-            visit(key, Problem::Extra);
-        }
-        groups.entry(group).or_default().insert(number, Row::from(row));
-        ControlFlow::Continue(())
-    })?;
+    let Parts { missing, groups, places, .. } = Parts::read(snapshot, index, expected, visit)?;
     let head = match Head::find(snapshot, index) {
         Ok(head) => head,
         Err(error) => {
-            visit(index.part(IndexPart::Head).as_bytes(), unreadable(error));
+            visit(index.part(IndexPart::Head).as_bytes(), unreadable(&error));
             return Ok(missing);
         }
     };
@@ -64,21 +38,87 @@ pub(crate) fn compare(
     for (group, rows) in &groups {
         compare_group(snapshot, index, (head.as_ref(), *group, rows), visit)?;
     }
-    if let Some(head) = head.filter(|head| head.rows > 0 && !groups.contains_key(&head.group)) {
+    if let Some(head) = head.filter(|head| !groups.contains_key(&head.group)) {
         visit(row_key(index, (head.group, 0)).as_bytes(), Problem::Missing);
     }
     Ok(missing)
+}
+
+/// The rows and the places that a scan of an index has found.
+struct Parts {
+    index: TextIndex,
+    expected: BTreeSet<IndexedText>,
+    /// The expected texts that are in no row.
+    missing: BTreeSet<IndexedText>,
+    groups: BTreeMap<u32, GroupRows>,
+    places: BTreeMap<InternalSubscriberId, Vec<Place>>,
+}
+
+impl Parts {
+    /// Reads the parts of an index. Calls `visit` with those that cannot be read, and with rows that have other
+    /// texts than the expected ones.
+    fn read(
+        snapshot: &dyn Snapshot,
+        index: TextIndex,
+        expected: BTreeSet<IndexedText>,
+        visit: &mut VisitProblem<'_>,
+    ) -> Result<Self> {
+        let (missing, groups, places) = (expected.clone(), BTreeMap::new(), BTreeMap::new());
+        let mut parts = Self { index, expected, missing, groups, places };
+        snapshot.scan_bytes(&index.all().range(), Order::Ascending, None, &mut |key, value| {
+            let problem = match index.read(key) {
+                Some(IndexPart::Row { group, row }) => parts.add_row((group, row), value),
+                Some(IndexPart::Places(subscriber)) => parts.add_places(subscriber, value),
+                Some(IndexPart::Head | IndexPart::Trigrams { .. }) | None => None,
+            };
+            if let Some(problem) = problem {
+                visit(key, problem);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(parts)
+    }
+
+    /// Adds a row. Returns the problem with it, if there is one.
+    fn add_row(&mut self, (group, number): Place, value: &[u8]) -> Option<Problem> {
+        let Some(row) = View::read(value) else {
+            return Some(unreadable(&damaged_row(self.index)));
+        };
+        let mut is_extra = false;
+        for (text, subscriber) in row.entries() {
+            let text = String::from_utf8_lossy(text).into_owned();
+            let text = IndexedText { index: self.index, text, subscriber };
+            // A rebuild that was interrupted leaves texts in two rows.
+            self.missing.remove(&text);
+            is_extra |= !self.expected.contains(&text);
+        }
+        self.groups.entry(group).or_default().insert(number, Row::from(row));
+        is_extra.then_some(Problem::Extra)
+    }
+
+    /// Adds the places of the text of a subscriber. Returns the problem with them, if there is one.
+    fn add_places(&mut self, subscriber: InternalSubscriberId, value: &[u8]) -> Option<Problem> {
+        let Some(places) = places::read(value) else {
+            return Some(unreadable(&places::damaged(self.index)));
+        };
+        self.places.insert(subscriber, places);
+        None
+    }
+}
+
+fn unreadable(error: &crate::Error) -> Problem {
+    Problem::Unreadable { reason: error.to_string() }
 }
 
 // Compares the places of texts with the rows. A place may be in a group that was removed, if there is another
 // one.
 fn compare_places(
     index: TextIndex,
-    groups: &BTreeMap<u32, BTreeMap<u32, Row>>,
+    groups: &BTreeMap<u32, GroupRows>,
     stated: &BTreeMap<InternalSubscriberId, Vec<Place>>,
-    visit: &mut dyn FnMut(&[u8], Problem),
+    visit: &mut VisitProblem<'_>,
 ) {
-    let mut actual: BTreeMap<InternalSubscriberId, Vec<(u32, u32)>> = BTreeMap::new();
+    let mut actual: BTreeMap<InternalSubscriberId, Vec<Place>> = BTreeMap::new();
     for (group, rows) in groups {
         for (number, row) in rows {
             for (_, subscriber) in row.view().entries() {
@@ -88,34 +128,25 @@ fn compare_places(
     }
     for (subscriber, actual) in &actual {
         let stated = stated.get(subscriber).map_or(&[][..], Vec::as_slice);
-        let is_stated = |(group, row): &(u32, u32)| {
-            stated.iter().any(|it| it.0 == *group && u32::from(it.1) == *row)
-        };
-        if !actual.iter().all(is_stated) {
+        if !actual.iter().all(|place| stated.contains(place)) {
             visit(places::key(index, *subscriber).as_bytes(), Problem::Missing);
         }
     }
     for (subscriber, stated) in stated {
         let actual = actual.get(subscriber).map_or(&[][..], Vec::as_slice);
-        let is_wrong = |(group, row): &Place| {
-            groups.contains_key(group) && !actual.contains(&(*group, u32::from(*row)))
-        };
+        let is_wrong = |place: &Place| groups.contains_key(&place.0) && !actual.contains(place);
         if actual.is_empty() || stated.iter().any(is_wrong) {
             visit(places::key(index, *subscriber).as_bytes(), Problem::Extra);
         }
     }
 }
 
-fn unreadable(error: crate::Error) -> Problem {
-    Problem::Unreadable { reason: error.to_string() }
-}
-
 // Compares a group of rows with the head of the index, and with the trigrams of the group.
 fn compare_group(
     snapshot: &dyn Snapshot,
     index: TextIndex,
-    (head, group, rows): (Option<&Head>, u32, &BTreeMap<u32, Row>),
-    visit: &mut dyn FnMut(&[u8], Problem),
+    (head, group, rows): (Option<&Head>, u32, &GroupRows),
+    visit: &mut VisitProblem<'_>,
 ) -> Result<()> {
     match head {
         Some(head) if group < head.group => compare_trigrams(snapshot, index, group, rows, visit),
@@ -133,11 +164,10 @@ fn compare_trigrams(
     snapshot: &dyn Snapshot,
     index: TextIndex,
     group: u32,
-    rows: &BTreeMap<u32, Row>,
-    visit: &mut dyn FnMut(&[u8], Problem),
+    rows: &GroupRows,
+    visit: &mut VisitProblem<'_>,
 ) -> Result<()> {
-    let texts =
-        (0..u32::from(ROWS)).map(|row| rows.get(&row).map_or(&[][..], |it| it.view().text()));
+    let texts = (0..ROWS).map(|row| rows.get(&row).map_or(&[][..], |it| it.view().text()));
     for (page, words) in Trigrams::of(texts).pages() {
         let key = page_key(index, page, group);
         let mut has_all = false;

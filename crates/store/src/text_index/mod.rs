@@ -6,8 +6,8 @@
 //! and is searched for in all rows.
 //!
 //! A text that is removed leaves its row, which its places name. The trigrams stay, so that they may name
-//! rows in vain. A group that has lost half of its texts is taken apart: the others are added anew. It is
-//! looked at when one of its rows falls below a quarter, and when one becomes empty.
+//! rows in vain. A group that has lost half of its texts is taken apart: the others are added anew. A removal
+//! looks at a group when a row of it falls below a quarter, and when one becomes empty.
 
 mod compare;
 mod places;
@@ -117,7 +117,7 @@ impl Tail {
         Ok(Self { index, head, row })
     }
 
-    // Adds a text, which was in the group `left` if it comes from one.
+    // Adds a text. Places of it in the removed group `left` are given up.
     fn push<T: Transaction + ?Sized>(
         &mut self,
         txn: &mut T,
@@ -147,7 +147,7 @@ impl Tail {
         if !is_half_empty(&rows) {
             return put_trigrams(txn, self.index, group, &rows);
         }
-        take_apart(txn, self.index, group)?;
+        delete_group(txn, self.index, group)?;
         self.push_all(txn, group, &rows)
     }
 
@@ -197,7 +197,7 @@ fn places_of(texts: &[IndexedText]) -> impl Iterator<Item = (Table, Vec<u8>)> {
     texts.iter().map(|text| places::key(text.index, text.subscriber).into_parts())
 }
 
-/// What records lose and get of the texts by which they are found.
+/// Texts that records lose, and texts that they get.
 #[derive(Debug, Default)]
 #[must_use = "the index is as it was until the changes are made"]
 pub struct TextChanges {
@@ -206,11 +206,10 @@ pub struct TextChanges {
 }
 
 impl TextChanges {
-    /// Adds those of a record that has the texts `after` in place of `before`.
+    /// Adds the changes of a record whose texts were `before`, and are `after`.
     pub(crate) fn note(&mut self, before: Vec<IndexedText>, after: Vec<IndexedText>) {
-        let is_in = |texts: &[IndexedText], text: &IndexedText| texts.contains(text);
-        self.lost.extend(before.iter().filter(|text| !is_in(&after, text)).cloned());
-        self.new.extend(after.into_iter().filter(|text| !is_in(&before, text)));
+        self.lost.extend(before.iter().filter(|text| !after.contains(text)).cloned());
+        self.new.extend(after.into_iter().filter(|text| !before.contains(text)));
     }
 
     /// Makes the changes.
@@ -246,11 +245,11 @@ pub fn find(
 type Place = (u32, u8);
 
 fn row_key(index: TextIndex, (group, row): Place) -> Key<Bytes> {
-    index.part(IndexPart::Row { group, row: row.into() })
+    index.part(IndexPart::Row { group, row })
 }
 
 fn page_key(index: TextIndex, page: u8, group: u32) -> Key<Bytes> {
-    index.part(IndexPart::Trigrams { page: page.into(), group })
+    index.part(IndexPart::Trigrams { page, group })
 }
 
 fn find_row(
@@ -291,7 +290,7 @@ fn put_trigrams<T: Transaction + ?Sized>(
 }
 
 // Removes the rows and the trigrams of a group.
-fn take_apart<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) -> Result<()> {
+fn delete_group<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) -> Result<()> {
     for row in 0..ROWS {
         txn.delete_key(&row_key(index, (group, row)))?;
     }

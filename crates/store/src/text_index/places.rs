@@ -5,11 +5,10 @@
 //! row. The place in a group that a rebuild removed stays until that rebuild, or another one, ends.
 
 use domain::ids::InternalSubscriberId;
-use uuid::Uuid;
 
 use super::trigrams::ROWS;
 use super::{Place, find_row};
-use crate::check::next_key;
+use crate::batch::next_key;
 use crate::layout::{IndexPart, SearchedField, TextIndex};
 use crate::record::{corrupt, if_readable};
 use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Transaction, WriteRecords};
@@ -90,15 +89,12 @@ pub(crate) fn add_next(
         let Some(key) = next_key(&*txn, field.table(), prefix)? else { return Ok(None) };
         match field.read(&key) {
             Some((environment, IndexPart::Row { group, row })) => {
-                let place = u8::try_from(row).ok().map(|row| (group, row));
-                if let Some(place) = place {
-                    add_row(txn, TextIndex { field, environment }, place)?;
-                }
+                add_row(txn, TextIndex { field, environment }, (group, row))?;
                 return Ok(Some(key));
             }
             // No row comes behind them.
             Some((environment, IndexPart::Trigrams { .. } | IndexPart::Places(_))) => {
-                behind = Uuid::from(environment).into_bytes().to_vec();
+                behind = TextIndex { field, environment }.all().as_bytes().to_vec();
             }
             Some((_, IndexPart::Head)) => behind = key,
             None => return Ok(Some(key)),

@@ -1,9 +1,9 @@
 //! Making an index anew, in small transactions.
 //!
-//! New groups are made behind those that are there, and get every text. Then the others are removed,
-//! each in one transaction. So a search finds each text all the time, and some of them twice. An interruption
-//! leaves an index that is sound, and another rebuild removes the rest. Before a text is in two rows, it has the
-//! place of the first one, and at the end the places name the new groups only.
+//! New groups are made behind those that are there, and get every text. Then the others are removed, each
+//! in one transaction. So a search finds each text all the time, and some of them twice. An interruption
+//! leaves an index that is sound, and another rebuild removes the rest. Before a text is in two rows, it has
+//! the place of the first one, and at the end the places name the new groups only.
 
 use std::ops::ControlFlow;
 
@@ -12,12 +12,13 @@ use domain::subscriber::Subscriber;
 
 use super::row::Row;
 use super::trigrams::ROWS;
-use super::{Head, Tail, places, put_trigrams, row, row_key, take_apart};
+use super::{Head, Tail, delete_group, places, put_trigrams, row, row_key};
 use crate::layout::{self, IndexPart, TextIndex};
 use crate::record::{self, Record};
 use crate::step::TableRebuild;
 use crate::{
-    OnRows, Order, Range, ReadRecords, Result, Store, Transaction, WriteRecords, batch, if_readable,
+    OnRows, Order, Range, ReadRecords, Result, Store, Transaction, WriteRecords, batch,
+    if_readable, write_in,
 };
 
 /// Number of subscribers whose texts one transaction adds.
@@ -32,7 +33,8 @@ const KEYS: usize = 1_024;
 /// No group has this number or a larger one. A key that says so is damaged.
 const FAR: u32 = 1 << 31;
 
-/// Makes an index anew from the subscribers. Searches and changes of subscribers go on meanwhile. Ends if `progress` breaks.
+/// Makes an index anew from the subscribers. Searches and changes of subscribers go on meanwhile. Ends if
+/// `progress` breaks.
 ///
 /// # Errors
 ///
@@ -42,18 +44,19 @@ pub fn rebuild(
     index: TextIndex,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
-    let first = crate::write_in(store, index.environment, |txn| begin(txn, index))?;
+    let first = write_in(store, index.environment, |txn| begin(txn, index))?;
     let rebuild =
         TableRebuild { store, environment: index.environment, table: index.field.table() };
     let placed = through(&rebuild, (index.rows().range(), PLACED), progress, |txn, keys| {
-        place(txn, index, first, keys)
+        add_places(txn, index, first, keys)
     })?;
     if placed.is_break() {
         return Ok(placed);
     }
     let subscribers = layout::all_subscribers(index.environment).range();
-    let added =
-        through(&rebuild, (subscribers, SUBSCRIBERS), progress, |txn, keys| add(txn, index, keys))?;
+    let added = through(&rebuild, (subscribers, SUBSCRIBERS), progress, |txn, keys| {
+        add_texts(txn, index, keys)
+    })?;
     if added.is_break() {
         return Ok(added);
     }
@@ -101,12 +104,8 @@ fn begin<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex) -> Result<u32> 
 }
 
 fn last_group<T: Transaction + ?Sized>(txn: &T, index: TextIndex) -> Result<Option<u32>> {
-    let (rows, mut last) = (index.rows().range(), None);
-    txn.scan_bytes(&rows, Order::Descending, None, &mut |key, _| {
-        last = group_of(index, key).filter(|group| *group < FAR);
-        if last.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(last)
+    let known = |key: &[u8]| group_of_row(index, key).filter(|group| *group < FAR);
+    txn.first_known(&index.rows().range(), Order::Descending, known)
 }
 
 fn end_group<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, head: Head) -> Result<()> {
@@ -123,7 +122,7 @@ fn end_group<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, head: Head)
 }
 
 // Adds the places of the texts in these rows, up to the first new group. Returns the last of the keys.
-fn place(
+fn add_places(
     txn: &mut dyn Transaction,
     index: TextIndex,
     first: u32,
@@ -134,15 +133,13 @@ fn place(
         if group >= first {
             return Ok(None);
         }
-        if let Ok(row) = u8::try_from(row) {
-            places::add_row(txn, index, (group, row))?;
-        }
+        places::add_row(txn, index, (group, row))?;
     }
     Ok(keys.last().cloned())
 }
 
 // Adds the texts of the subscribers under these keys. Returns the last of the keys.
-fn add<T: Transaction + ?Sized>(
+fn add_texts<T: Transaction + ?Sized>(
     txn: &mut T,
     index: TextIndex,
     keys: &[Vec<u8>],
@@ -169,17 +166,17 @@ fn remove_group<T: Transaction + ?Sized>(
     next: &[Vec<u8>],
 ) -> Result<Option<Vec<u8>>> {
     let Some(key) = next.first() else { return Ok(None) };
-    let Some(group) = group_of(index, key) else { return Ok(Some(key.clone())) };
+    let Some(group) = group_of_row(index, key) else { return Ok(Some(key.clone())) };
     if group >= first {
         return Ok(None);
     }
-    take_apart(txn, index, group)?;
+    delete_group(txn, index, group)?;
     let last = row_key(index, (group, ROWS - 1)).as_bytes().to_vec();
     Ok(Some(last.max(key.clone())))
 }
 
-// Removes what is in no group that is in use. Returns the last of the keys. It passes all rows in use at
-// once, since `progress` may add some as fast as they are looked at.
+// Removes the rows, trigrams and places that are in no group in use. Returns the key behind which the removal
+// goes on. That is behind all rows in use, since other operations add rows as fast as a step looks at them.
 fn remove_others<T: Transaction + ?Sized>(
     txn: &mut T,
     index: TextIndex,
@@ -202,9 +199,9 @@ fn remove_others<T: Transaction + ?Sized>(
             txn.delete(index.field.table(), key)?;
         }
     }
-    let last = keys.last().map(|key| match group_of(index, key) {
+    let last = keys.last().map(|key| match group_of_row(index, key) {
         Some(group) if used.contains(&group) => {
-            index.part(IndexPart::Row { group: FAR - 1, row: u32::MAX }).as_bytes().to_vec()
+            index.part(IndexPart::Row { group: FAR - 1, row: u8::MAX }).as_bytes().to_vec()
         }
         Some(_) | None => key.clone(),
     });
@@ -226,7 +223,7 @@ fn keep_new_places<T: Transaction + ?Sized>(
     Ok(!new.is_empty())
 }
 
-fn group_of(index: TextIndex, key: &[u8]) -> Option<u32> {
+fn group_of_row(index: TextIndex, key: &[u8]) -> Option<u32> {
     match index.read(key) {
         Some(IndexPart::Row { group, .. }) => Some(group),
         Some(IndexPart::Head | IndexPart::Trigrams { .. } | IndexPart::Places(_)) | None => None,

@@ -9,15 +9,15 @@ use domain::ids::InternalSubscriberId;
 use super::row::{ROOM, View};
 use super::search::{visit_all_rows, visit_rows};
 use super::{
-    Head, IndexedText, Place, Tail, find_row, is_half_empty, places, places_of, row_key, rows,
-    take_apart,
+    Head, IndexedText, Place, Tail, delete_group, find_row, is_half_empty, places, places_of,
+    row_key, rows,
 };
 use crate::layout::TextIndex;
 use crate::record::corrupt;
 use crate::{Result, Snapshot, Transaction, WriteRecords};
 
-/// So many texts without places, or more, are looked for in one pass through all rows. A search for one of them
-/// reads all rows of the last group, and about three pages of trigrams of each other group.
+/// Number of texts without places from which on one pass through all rows looks for them. A search for one
+/// of them reads all rows of the last group, and about three pages of trigrams of each other group.
 const TOGETHER: usize = 16;
 
 /// Removes texts.
@@ -52,7 +52,7 @@ struct Lost<'t> {
     rows: BTreeMap<Place, BTreeSet<InternalSubscriberId>>,
     /// The subscribers whose texts have known places.
     placed: BTreeSet<InternalSubscriberId>,
-    /// Texts of a file of an older format, which have no places. They may also be nowhere.
+    /// Texts of a file of an older format, which have no places. The index may lack them.
     unplaced: BTreeSet<(InternalSubscriberId, &'t str)>,
 }
 
@@ -102,17 +102,18 @@ impl<'t> Lost<'t> {
                     self.placed.remove(&subscriber);
                 }
             });
-            row.remove(|(_, subscriber)| lost.contains(&subscriber));
+            row.remove(&lost);
             txn.put_bytes(&row_key(index, place), &row.to_bytes())?;
             let after = row.view().len();
-            let falls = (after + 1..=before).contains(&(ROOM / 4)) || row.view().is_empty();
+            let falls_below_a_quarter = after < ROOM / 4 && ROOM / 4 <= before;
+            let falls = falls_below_a_quarter || row.view().is_empty();
             falling = falling.or((place.0 < head.group && falls).then_some(place.0));
         }
         if !self.placed.is_empty() {
             return Err(corrupt(index.field.table(), "a text is not at its places"));
         }
-        // One group only, since it takes as many rows as it has texts. Another one is looked at when a further
-        // row of it falls.
+        // One group only: to add its texts anew changes the row of places of each. Another group is looked at
+        // when a further row of it falls.
         falling.map_or(Ok(()), |group| spread(txn, index, group))
     }
 }
@@ -121,7 +122,7 @@ impl<'t> Lost<'t> {
 fn spread<T: Transaction + ?Sized>(txn: &mut T, index: TextIndex, group: u32) -> Result<()> {
     let rows = rows(txn, index, group)?;
     if is_half_empty(&rows) {
-        take_apart(txn, index, group)?;
+        delete_group(txn, index, group)?;
         let mut tail = Tail::find(&*txn, index)?;
         tail.push_all(txn, group, &rows)?;
         tail.put(txn)?;

@@ -3,6 +3,7 @@
 //! A row is the number of its texts in two bytes, the lowest first; the ids of the subscribers;
 //! and the texts in the same order, each of which ends in NUL.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use domain::folded::FoldedPart;
@@ -112,11 +113,11 @@ impl Row {
         true
     }
 
-    /// Removes the texts for which `is_gone` returns `true`.
-    pub(super) fn remove(&mut self, is_gone: impl Fn((&[u8], InternalSubscriberId)) -> bool) {
+    /// Removes the texts of these subscribers.
+    pub(super) fn remove(&mut self, gone: &BTreeSet<InternalSubscriberId>) {
         let mut rest = Self::default();
-        for (text, id) in self.view().entries().filter(|entry| !is_gone(*entry)) {
-            rest.push(text, id);
+        for (text, subscriber) in self.view().entries().filter(|(_, id)| !gone.contains(id)) {
+            rest.push(text, subscriber);
         }
         *self = rest;
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use domain::folded::FoldedPart;
 
 use super::row::View;
-use super::trigrams::{self, ROWS, places, word};
+use super::trigrams::{ROWS, WordPlace, word, word_places};
 use super::{Head, Place, damaged_row, row_key};
 use crate::layout::{IndexPart, TextIndex};
 use crate::record::{corrupt, misplaced};
@@ -83,8 +83,8 @@ fn candidates(
 ) -> Result<Option<Vec<(u32, u64)>>> {
     // Maximum number of trigrams that are looked up.
     const MOST: usize = 32;
-    let mut asked: Vec<trigrams::WordPlace> = Vec::new();
-    for place in places(part.as_bytes()).take(MOST) {
+    let mut asked: Vec<WordPlace> = Vec::new();
+    for place in word_places(part.as_bytes()).take(MOST) {
         if !asked.contains(&place) {
             asked.push(place);
         }
@@ -118,15 +118,16 @@ fn candidates(
 fn scan_words(
     snapshot: &(impl Snapshot + ?Sized),
     index: TextIndex,
-    place: trigrams::WordPlace,
+    place: WordPlace,
     visit: &mut dyn FnMut(u32, u64),
 ) -> Result<()> {
-    let wanted = u32::from(place.page);
-    let range = index.page(wanted).range();
+    let range = index.page(place.page).range();
     let (mut last, mut problem) = (None, None);
     snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, bytes| {
         let found = match index.read(key) {
-            Some(IndexPart::Trigrams { page, group }) if page == wanted && last < Some(group) => {
+            Some(IndexPart::Trigrams { page, group })
+                if page == place.page && last < Some(group) =>
+            {
                 let damaged = || corrupt(index.field.table(), "it is not a page of trigrams");
                 word(bytes, place).map(|word| (group, word)).ok_or_else(damaged)
             }
@@ -159,9 +160,7 @@ fn scan_rows(
     let (mut last, mut problem, mut next) = (None, None, ControlFlow::Continue(()));
     snapshot.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, bytes| {
         let place = match index.read(key) {
-            Some(IndexPart::Row { group, row }) => {
-                u8::try_from(row).ok().map(|row| (group, row)).filter(|at| last < Some(*at))
-            }
+            Some(IndexPart::Row { group, row }) => Some((group, row)).filter(|at| last < Some(*at)),
             _ => None,
         };
         match (place, View::read(bytes)) {

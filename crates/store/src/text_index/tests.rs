@@ -39,6 +39,9 @@ fn subscriber(field: SearchedField, number: u8, text: &str) -> Subscriber {
     Subscriber::new(id, &home, create, Timestamp::from_millis(0))
 }
 
+/// Subscribers that get texts, or lose them, one after the other.
+type Steps = Vec<(u8, Option<String>)>;
+
 /// Subscribers with texts in a field, and what their index is to find.
 struct World {
     field: SearchedField,
@@ -103,6 +106,15 @@ impl World {
     fn rebuild(&self) {
         rebuilt(&self.store, self.field).unwrap();
     }
+
+    // Removes the places of all texts, which an index of an older format does not have.
+    fn remove_places(&self) {
+        for number in self.texts.keys() {
+            let id = subscriber(self.field, *number, "a@b.c").id;
+            let key = places::key(index(self.field), id);
+            write(&self.store, |txn| txn.delete_key(&key)).unwrap();
+        }
+    }
 }
 
 fn rebuilt(store: &dyn Store, field: SearchedField) -> Result<()> {
@@ -112,8 +124,6 @@ fn rebuilt(store: &dyn Store, field: SearchedField) -> Result<()> {
 fn users(numbers: impl IntoIterator<Item = u8>) -> Steps {
     numbers.into_iter().map(|number| (number, Some(format!("user-{number}@b.cc")))).collect()
 }
-
-type Steps = Vec<(u8, Option<String>)>;
 
 fn steps(most: usize) -> impl Strategy<Value = (SearchedField, Steps, Steps)> {
     let of = |text: &'static str, most| {
@@ -132,7 +142,7 @@ proptest! {
         (field, first, second) in steps(700),
         parts in prop::collection::vec(PART, 12),
     ) {
-        let mut world = World::of(field, &first);
+        let mut world = World::of(field, &[]);
         for steps in [&first, &second] {
             world.apply(steps);
             // Whole texts are found as well, and those that were there.
@@ -267,10 +277,7 @@ fn a_rebuild_of_an_older_index_that_is_interrupted_loses_no_place() {
     for field in SearchedField::ALL {
         for writes in 0.. {
             let mut world = World::of(field, &users(0..250));
-            for number in 0..250 {
-                let key = places::key(index(field), subscriber(field, number, "a@b.c").id);
-                write(&world.store, |txn| txn.delete_key(&key)).unwrap();
-            }
+            world.remove_places();
             let mortal = Mortal { below: world.store.clone(), left: AtomicUsize::new(writes) };
             let has_ended = rebuilt(&mortal, field).is_ok();
             world.apply(&(0..250).step_by(3).map(|number| (number, None)).collect::<Vec<_>>());
@@ -312,11 +319,7 @@ fn a_rebuild_begins_behind_a_group_that_is_lost() {
 fn a_text_without_places_is_looked_for() {
     for field in SearchedField::ALL {
         let mut world = World::of(field, &users(0..250));
-        for number in 0..250 {
-            let subscriber = subscriber(field, number, "a@b.c").id;
-            write(&world.store, |txn| txn.delete_key(&places::key(index(field), subscriber)))
-                .unwrap();
-        }
+        world.remove_places();
         assert_eq!(world.findings().len(), 250);
         world.apply(&(0..250).step_by(2).map(|number| (number, None)).collect::<Vec<_>>());
         assert_eq!(world.found("user-").unwrap(), world.expected("user-"));

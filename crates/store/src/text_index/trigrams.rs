@@ -18,8 +18,8 @@ pub(super) struct WordPlace {
     word: usize,
 }
 
-/// The places of the trigrams of `text`, which has NUL between texts.
-pub(super) fn places(text: &[u8]) -> impl Iterator<Item = WordPlace> {
+/// The places of the words of the trigrams of `text`, which has NUL between texts.
+pub(super) fn word_places(text: &[u8]) -> impl Iterator<Item = WordPlace> {
     let trigrams = text.windows(3).filter_map(<[u8]>::first_chunk);
     trigrams.filter(|trigram| !trigram.contains(&0)).map(|[one, two, three]| {
         let trigram = u32::from_le_bytes([*one, *two, *three, 0]);
@@ -45,7 +45,7 @@ impl Trigrams {
     pub(super) fn of<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut words = vec![0; PAGES * WORDS];
         for (row, text) in texts.enumerate() {
-            for WordPlace { page, word } in places(text) {
+            for WordPlace { page, word } in word_places(text) {
                 if let Some(word) = words.get_mut(usize::from(page) * WORDS + word) {
                     *word |= 1 << row;
                 }
