@@ -60,6 +60,7 @@ mod records;
 pub mod redb;
 #[doc(hidden)]
 pub mod removal;
+mod run;
 #[cfg(test)]
 mod sample;
 mod scope;
@@ -73,6 +74,7 @@ mod sync;
 pub mod text_index;
 pub mod transfer;
 mod witness;
+mod write_records;
 
 pub use backend::{
     Decision, HostTransaction, KeyRange, Listener, Order, ReadBody, Snapshot, Store, Transaction,
@@ -98,8 +100,10 @@ pub use self::{
     pages::{Bounds, List, Selection, WalkLimit},
     progress::{OnProgress, OnRows},
     record::{Entries, Excerpt, Record, excerpts, if_readable},
-    records::{ReadRecords, WriteRecords, not_run, read, write, write_by, write_in, write_within},
+    records::ReadRecords,
+    run::{not_run, read, write, write_by, write_in, write_within},
     scope::Scoped,
     step::Step,
     witness::Witness,
+    write_records::WriteRecords,
 };

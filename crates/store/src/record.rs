@@ -200,8 +200,9 @@ fn find_each<R: Record>(
     Ok(records)
 }
 
-/// Some fields of the records of an environment under `keys`, in the order of `keys`.
-pub(crate) fn find_excerpts<E: Excerpt>(
+/// Some fields of the records of an environment under `keys`, in the order of `keys`, each or the reason for
+/// which it cannot be read.
+pub(crate) fn find_each_excerpt<E: Excerpt>(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
     keys: &[&[u8]],

@@ -1,4 +1,4 @@
-//! Reading and writing records, with their index entries.
+//! Reading records, by their keys and by index entries.
 
 use std::ops::ControlFlow;
 use std::slice;
@@ -9,67 +9,9 @@ use domain::page::{Page, PageRequest, Total};
 use crate::batch::{Batches, Row};
 use crate::layout::Target;
 use crate::pages::{self, List, Selection};
-use crate::record::{self, Entries, Excerpt, Record, corrupt, if_readable};
+use crate::record::{self, Excerpt, Record, if_readable};
 use crate::stored::Stored;
-use crate::text_index::{self, TextChanges};
-use crate::{
-    Change, ChangeKind, Decision, Error, Key, Order, Prefix, Range, Result, Snapshot, Store,
-    Transaction, Visit, WriteBody, WriteScope,
-};
-
-/// Runs `body` on a snapshot of `store`, and returns its result.
-pub fn read<T, E: From<Error>>(
-    store: &dyn Store,
-    mut body: impl FnMut(&dyn Snapshot) -> Result<T, E>,
-) -> Result<T, E> {
-    let mut outcome = None;
-    store.read(&mut |snapshot| {
-        outcome = Some(body(snapshot));
-        Ok(())
-    })?;
-    outcome.unwrap_or_else(|| Err(not_run().into()))
-}
-
-/// Runs `body` in a transaction on `store`, and commits the changes unless `body` fails.
-pub fn write<T, E: From<Error>>(
-    store: &dyn Store,
-    body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
-) -> Result<T, E> {
-    write_within(store, WriteScope::Everything, body)
-}
-
-/// Runs `body` in a transaction on `store`, as [`write()`] does. It touches keys of an environment only.
-pub fn write_in<T, E: From<Error>>(
-    store: &dyn Store,
-    environment: EnvironmentId,
-    body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
-) -> Result<T, E> {
-    write_within(store, WriteScope::Environment(environment), body)
-}
-
-/// Runs `body` in a transaction on `store`, as [`write()`] does. It touches only what is in `scope`.
-pub fn write_within<T, E: From<Error>>(
-    store: &dyn Store,
-    scope: WriteScope,
-    body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
-) -> Result<T, E> {
-    write_by(|body| store.write_within(scope, body), body)
-}
-
-/// Runs `body` in the transaction that `run` makes, which commits the changes unless `body` fails.
-pub fn write_by<T, E: From<Error>>(
-    run: impl FnOnce(&mut WriteBody<'_>) -> Result<()>,
-    mut body: impl FnMut(&mut dyn Transaction) -> Result<T, E>,
-) -> Result<T, E> {
-    let mut outcome = None;
-    run(&mut |transaction| {
-        let result = body(transaction);
-        let decision = if result.is_ok() { Decision::Commit } else { Decision::Abort };
-        outcome = Some(result);
-        Ok(decision)
-    })?;
-    outcome.unwrap_or_else(|| Err(not_run().into()))
-}
+use crate::{Key, Order, Prefix, Range, Result, Snapshot, Visit};
 
 /// Number of index entries that are followed at a time.
 const AT_A_TIME: usize = 128;
@@ -155,18 +97,15 @@ pub trait ReadRecords: Snapshot {
         keys: &[Key<E::Of>],
     ) -> Result<Vec<Result<Option<E>>>> {
         let Some(table) = keys.first().map(Key::table) else { return Ok(Vec::new()) };
-        let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
         if table == E::Of::TABLE {
-            return record::find_excerpts(self, environment, &bytes);
+            let bytes: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+            return record::find_each_excerpt(self, environment, &bytes);
         }
-        let mut places = Vec::with_capacity(keys.len());
-        self.get_many(table, &bytes, &mut |value| {
-            places.push(value.map(|value| Target::read(table, value).key.to_vec()));
-        })?;
-        let there: Vec<&[u8]> = places.iter().flatten().map(Vec::as_slice).collect();
-        let mut found = record::find_excerpts::<E>(self, environment, &there)?.into_iter();
-        let lead = keys.iter().zip(&places).map(|(key, place)| {
-            let Some(excerpt) = place.as_ref().and_then(|_| found.next()) else { return Ok(None) };
+        let targets = self.targets(keys)?;
+        let there: Vec<&[u8]> = targets.iter().flatten().map(Vec::as_slice).collect();
+        let mut found = record::find_each_excerpt::<E>(self, environment, &there)?.into_iter();
+        let lead = keys.iter().zip(&targets).map(|(key, target)| {
+            let Some(excerpt) = target.as_ref().and_then(|_| found.next()) else { return Ok(None) };
             let excerpt = excerpt?.filter(|excerpt| excerpt.entry(environment) == *key);
             excerpt.map(Some).ok_or_else(|| record::dangling(table))
         });
@@ -205,8 +144,8 @@ pub trait ReadRecords: Snapshot {
         Ok(has_any)
     }
 
-    /// What `read` finds in the first key within `range`, in `order`, in which it finds something.
-    /// Other keys are those of a damaged table.
+    /// Result of `read` for the first key within `range`, in `order`, for which there is one. Other keys are
+    /// those of a damaged table.
     fn first_known<R, T>(
         &self,
         range: &Range<R>,
@@ -229,8 +168,8 @@ pub trait ReadRecords: Snapshot {
         Ok(found)
     }
 
-    /// What `read` finds in the keys within `all`, in their order and each once, with one look-up for
-    /// each. `behind` returns the range of the keys behind all of one.
+    /// The distinct results of `read` for the keys within `all`, in their order. `behind` returns the range
+    /// behind all keys of one result, so that each costs one look-up.
     fn distinct<R, T: Ord>(
         &self,
         all: Range<R>,
@@ -334,7 +273,9 @@ pub trait ReadRecords: Snapshot {
         let mut batches = Batches::new(self, range.clone(), Order::Ascending);
         while let Some(rows) = batches.next(AT_A_TIME)? {
             for Row { key, value } in rows {
-                codec.decode_if(environment, (&key, &value), &wanted).map(&mut visit);
+                if let Some(record) = codec.decode_if(environment, (&key, &value), &wanted) {
+                    visit(record);
+                }
             }
         }
         Ok(())
@@ -362,9 +303,9 @@ pub trait ReadRecords: Snapshot {
         pages::page(self, list, request)
     }
 
-    /// The page that `request` asks for, of those entries with `prefix` whose keys end in one of `places`. These
-    /// are sorted, each
-    /// is there once, and their number is the total. Those that `shows` does not let through are left out.
+    /// The page that `request` asks for, of those entries with `prefix` whose keys end in one of `places`.
+    /// These are sorted, each is there once, and their number is the total. Those that `shows` does not let
+    /// through are left out.
     fn page_among<R: Record>(
         &self,
         prefix: &Prefix<R>,
@@ -396,91 +337,3 @@ pub trait ReadRecords: Snapshot {
 }
 
 impl<S: Snapshot + ?Sized> ReadRecords for S {}
-
-/// Writing records with their index entries: implemented for every [`Transaction`].
-pub trait WriteRecords: Transaction {
-    /// Stores a record whose key is free, with its index entries.
-    fn insert<R: Record>(&mut self, record: &R) -> Result<()> {
-        let (key, value) = self.codec().encode(record)?;
-        self.put_bytes(&key, &value)?;
-        for entry in Entries::of(record).iter() {
-            self.put_bytes(&entry.key, &entry.value(&key))?;
-        }
-        text_index::add_all(self, &record.texts())?;
-        self.changed(Change::new(ChangeKind::Inserted, &key).of(None, Some(record)));
-        Ok(())
-    }
-
-    /// Stores `new` in place of `old`, which has the same key. Writes nothing if they are equal.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Corrupt`] if their keys differ.
-    fn replace<R: Record>(&mut self, old: &R, new: &R) -> Result<()> {
-        let mut texts = TextChanges::default();
-        self.replace_but_texts(old, new, &mut texts)?;
-        texts.make(self)
-    }
-
-    /// [`replace`](Self::replace) that leaves the indexes of texts as they are, and adds their changes to
-    /// `texts`. They are made together, once for many records.
-    ///
-    /// # Errors
-    ///
-    /// As [`replace`](Self::replace).
-    fn replace_but_texts<R: Record>(
-        &mut self,
-        old: &R,
-        new: &R,
-        texts: &mut TextChanges,
-    ) -> Result<()> {
-        if old == new {
-            return Ok(());
-        }
-        let (key, value) = self.codec().encode(new)?;
-        if old.key() != key {
-            return Err(corrupt(R::TABLE, "a record keeps its key"));
-        }
-        self.put_bytes(&key, &value)?;
-        let (before, after) = (Entries::of(old), Entries::of(new));
-        for entry in before.iter().filter(|entry| !after.contains(&entry.key)) {
-            self.delete_key(&entry.key)?;
-        }
-        for entry in after.iter().filter(|entry| before.iter().all(|before| before != *entry)) {
-            self.put_bytes(&entry.key, &entry.value(&key))?;
-        }
-        texts.note(old.texts(), new.texts());
-        self.changed(Change::new(ChangeKind::Replaced, &key).of(Some(old), Some(new)));
-        Ok(())
-    }
-
-    /// Removes a record and its index entries.
-    fn remove<R: Record>(&mut self, record: &R) -> Result<()> {
-        for entry in Entries::of(record).iter() {
-            self.delete_key(&entry.key)?;
-        }
-        text_index::remove_all(self, &record.texts())?;
-        let key = record.key();
-        self.delete_key(&key)?;
-        self.changed(Change::new(ChangeKind::Removed, &key).of(Some(record), None));
-        Ok(())
-    }
-
-    /// Puts `value` under `key`.
-    fn put_bytes<R>(&mut self, key: &Key<R>, value: &[u8]) -> Result<()> {
-        self.put(key.table(), key.as_bytes(), value)
-    }
-
-    /// Removes the entry under `key`. Index entries that lead to it stay.
-    fn delete_key<R>(&mut self, key: &Key<R>) -> Result<()> {
-        self.delete(key.table(), key.as_bytes())
-    }
-}
-
-impl<T: Transaction + ?Sized> WriteRecords for T {}
-
-/// Returns the error of a store that has not run the body of a transaction.
-pub fn not_run() -> Error {
-    let source = "it returned without running the body".into();
-    Error::Backend { backend: "store", action: "run a transaction", source }
-}

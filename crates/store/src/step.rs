@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
 
-use crate::{OnRows, Result, Store, Table, Transaction, records};
+use crate::{OnRows, Result, Store, Table, Transaction, run};
 
-/// What one of the transactions has come to.
+/// Result of one of the transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it says whether there is more to do"]
 pub enum Step<S = (), T = ()> {
@@ -46,8 +46,8 @@ pub(crate) struct TableRebuild<'r> {
 }
 
 impl TableRebuild<'_> {
-    /// Runs `step` from `first` on, in a transaction each. It returns the number of rows that it has looked
-    /// at, and the place from which the next one goes on. Ends if `progress` breaks.
+    /// Runs `step` in one transaction after another, from `first` on. `step` returns the number of rows that it
+    /// has looked at, and the place of the next transaction, or `None` at the end. Ends if `progress` breaks.
     pub(crate) fn run<P>(
         &self,
         first: P,
@@ -56,8 +56,7 @@ impl TableRebuild<'_> {
     ) -> Result<ControlFlow<()>> {
         let mut next = Some(first);
         while let Some(place) = next {
-            let (rows, end) =
-                records::write_in(self.store, self.environment, |txn| step(txn, &place))?;
+            let (rows, end) = run::write_in(self.store, self.environment, |txn| step(txn, &place))?;
             if rows > 0 && progress(self.table, rows).is_break() {
                 return Ok(ControlFlow::Break(()));
             }

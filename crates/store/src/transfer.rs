@@ -14,7 +14,7 @@ use crate::batch::{Batch, Limit, Row};
 use crate::range::EVERYTHING;
 use crate::{
     Decision, Error, OnProgress, Order, Progress, Range, ReadRecords, Result, Snapshot, Store,
-    Table, Transaction, records,
+    Table, Transaction, run,
 };
 
 /// Size of the entries of one transaction.
@@ -63,11 +63,11 @@ pub fn copy(
     to: &dyn Store,
     mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
-    let in_use = records::read(to, |target| has_rows(target, Table::Environments))?;
+    let in_use = run::read(to, |target| has_rows(target, Table::Environments))?;
     if in_use {
         return Err(Error::TargetInUse);
     }
-    records::read(from, |snapshot| {
+    run::read(from, |snapshot| {
         check_source(snapshot)?;
         copy_snapshot(snapshot, to, &mut progress)
     })
@@ -103,14 +103,14 @@ pub(crate) fn has_all_of(snapshot: &dyn Snapshot, part: &dyn Snapshot) -> Result
     Ok(true)
 }
 
-/// Fails if a store has rows of environments, and none of their records: a copy writes those last. Marks and
-/// the quarantine have rows also without environments.
+/// Fails if a store has rows of environments, and none of their records: a copy writes those last.
 pub(crate) fn check_source(snapshot: &dyn Snapshot) -> Result<()> {
-    let others = [Table::Environments, Table::Seals, Table::Backfills, Table::Quarantine];
     if has_rows(snapshot, Table::Environments)? {
         return Ok(());
     }
-    for table in Table::ALL.into_iter().filter(|table| !others.contains(table)) {
+    // Marks and the quarantine have rows also without environments.
+    let exempt = [Table::Seals, Table::Backfills, Table::Quarantine];
+    for table in Table::ALL.into_iter().filter(|table| !exempt.contains(table)) {
         if has_rows(snapshot, table)? {
             return Err(Error::UnfinishedCopy);
         }
@@ -190,7 +190,7 @@ impl Run<'_> {
         for table in tables_but_environments() {
             let (mut sum, mut range) = (Sum::default(), Range::of_table(table, None));
             loop {
-                let rows = records::read(self.to, |target| {
+                let rows = run::read(self.to, |target| {
                     Ok::<_, Error>(Batch::read(target, &range, AT_ONCE)?.rows)
                 })?;
                 let Some(last) = rows.last() else { break };
@@ -310,7 +310,7 @@ mod tests {
     fn a_copy_ends_where_a_scan_leads_back() {
         let sound = Arc::new(MemoryStore::default());
         let rows = |store: &MemoryStore, number: u64| {
-            records::write(store, |txn| {
+            run::write(store, |txn| {
                 (0..number).try_for_each(|key| txn.put(Table::Topics, &key.to_be_bytes(), b"row"))
             })
             .unwrap();
@@ -326,7 +326,7 @@ mod tests {
                 calls += 1;
                 if calls < 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            let copied = records::read(from, |snapshot| copy_snapshot(snapshot, to, progress));
+            let copied = run::read(from, |snapshot| copy_snapshot(snapshot, to, progress));
             assert!(matches!(copied, Err(Error::Corrupt { .. })), "{copied:?}");
         }
     }

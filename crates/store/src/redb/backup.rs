@@ -20,7 +20,7 @@ use super::log::{self, sync_folder};
 use super::unchanged::Unchanged;
 use super::{RedbOptions, RedbStore};
 use crate::transfer::{Copied, check_source, copy_snapshot, has_all_of};
-use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, records};
+use crate::{Error, OnProgress, Progress, Result, Snapshot, Store, run};
 
 /// Copies one snapshot of `store` into a new file at `path`, while others read and write `store`. The
 /// file needs no log, and [`RedbStore::open`] takes it. On Unix it is readable for its owner alone, as it
@@ -114,7 +114,7 @@ pub fn restore_with(
     mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Copied> {
     let source = open_backup(from.as_ref())?;
-    records::read(&source, |snapshot| check_source(snapshot))?;
+    run::read(&source, |snapshot| check_source(snapshot))?;
     back_up(&source, to.as_ref(), &mut progress)
 }
 
@@ -156,7 +156,7 @@ pub(super) fn write_part(
     partial: &Path,
     progress: &mut OnProgress<'_>,
 ) -> Result<(Copied, RedbStore)> {
-    records::read(store, |snapshot| {
+    run::read(store, |snapshot| {
         let part = part_of(snapshot, partial)?;
         Ok((copy_snapshot(snapshot, &part, progress)?, part))
     })
@@ -172,7 +172,7 @@ fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     let remove = || fs::remove_file(partial).map_err(|source| Error::of_opening(partial, source));
     remove_other(partial)?;
     match open(&options.clone().verify(true)) {
-        Ok(part) if records::read(&part, |rows| has_all_of(snapshot, rows))? => return Ok(part),
+        Ok(part) if run::read(&part, |rows| has_all_of(snapshot, rows))? => return Ok(part),
         // A part of another moment, or one that a power cut has left.
         Ok(_) | Err(Error::Damaged { .. }) => remove()?,
         Err(error) => return Err(error),

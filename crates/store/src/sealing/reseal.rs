@@ -6,7 +6,7 @@ use super::marks::Marks;
 use super::seal::{Extent, Seal, ViewSeal};
 use super::sealable::Sealable;
 use crate::{
-    Error, OnProgress, Order, Progress, Range, Result, Table, Transaction, batch, check, records,
+    Error, OnProgress, Order, Progress, Range, Result, Table, Transaction, batch, check, run,
 };
 
 /// Result of a resealing.
@@ -50,7 +50,7 @@ impl Sealable {
     }
 
     fn finish(&self, seal: &Seal) -> Result<()> {
-        records::write(self.below.as_ref(), |transaction| {
+        run::write(self.below.as_ref(), |transaction| {
             // Another engine may have begun to seal with a key that is not there.
             Marks::compared(transaction, seal)?.replace(transaction, seal)
         })?;
@@ -114,7 +114,7 @@ impl Run<'_> {
     fn look(&self, table: Table, behind: Option<&[u8]>) -> Result<Looked> {
         let range = Range::of_table(table, behind);
         let entries = (table, range.bytes(), Order::Ascending);
-        records::read(self.store.below.as_ref(), |snapshot| {
+        run::read(self.store.below.as_ref(), |snapshot| {
             let (mut stale, mut seen) = (Vec::new(), 0);
             let last = batch::visit(snapshot, entries, SEEN, &mut |key, value| {
                 seen += 1;
@@ -130,7 +130,7 @@ impl Run<'_> {
     // The values may have changed since they were looked at.
     fn reseal(&mut self, table: Table, stale: &[Stale]) -> Result<()> {
         let seal = self.seal.of_next_view();
-        let (resealed, unreadable) = records::write(self.store.below.as_ref(), |transaction| {
+        let (resealed, unreadable) = run::write(self.store.below.as_ref(), |transaction| {
             let (mut resealed, mut unreadable) = (0, 0);
             for Stale { key, .. } in stale {
                 match renewed(seal, transaction, (table, key))? {

@@ -11,7 +11,7 @@ use super::marks::{self, Mark, Marks};
 use super::seal::{Extent, Seal, ViewSeal};
 use crate::{
     Change, Codec, Decision, Error, HostTransaction, KeyRange, Listener, Order, ReadBody, Result,
-    Snapshot, Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, records,
+    Snapshot, Store, Table, Transaction, Visit, VisitValue, WriteBody, WriteScope, run,
 };
 
 /// A store that seals the values of records if it has keys. Its first call compares the keys with
@@ -47,7 +47,7 @@ impl Sealable {
     }
 
     fn check_plain(&self) -> Result<()> {
-        records::read(self.below.as_ref(), |snapshot| marks::refuse(snapshot))
+        run::read(self.below.as_ref(), |snapshot| marks::refuse(snapshot))
     }
 
     // Fails if the store has the mark of a key that is not there.
@@ -68,11 +68,10 @@ impl Sealable {
     // snapshot, since a look at all of them would hold the writer for long.
     fn check_marks(&self, seal: &Seal) -> Result<()> {
         loop {
-            let marks =
-                records::read(self.below.as_ref(), |snapshot| Marks::compared(snapshot, seal))?;
+            let marks = run::read(self.below.as_ref(), |snapshot| Marks::compared(snapshot, seal))?;
             let extent = allowed(seal, marks.extent())?;
             let write = |transaction: &mut dyn Transaction| marks.renew(transaction, seal);
-            if marks.are_sound(seal) || records::write(self.below.as_ref(), write)? {
+            if marks.are_sound(seal) || run::write(self.below.as_ref(), write)? {
                 seal.set_extent(extent);
                 return Ok(());
             }
