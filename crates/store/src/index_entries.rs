@@ -74,8 +74,8 @@ fn followed<R: Record>(
     limit: usize,
     target: impl Fn(&Row) -> Option<Vec<u8>>,
 ) -> Result<Vec<Entry<R>>> {
-    let rows = Batch::read(snapshot, range, limit)?.rows.into_iter().take(limit);
-    let keys: Vec<_> = rows.map(|row| (target(&row), row.key)).collect();
+    let rows = Batch::read(snapshot, range, limit)?.rows;
+    let keys: Vec<_> = rows.into_iter().map(|row| (target(&row), row.key)).collect();
     let targets: Vec<&[u8]> = keys.iter().filter_map(|(target, _)| target.as_deref()).collect();
     let mut values = Vec::with_capacity(targets.len());
     snapshot.get_many(R::TABLE, &targets, &mut |value| values.push(value.map(<[u8]>::to_vec)))?;

@@ -21,8 +21,8 @@ pub fn rebuild(
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
     let rebuild = TableRebuild { store, environment, table: Table::DeadLetters };
-    let removed = rebuild
-        .run(Vec::new(), progress, |txn, behind| remove_strangers(txn, environment, behind))?;
+    let removed =
+        rebuild.run(Vec::new(), progress, |txn, behind| remove_extra(txn, environment, behind))?;
     if removed.is_break() {
         return Ok(removed);
     }
@@ -31,7 +31,7 @@ pub fn rebuild(
 
 // Removes entries that no notification has. Returns the number of entries that were looked at, and the
 // last one if there may be others behind it.
-fn remove_strangers(
+fn remove_extra(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
     behind: &[u8],
@@ -67,7 +67,7 @@ fn put(
     let range = layout::notifications_from(environment, from);
     let Batch { rows, next } = Batch::read(&*transaction, &range, AT_A_TIME)?;
     let codec = transaction.codec();
-    // One that is sealed with a key which is not there is as it was.
+    // A notification whose sealing key is missing keeps its entries.
     let readable = rows.iter().filter(|row| !codec.lacks_key_of(&row.value));
     let found: Result<Vec<Notification>> =
         readable.map(|row| codec.decode(&row.key, &row.value)).collect();

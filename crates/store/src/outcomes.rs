@@ -162,27 +162,37 @@ fn is_marked(outcomes: Option<Outcomes>, outcome: NotificationOutcome) -> bool {
     outcomes.is_some_and(|all| all.has(outcome) != is_inverted)
 }
 
-// The rows with this number, of each outcome in its order, as they follow from the notifications.
-// One that cannot be read has no outcomes.
+// Rows of one number, as they follow from the notifications. A notification that cannot be read has no
+// outcomes.
+struct MadeAnew {
+    // The row of each outcome, in the order of the outcomes.
+    rows: Vec<(NotificationOutcome, Row)>,
+    // `true` if all notifications can be read.
+    is_whole: bool,
+}
+
 fn made_anew(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
     number: u32,
-) -> Result<Vec<(NotificationOutcome, Row)>> {
-    let mut rows: Vec<_> =
-        NotificationOutcome::ALL.iter().map(|outcome| (*outcome, Row::default())).collect();
+) -> Result<MadeAnew> {
+    let rows = NotificationOutcome::ALL.iter().map(|outcome| (*outcome, Row::default()));
+    let mut anew = MadeAnew { rows: rows.collect(), is_whole: true };
     let first = u64::from(number) * IN_ROW;
     let range = layout::notifications_between(environment, first..first + IN_ROW);
     let codec = snapshot.codec();
     snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, value| {
-        if let Some((listed, outcomes)) = of_entry(codec, key, value) {
-            for (outcome, row) in &mut rows {
-                row.set(listed.ordinal, is_marked(Some(outcomes), *outcome));
+        match of_entry(codec, key, value) {
+            Some((listed, outcomes)) => {
+                for (outcome, row) in &mut anew.rows {
+                    row.set(listed.ordinal, is_marked(Some(outcomes), *outcome));
+                }
             }
+            None => anew.is_whole = false,
         }
         ControlFlow::Continue(())
     })?;
-    Ok(rows)
+    Ok(anew)
 }
 
 fn of_entry(codec: Codec<'_>, key: &[u8], value: &[u8]) -> Option<(Listed, Outcomes)> {
@@ -199,16 +209,12 @@ pub(crate) fn compare(
     environment: EnvironmentId,
     number: u32,
 ) -> Result<Vec<Wrong>> {
-    let first = u64::from(number) * IN_ROW;
-    let range = layout::notifications_between(environment, first..first + IN_ROW);
-    let (codec, mut is_known) = (snapshot.codec(), true);
-    snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, value| {
-        is_known &= of_entry(codec, key, value).is_some();
-        ControlFlow::Continue(())
-    })?;
-    let rows = if is_known { made_anew(snapshot, environment, number)? } else { Vec::new() };
     let mut wrong = Vec::new();
-    for (outcome, row) in rows {
+    let anew = made_anew(snapshot, environment, number)?;
+    if !anew.is_whole {
+        return Ok(wrong);
+    }
+    for (outcome, row) in anew.rows {
         let key = layout::outcome_row(environment, outcome, number).as_bytes().to_vec();
         let expected = (!row.is_empty()).then(|| row.bytes(&key));
         let mut there = None;

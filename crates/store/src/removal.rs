@@ -8,13 +8,13 @@ use domain::quarantine::Quarantined;
 
 use crate::batch::{Batch, Row};
 use crate::record::if_readable;
-use crate::{Codec, Result, Snapshot, Table, Transaction, layout};
+use crate::{Codec, Range, Result, Snapshot, Table, Transaction, layout};
 
 /// Place up to which the rows of an environment are removed. The default is the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalPlace {
     /// Number of the range.
-    range: usize,
+    number: usize,
     /// Key behind which the range goes on.
     behind: Option<Vec<u8>>,
 }
@@ -40,9 +40,10 @@ pub fn step(
     most: usize,
 ) -> Result<RemovalStep> {
     let (ranges, mut place) = (layout::ranges_of(environment), place.clone());
-    let mut step = RemovalStep { table: Table::Tasks, rows: 0, removed: 0, next: None };
+    let table = ranges.get(place.number).map_or(Table::Tasks, Range::table);
+    let mut step = RemovalStep { table, rows: 0, removed: 0, next: None };
     let mut left = most;
-    while let Some(range) = ranges.get(place.range) {
+    while let Some(range) = ranges.get(place.number) {
         if left == 0 {
             step.next = Some(place);
             break;
@@ -60,15 +61,15 @@ pub fn step(
         }
         step.table = table;
         step.rows += rows.len() as u64;
-        let range = place.range + usize::from(next.is_none());
-        place = RemovalPlace { range, behind: next };
+        let number = place.number + usize::from(next.is_none());
+        place = RemovalPlace { number, behind: next };
         left -= rows.len();
     }
     Ok(step)
 }
 
-/// Returns a table that has rows of an environment. [Shared](layout::SHARED) tables are not looked
-/// at: nothing adds rows to them while there are none in its own.
+/// Returns a table that has rows of an environment. [Shared](layout::SHARED) tables are not looked at: an
+/// environment without other rows adds none to them.
 pub fn first_left(snapshot: &dyn Snapshot, environment: EnvironmentId) -> Result<Option<Table>> {
     for range in layout::ranges_of(environment) {
         let table = range.table();

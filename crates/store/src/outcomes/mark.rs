@@ -77,7 +77,7 @@ fn known(
     if let Some(row) = there {
         return Ok((there, row));
     }
-    let anew = made_anew(transaction, environment, number)?;
+    let anew = made_anew(transaction, environment, number)?.rows;
     let row = anew.into_iter().find(|(other, _)| *other == outcome);
     Ok((None, row.map(|(_, row)| row).unwrap_or_default()))
 }

@@ -22,17 +22,17 @@ pub fn rebuild(
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
     let rebuild = TableRebuild { store, environment, table: Table::NotificationOutcomes };
-    let removed = rebuild
-        .run(Vec::new(), progress, |txn, behind| remove_strangers(txn, environment, behind))?;
+    let removed =
+        rebuild.run(Vec::new(), progress, |txn, behind| remove_extra(txn, environment, behind))?;
     if removed.is_break() {
         return Ok(removed);
     }
     rebuild.run(0, progress, |txn, from| step(txn, environment, *from))
 }
 
-// Removes those of the next entries behind a key whose keys are not those of rows. Returns the number of
-// entries that were looked at, and the key of the last one if there may be others behind it.
-fn remove_strangers(
+// Removes those of the next entries behind a key that are no rows of outcomes. Returns the number of entries
+// that were looked at, and the key of the last one if there may be others behind it.
+fn remove_extra(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
     behind: &[u8],
@@ -55,7 +55,7 @@ fn step(
     from: u32,
 ) -> Result<(u64, Option<u32>)> {
     let Some(number) = first(transaction, environment, from)? else { return Ok((0, None)) };
-    for (outcome, row) in made_anew(transaction, environment, number)? {
+    for (outcome, row) in made_anew(transaction, environment, number)?.rows {
         put(transaction, (environment, outcome, number), &row)?;
     }
     Ok((1, number.checked_add(1)))
