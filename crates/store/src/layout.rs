@@ -1,9 +1,9 @@
 //! The layout on disk: every table, and the parts of its keys.
 //!
-//! Every key starts with its environment, so that no look-up can leave its environment. Exceptions
-//! are the tables that lead to an environment, those of tasks that are due, the quarantine, and the
-//! marks of sealing keys and of older formats. Ids are in order of
-//! creation, so that lists by id are lists by time. Messages lie where their notifications do.
+//! Every key starts with its environment, so that no look-up can leave its environment. Exceptions are
+//! the tables that lead to an environment, those of tasks that are due, the quarantine, and the marks of
+//! sealing keys and of older formats. Ids are in order of creation, so that lists by id are lists by
+//! time. Messages lie where their notifications do.
 //!
 //! Only this module makes keys. A change of a row here changes the format on disk: raise
 //! [`FORMAT`], and add the old format to the tests.

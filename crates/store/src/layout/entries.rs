@@ -5,6 +5,7 @@ mod environments;
 mod messages;
 mod notifications;
 mod subscribers;
+mod suppressions;
 mod topics;
 mod triggers;
 mod workflows;

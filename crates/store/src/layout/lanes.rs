@@ -1,4 +1,4 @@
-//! The keys of tasks in lanes, of lanes, and of what waits.
+//! The keys of tasks in lanes, of lanes, and of held tasks.
 
 use domain::ids::{EnvironmentId, TaskId, v7};
 use domain::task::{Lane, Task, TaskClass};

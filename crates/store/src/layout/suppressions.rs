@@ -7,24 +7,6 @@ use domain::vocabulary::Channel;
 
 use super::{EXPIRING_SUPPRESSIONS, SUPPRESSION_LISTS, SUPPRESSIONS};
 use crate::key::{Key, Prefix, Range, Text, parts};
-use crate::record::{Entries, Record};
-
-impl Record for Suppression {
-    fn key(&self) -> Key<Self> {
-        suppression(self.environment_id, self.address.channel(), self.address.address())
-    }
-
-    fn index(&self, entries: &mut Entries<Self>) {
-        let (environment, channel) = (self.environment_id, self.address.channel());
-        for of in [None, Some(channel)] {
-            entries.add(suppression_list(environment, of).then(self.id).end());
-        }
-        if let Some(expires_at) = self.expires_at {
-            let expiring = EXPIRING_SUPPRESSIONS.within(environment).then(expires_at);
-            entries.add(expiring.then(channel).then(self.address.address()).end());
-        }
-    }
-}
 
 /// The suppression of an address in its normal form.
 pub fn suppression(

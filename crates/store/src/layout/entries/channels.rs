@@ -17,8 +17,7 @@ impl Record for Integration {
 
     fn index(&self, entries: &mut Entries<Self>) {
         if !self.is_deleted() {
-            let key = by_identifier(self.environment_id, &self.identifier);
-            entries.add(key);
+            entries.add(by_identifier(self.environment_id, &self.identifier));
         }
     }
 }
@@ -46,8 +45,7 @@ impl Record for ChannelConnection {
     fn index(&self, entries: &mut Entries<Self>) {
         let (environment, integration) = (self.environment_id, self.integration_id);
         let (subscriber, contexts) = (self.subscriber_id.as_ref(), &self.context_keys);
-        let owner = connection_owner(environment, integration, subscriber, contexts);
-        entries.add(owner);
+        entries.add(connection_owner(environment, integration, subscriber, contexts));
         for list in lists_with((environment, integration), (subscriber, contexts)) {
             for place in places(self.id, self.created_at, self.updated_at) {
                 entries.add(list.clone().then(place).end());

@@ -1,7 +1,9 @@
 //! Messages.
 
-use domain::ids::EnvironmentId;
-use domain::message::{Counted, DeletedMessage, Message, MessageExcerpt, Signature, WholeMessage};
+use domain::ids::{EnvironmentId, InternalSubscriberId};
+use domain::message::{
+    Counted, DeletedMessage, ListPlace, Message, MessageExcerpt, Shelf, Signature, WholeMessage,
+};
 use domain::observer::Event;
 
 use crate::key::{Bytes, Key};
@@ -14,8 +16,8 @@ impl Record for Message {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let list = message_list(self.environment_id, self.subscriber_id, self.shelf());
-        entries.add_signed(list.then(self.list_place()).end(), Signature::of(self));
+        let owner = (self.environment_id, self.subscriber_id);
+        entries.add_signed(list_entry(owner, self.shelf(), self.list_place()), Signature::of(self));
         if let Some(change) = self.last_change {
             let changes = message_changes(self.environment_id, self.subscriber_id);
             entries.add(changes.then(change).then(self.id.place()).end());
@@ -32,6 +34,15 @@ impl Record for Message {
     }
 }
 
+// The entry of a message in a list of a subscriber.
+fn list_entry(
+    (environment, subscriber): (EnvironmentId, InternalSubscriberId),
+    shelf: Shelf,
+    place: ListPlace,
+) -> Key<Message> {
+    message_list(environment, subscriber, shelf).then(place).end()
+}
+
 impl Excerpt for MessageExcerpt {
     type Of = Message;
 
@@ -40,8 +51,7 @@ impl Excerpt for MessageExcerpt {
     }
 
     fn entry(&self, environment: EnvironmentId) -> Key<Message> {
-        let list = message_list(environment, self.subscriber_id, self.shelf());
-        list.then(self.list_place()).end()
+        list_entry((environment, self.subscriber_id), self.shelf(), self.list_place())
     }
 }
 
@@ -54,8 +64,7 @@ impl Excerpt for WholeMessage {
 
     fn entry(&self, environment: EnvironmentId) -> Key<Message> {
         let Self(message) = self;
-        let list = message_list(environment, message.subscriber_id, message.shelf());
-        list.then(message.list_place()).end()
+        list_entry((environment, message.subscriber_id), message.shelf(), message.list_place())
     }
 }
 

@@ -26,8 +26,8 @@ impl Record for Notification {
         notification(self.environment_id, self.id.ordinal())
     }
 
-    // The jobs of one that is under way have short logs yet. Eight of these with three jobs fill a
-    // page.
+    // The logs of a notification under way are short and grow. Eight such notifications with three jobs fill
+    // a page.
     fn reserved_len(&self) -> usize {
         let has_ended = self.jobs.iter().all(|job| job.status.has_ended());
         if has_ended { 0 } else { 130 + 110 * self.jobs.len() }

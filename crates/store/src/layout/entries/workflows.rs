@@ -17,8 +17,7 @@ impl Record for Workflow {
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
-        let key = by_identifier(self.environment_id, self.identifier());
-        entries.add(key);
+        entries.add(by_identifier(self.environment_id, self.identifier()));
     }
 }
 
