@@ -13,9 +13,8 @@ use crate::{Change, Codec, Result, Table, WriteScope};
 ///
 /// * Keys and values are any bytes: empty ones, and long ones. Keys sort by their bytes.
 /// * A snapshot shows the changes that were committed before it was taken, and no later ones.
-/// * Transactions run one after the other, as far as anybody can see. Each sees its own changes and those of every
-///   transaction before it. Other readers see all of its changes after its commit, and none
-///   before.
+/// * Transactions are serializable. Each sees its own changes and those of every transaction before it.
+///   Other readers see all of its changes after its commit, and none before.
 /// * A body that aborts, fails or panics leaves no changes. Its error or panic reaches the caller.
 /// * The changes of a body are durable once [`write`](Self::write) returns `Ok`, and so is
 ///   everything that the body has seen. If `write` returns an error, all of the changes are there
@@ -28,8 +27,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()>;
 
     /// Runs a body without effects on a snapshot. Only the result of its last run counts. A store may
-    /// run it several times, or let it read what is in memory and ask afterwards whether that was right.
-    /// All that the last run has seen is one snapshot. The default runs the body once.
+    /// run it several times, or run it on cached values and validate these afterwards. All that the last run
+    /// has seen is one snapshot. The default runs the body once.
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
         self.read(body)
     }
@@ -38,7 +37,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()>;
 
     /// Runs a body that touches only what is in `scope` in a transaction. A store may run bodies side by
-    /// side that touch nothing in common. Other readers and writers notice nothing of that.
+    /// side that touch nothing in common. This is not visible to other readers and writers.
     ///
     /// A body that touches anything else is run again, as in a [`write`](Self::write). The default
     /// ignores `scope`.
@@ -61,7 +60,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Calls `listener` on a thread of the store, soon after each commit of another process, until it
     /// breaks. It may be called for commits of this process, too. A store of one process, which is the
-    /// default, calls nobody.
+    /// default, never calls it.
     fn listen(&self, _listener: Listener) {}
 
     /// Removes the keys of what was changed within `scope`, if the store notes them beside the entries, for
@@ -72,8 +71,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-// So that a host can keep hold of a store that it gives to an engine, or choose one at run time. Each
-// function is passed on, because the trait has defaults.
+// With these a host can keep a store that it gives to an engine, or choose one at run time. Each function is
+// forwarded, since the trait has defaults.
 macro_rules! store_behind {
     ($($pointer:ident),+) => {$(
         #[deny(clippy::missing_trait_methods)]

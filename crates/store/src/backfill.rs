@@ -26,7 +26,7 @@ const STEP: usize = if cfg!(test) { 3 } else { 500 };
 /// Number of rows of e-mail addresses that a step looks at. A row has about a hundred.
 const ROWS: usize = if cfg!(test) { 2 } else { 8 };
 
-/// Number of lists that a step counts at most, each up to 1,024 records.
+/// Number of lists that a step counts at most, each up to [`STEP`](list_counts::STEP) records.
 const LISTS: usize = if cfg!(test) { 2 } else { 8 };
 
 /// The marks of a store that had format `found`.
@@ -34,8 +34,9 @@ pub fn marks(found: u32) -> impl Iterator<Item = Key<Bytes>> {
     (found..FORMAT).map(layout::backfill)
 }
 
-// What lacks rows, and the key behind which it does.
+// Kind of the rows that are put next, and the key behind which they may be missing.
 enum Mark {
+    // Behind this key of `SUBSCRIBER_IDS`, which has no id or address of the host.
     Subscribers(Vec<u8>),
     Lists(Vec<u8>),
     Places(Vec<u8>),
@@ -46,7 +47,6 @@ impl Mark {
     const LISTS: u8 = 1;
     const PLACES: u8 = 2;
 
-    // Subscribers come first, in the order of the ids of the engine, so that the mark names nobody.
     fn find(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Self>> {
         let mut found = None;
         snapshot.get_bytes(&layout::backfill(LACKING), &mut |mark| {
@@ -92,8 +92,8 @@ pub(crate) fn puts(table: Table, key: &[u8]) -> bool {
     }
 }
 
-/// Puts the rows that the next subscribers lack, behind the last ones those of lists, and behind these the
-/// places of e-mail addresses.
+/// Puts the missing rows of the next subscribers. Behind the last subscriber it counts lists, and behind the
+/// last list it puts places of e-mail addresses.
 pub fn step(transaction: &mut dyn Transaction) -> Result<Step> {
     let next = match Mark::find(&*transaction)? {
         None => None,

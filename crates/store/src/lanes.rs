@@ -1,7 +1,7 @@
 //! Lanes of tasks: two rows for each lane that has some. One has the time at which the first task
 //! is due, and the other sorts the lanes of a class by that time. The lanes of a paused workflow have
-//! a row in a table of their own in place of the second one, also without tasks. So nobody who
-//! looks for due tasks comes across them.
+//! a row in a table of their own in place of the second one, also without tasks. So a look for due tasks
+//! does not meet them.
 
 #[cfg(test)]
 mod tests;
@@ -129,13 +129,13 @@ fn first_within(
 // State of a lane, by its row in `LaneHeads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    // There is none.
+    // The lane has no row.
     Idle,
     // Time at which the first task is due.
     Due(Timestamp),
     // The workflow of the lane is paused.
     Held,
-    // It belongs to another lane, or to none.
+    // The row leads to another lane, or to none.
     Unreadable,
 }
 

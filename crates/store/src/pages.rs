@@ -64,8 +64,8 @@ impl<'l, R: Record> List<'l, R> {
         Self::of_parts(parts.into_iter().map(|prefix| (prefix, None)))
     }
 
-    /// The records as [`new`](Self::new) lists them, with the number of entries in each part, where that is known. A total needs no
-    /// count of these.
+    /// The records as [`new`](Self::new) lists them, with the number of entries in each part, where that is
+    /// known. A total needs no count of these.
     pub fn of_parts<K>(parts: impl IntoIterator<Item = (Prefix<R, K>, Option<usize>)>) -> Self {
         let part = |(prefix, len): (Prefix<R, K>, _)| Part { prefix: prefix.open(), len };
         let parts: Vec<_> = parts.into_iter().map(part).collect();
