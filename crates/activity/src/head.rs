@@ -196,7 +196,7 @@ impl Head {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
         bytes.extend(self.merged.iter().flat_map(|merged| merged.to_be_bytes()));
-        // Every creation depends on the head, so that a damaged head would do harm.
+        // The checksum reveals damage of the head, on which every creation depends.
         bytes.extend_from_slice(&fnv::hash(&bytes).to_be_bytes());
         bytes
     }

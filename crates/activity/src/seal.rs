@@ -14,7 +14,7 @@ use crate::times;
 #[derive(Debug)]
 pub(crate) struct SegmentRows {
     environment: EnvironmentId,
-    entries: Vec<(Key<Bytes>, Vec<u8>)>,
+    rows: Vec<(Key<Bytes>, Vec<u8>)>,
     written: usize,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Sealing {
 const STEP: usize = 256 << 10;
 
 impl SegmentRows {
-    /// The entries of the segment of that number.
+    /// The rows of the segment with this number.
     pub(crate) fn of(
         environment: EnvironmentId,
         head: &Head,
@@ -55,17 +55,17 @@ impl SegmentRows {
             rows.push((key(SegmentPart::Block { dimension, value }), block));
         }
         rows.sort_unstable_by(|(one, _), (other, _)| one.as_bytes().cmp(other.as_bytes()));
-        Self { environment, entries: rows, written: 0 }
+        Self { environment, rows, written: 0 }
     }
 
-    /// Writes the next entries in a transaction that starts with `begin`. The argument of `begin`
-    /// is `true` if these entries are the last. Nothing is written if `begin` returns `false`.
+    /// Writes the next rows in a transaction that starts with `begin`, whose argument is `true` if these are
+    /// the last. Writes nothing if `begin` returns `false`.
     pub(crate) fn step(
         &mut self,
         store: &dyn Store,
         mut begin: impl FnMut(&mut dyn Transaction, bool) -> Result<bool>,
     ) -> Result<bool> {
-        let left = self.entries.get(self.written..).unwrap_or_default();
+        let left = self.rows.get(self.written..).unwrap_or_default();
         let mut bytes = 0;
         let fits = |(_, row): &&(Key<Bytes>, Vec<u8>)| {
             bytes += row.len();
@@ -83,9 +83,9 @@ impl SegmentRows {
         Ok(is_wanted)
     }
 
-    /// Returns `true` if all entries are written.
+    /// Returns `true` if all rows are written.
     pub(crate) fn is_done(&self) -> bool {
-        self.written == self.entries.len()
+        self.written == self.rows.len()
     }
 }
 

@@ -21,14 +21,17 @@ use crate::head::Head;
 /// Levels of spans: for each, its number and the number of segments in one of its spans.
 pub(crate) const LEVELS: [(u8, u32); 3] = [(0, 4), (1, 16), (2, 64)];
 
-/// A rare term has at most one in so many places of a segment, on average.
+/// A rare term names one of this many notifications of a segment at most, on average.
 const RARE: u32 = 120;
 
 /// Maximum number of places of a rare term, on any level: less than 65,536 bytes.
 const MOST: u32 = 20_000;
 
-/// A short list has at most one for so many places of a segment.
+/// A short list has one place for this many notifications of a segment at most.
 const SHORT: u32 = 60;
+
+/// Number of places by which a list for another term may be longer.
+const SHORT_FOR_EACH: usize = 64;
 
 /// A span of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +51,6 @@ pub(crate) struct LoadedSpan {
     pub(crate) directory: Arc<Directory>,
     pub(crate) frequent: Arc<Directory>,
 }
-
-/// Number of places by which a list for another term may be longer.
-const SHORT_FOR_EACH: usize = 64;
 
 impl Span {
     /// The span of `len` segments on a level.
