@@ -22,6 +22,7 @@ macro_rules! tables {
             }
 
             /// The table with this name on disk. Returns `None` if there is none.
+            #[doc(hidden)]
             pub fn named(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|table| table.name() == name)
             }
