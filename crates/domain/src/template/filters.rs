@@ -240,7 +240,7 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     } else {
         read(state, values)?;
     }
-    let values = without_null(name, values)?;
+    let values = without_absent(name, values)?;
     let Some((value, others)) = values.split_first() else {
         return Err(refusal("a filter is given nothing"));
     };
@@ -249,24 +249,36 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     keep(state, made)
 }
 
-// Returns the values of a filter without `null`, which the engine prints as `None`.
-fn without_null<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]>, Error> {
+// Returns the values of a filter without absent ones. The engine prints `null` as `None`.
+fn without_absent<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]>, Error> {
     Ok(match (name, values) {
         ("__format", [format, others @ ..]) => {
             let others = others.iter().map(formatted);
-            iter::once(Ok(known(format))).chain(others).collect::<Result<_, _>>()?
+            let format = if is_absent(format) { in_place_of_absent(name) } else { format.clone() };
+            iter::once(Ok(format)).chain(others).collect::<Result<_, _>>()?
         }
         ("__replace", values) => values.iter().map(known).collect(),
         (_, [value, others @ ..]) if is_absent(value) => {
-            [&[Value::UNDEFINED], others].concat().into()
+            [&[in_place_of_absent(name)], others].concat().into()
         }
         (_, values) => values.into(),
     })
 }
 
-// Returns `true` for `null`, and for a variable without a value.
+// Returns the value of a filter in place of an absent one. Some filters refuse an undefined value.
+fn in_place_of_absent(name: &str) -> Value {
+    match name {
+        "__abs" | "__round" => 0.into(),
+        "__count" | "__first" | "__last" | "__length" => Vec::<Value>::new().into(),
+        "__dictsort" | "__items" => Value::from_pairs([("", ""); 0]),
+        "__format" | "__lines" | "__split" => "".into(),
+        _ => Value::UNDEFINED,
+    }
+}
+
+// Returns `true` for an undefined value, for `null`, and for a variable without a value.
 fn is_absent(value: &Value) -> bool {
-    value.is_none() || missing::is_missing(value)
+    value.is_undefined() || value.is_none() || missing::is_missing(value)
 }
 
 // Returns an undefined value in place of one that is absent.

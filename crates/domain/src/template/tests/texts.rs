@@ -341,6 +341,31 @@ fn missing_variables_are_found_wherever_they_are_printed() {
     }
 }
 
+/// A value that is absent fails no message, whatever the filter.
+#[test]
+fn every_filter_takes_an_absent_value() {
+    let arguments = |filter: &str| match filter {
+        "batch" | "slice" => "(2)",
+        "groupby" | "selectattr" | "rejectattr" => "('a')",
+        "map" => "(attribute='a')",
+        "replace" => "('a', 'b')",
+        "t" => "()",
+        _ => "",
+    };
+    for filter in engine::FILTERS {
+        for value in ["payload.x", "payload.none", "payload.x.y"] {
+            let text = format!("{{{{ {value} | {filter}{} }}}}", arguments(filter));
+            let template = Template::new(text.clone()).unwrap();
+            for how in [MissingVariables::Empty, MissingVariables::Marker] {
+                let rendered = template.render(Format::Plain, &variables().missing(how));
+                assert!(rendered.is_ok(), "{text}: {rendered:?}");
+            }
+        }
+    }
+    let counted = Template::new("{{ payload.x | length }}{{ payload.none | count }}").unwrap();
+    assert_eq!(counted.render(Format::Plain, &variables()).as_deref(), Ok("00"));
+}
+
 #[test]
 fn a_marker_is_escaped() {
     let variables = variables().missing(MissingVariables::Marker);
