@@ -16,7 +16,7 @@ const WRITING: [&str; 8] = [
     ".write(\"",
     ".write_in_steps(\"",
     ".write_in_steps_with(\"",
-    "Write::new(self.scope,\"",
+    ".accept_as(\"",
     ".edit(\"",
     ".change(\"",
     ".clear(\"",
