@@ -220,8 +220,8 @@ impl Job {
         self.first_sent().is_some()
     }
 
-    /// Adds a message by the id that its provider gave it. The oldest ids go
-    /// beyond 100, or beyond two for each destination.
+    /// Adds a message by the id that its provider gave it. The oldest ids go beyond 100, or beyond two for
+    /// each destination.
     #[doc(hidden)]
     pub fn sent_as(&mut self, integration: IntegrationId, provider_message_id: &str) {
         let is_known = self.provider_message(integration, provider_message_id).is_some();

@@ -388,8 +388,8 @@ impl Message {
     }
 
     /// Returns the message in the place of `before`, which was stored earlier: with its id, and with its
-    /// times of delivery before those of the new one, 100 in all. A message for a provider keeps its marks. One in the inbox has those that it was
-    /// given, as it is unseen again.
+    /// times of delivery before those of the new one, 100 in all. A message for a provider keeps its marks.
+    /// One in the inbox has those that it was given, as it is unseen again.
     #[doc(hidden)]
     #[must_use]
     pub fn in_place_of(mut self, before: &Message) -> Self {

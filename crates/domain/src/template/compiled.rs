@@ -48,9 +48,9 @@ impl Prepared {
 }
 
 impl Compiled {
-    /// Returns the memory of `text` in any compiled form, in bytes: an upper bound. Measured were 9.9 kB for a
-    /// short text, and for each token of a tag as much as 128 bytes beside 4 for each byte of the text: a name that
-    /// is reported if it is missing is kept several times.
+    /// Returns the memory of `text` in any compiled form, in bytes: an upper bound. Measured were 9.9 kB for
+    /// a short text, and for each token of a tag as much as 128 bytes beside 4 for each byte of the text: a
+    /// name that is reported if it is missing is kept several times.
     pub(super) fn weight(text: &str) -> usize {
         let mut lexer = Lexer::new(text);
         let mut tokens = 0;
