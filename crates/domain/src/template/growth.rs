@@ -3,23 +3,36 @@
 use std::fmt::{self, Write};
 
 use minijinja::value::{Rest, Value, ValueKind};
-use minijinja::{Error, State};
+use minijinja::{AutoEscape, Error, State};
 
 use super::budget::{self, keep, left, refusal, spend, too_large};
 use super::{missing, places};
 
-/// `a ~ b`: the texts of all values. `null` is an empty text.
+/// `a ~ b`: the texts of all values. `null` is an empty text. Beside markup, other texts are escaped.
 pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    let has_markup = has_markup(state, &values);
     let mut text = Text { text: String::new(), max: left(state) };
     for value in values.iter().filter(|value| !value.is_none()) {
-        let written = match missing::in_place_of(state, value) {
-            Some(missing) => text.write_str(&missing?),
-            None => write!(text, "{value}"),
+        let missing = missing::in_place_of(state, value).transpose()?.map(Value::from);
+        let value = missing.as_ref().unwrap_or(value);
+        let written = if has_markup {
+            text.write_str(&state.format(value.clone())?)
+        } else {
+            write!(text, "{value}")
         };
         written.map_err(|_| too_large())?;
     }
     spend(state, text.text.len())?;
-    Ok(Value::from(text.text))
+    Ok(made(text.text, has_markup))
+}
+
+// Returns `true` if HTML is rendered, and one of the values is markup.
+fn has_markup(state: &State<'_, '_>, values: &[Value]) -> bool {
+    matches!(state.auto_escape(), AutoEscape::Html) && values.iter().any(Value::is_safe)
+}
+
+fn made(text: String, is_markup: bool) -> Value {
+    if is_markup { Value::from_safe_string(text) } else { Value::from(text) }
 }
 
 /// `a + b`: a sum of numbers, or a concatenation of texts or lists.
@@ -89,9 +102,8 @@ fn sum(state: &mut State<'_, '_>, a: &Value, b: &Value) -> Result<Value, Error> 
     if let Some(sum) = arithmetic(a, b, i128::checked_add, |a, b| a + b) {
         return sum;
     }
-    if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-        spend(state, a.len() + b.len())?;
-        return Ok(Value::from([a, b].concat()));
+    if a.as_str().is_some() && b.as_str().is_some() {
+        return concat(state, Rest(vec![a.clone(), b.clone()]));
     }
     if is_list(a) && is_list(b) {
         let [a, b] = [a, b].map(|list| keep(state, list.clone()));

@@ -119,7 +119,11 @@ fn markup_of_a_text_stays_and_that_of_values_is_escaped() {
     assert_eq!(render("{{ t.hello }}"), "Hallo <b>Ada &amp; Co</b>");
     assert_eq!(render("{{ t('greets', who='<i>') }}"), "&lt;i&gt;, &lt;A&gt;");
     assert_eq!(render("{{ t.split }}"), "<i>&lt;A&gt;</i>", "nor if another language has more");
-    assert_eq!(render("{{ t.hello ~ payload.a }}").matches("<A>").count(), 0);
+    let joined = "Hallo <b>Ada &amp; Co</b>&lt;A&gt;!";
+    assert_eq!(render("{{ t.hello ~ payload.a ~ '!' }}"), joined);
+    assert_eq!(render("{{ t.hello + payload.a + '!' }}"), joined);
+    assert_eq!(render("{{ 'x' ~ payload.a ~ payload.none }}"), "x&lt;A&gt;");
+    assert_eq!(render("{{ t.hello ~ payload.none ~ payload.n }}"), "Hallo <b>Ada &amp; Co</b>3");
     assert_eq!(render("{{ t['<x>'] }}"), "&lt;x&gt;", "a key that is missing is no markup");
 }
 
