@@ -160,6 +160,13 @@ impl<'s> Lexer<'s> {
             'a'..='z' | 'A'..='Z' | '_' => (Kind::Name, word(rest)),
             _ if PAIRS.iter().any(|pair| rest.starts_with(pair)) => (Kind::Symbol, 2),
             _ if SINGLES.contains(first) => (Kind::Symbol, 1),
+            _ if first.is_alphabetic() => {
+                let what = format!(
+                    "unexpected {first:?}: a name with other letters than A to Z is written as in \
+                     `payload[\"größe\"]`"
+                );
+                return Err(Problem::new(what, at));
+            }
             _ => return Err(Problem::new(format!("unexpected {first:?}"), at)),
         };
         self.at += len;

@@ -14,6 +14,11 @@ fn unknown_names_are_refused_with_what_was_meant() {
         ("{{ paylod.a }}", "unknown variable `paylod` (did you mean `payload`?) in line 1"),
         ("\n{{ nothing }}", "unknown variable `nothing` in line 2"),
         (
+            "{{ payload.größe }}",
+            "unexpected 'ö': a name with other letters than A to Z is written as in \
+             `payload[\"größe\"]` in line 1",
+        ),
+        (
             "{{ subscriber.firstname }}",
             "`subscriber` has no field `firstname` (did you mean `firstName`?) in line 1",
         ),
