@@ -270,6 +270,13 @@ fn of_a_file_in_trouble() {
             false,
         ),
         (store::Error::Damaged { path, source: text.into() }, "`shop.redb` is damaged", 500, false),
+        (*source(), "redb could not write the log: I/O error", 500, true),
+        (
+            store::Error::Refused { backend: "redb", action: "put", source: "too large".into() },
+            "redb could not put: too large",
+            500,
+            false,
+        ),
     ] {
         let error = Error::Store(error);
         assert_eq!(error.to_string(), expected);

@@ -31,6 +31,8 @@ enum Kind {
     Lost,
     /// There is no connection, so that nothing was asked.
     Away,
+    /// The server lacks something, such as room on its disk, which is there later, but not soon.
+    Lacking(&'static str),
     /// The server refuses, and would again.
     Refused(&'static str),
 }
@@ -121,6 +123,7 @@ impl Failure {
             Some(code) if is_transient(code) => Kind::Again,
             Some(code) if is_loss(code) || is_fatal(&error) => Kind::Lost,
             None if is_about_connection(&error) => Kind::Lost,
+            Some(code) if is_lack(code) => Kind::Lacking(action),
             Some(_) | None => Kind::Refused(action),
         };
         Self { kind, source: Arc::new(error) }
@@ -133,6 +136,7 @@ impl Failure {
         let kind = match error.code() {
             Some(code) if is_transient(code) => Kind::Again,
             Some(code) if is_loss(code) => Kind::Lost,
+            Some(code) if is_lack(code) => Kind::Lacking("connect"),
             Some(_) => Kind::Refused("connect"),
             None if is_about_settings(&error) => Kind::Refused("connect"),
             None => Kind::Lost,
@@ -257,9 +261,9 @@ impl Failure {
         matches!(self.kind, Kind::Lost | Kind::Away)
     }
 
-    /// Returns `true` if the server refuses what it was asked for, and would again.
+    /// Returns `true` if the server refuses what it was asked for, which may be about a part of it.
     pub(crate) fn is_refused(&self) -> bool {
-        matches!(self.kind, Kind::Refused(_))
+        matches!(self.kind, Kind::Lacking(_) | Kind::Refused(_))
     }
 }
 
@@ -271,7 +275,8 @@ impl From<Failure> for Error {
             Kind::Again | Kind::Stale | Kind::Lost | Kind::Away => {
                 Error::Unavailable { backend: BACKEND, source }
             }
-            Kind::Refused(action) => Error::Backend { backend: BACKEND, action, source },
+            Kind::Lacking(action) => Error::Backend { backend: BACKEND, action, source },
+            Kind::Refused(action) => Error::Refused { backend: BACKEND, action, source },
         }
     }
 }
@@ -329,6 +334,11 @@ fn is_loss(code: &SqlState) -> bool {
         .contains(code)
 }
 
+/// The server has too little of something (class 53), or its system has failed (class 58).
+fn is_lack(code: &SqlState) -> bool {
+    ["53", "58"].iter().any(|class| code.code().starts_with(class))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
@@ -369,6 +379,32 @@ mod tests {
             tokio::spawn(connection);
             Failure::of("ask", client.batch_execute("SELECT 1").await.unwrap_err())
         })
+    }
+
+    #[test]
+    fn what_the_server_would_refuse_again_is_not_worth_another_call() {
+        for (severity, code, is_retryable) in [
+            ("ERROR", "22021", false),
+            ("ERROR", "42501", false),
+            ("ERROR", "54000", false),
+            ("ERROR", "XX001", false),
+            // A full disk, little memory, too many connections, and an error of the disk.
+            ("ERROR", "53100", true),
+            ("ERROR", "53200", true),
+            ("FATAL", "53300", true),
+            ("ERROR", "58030", true),
+            ("ERROR", "25006", true),
+            ("ERROR", "40P01", true),
+            ("ERROR", "57014", true),
+            ("FATAL", "57P01", true),
+        ] {
+            let error = Error::from(failure(severity, code));
+            assert_eq!(error.is_retryable(), is_retryable, "{severity} {code}: {error:?}");
+        }
+        for failure in [Failure::no_settings(), Failure::no_schema(), Failure::closed()] {
+            let error = Error::from(failure);
+            assert!(!error.is_retryable(), "{error:?}");
+        }
     }
 
     #[test]

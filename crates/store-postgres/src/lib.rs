@@ -220,8 +220,8 @@ impl PostgresStore {
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] if `url` or the name of the schema is not valid, the server refuses, or a pooler has lost the settings of
-    /// the connection; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer
+    /// [`Error::Refused`] if `url` or the name of the schema is not valid, the server refuses, or a pooler has lost the settings of
+    /// the connection; [`Error::Backend`] if the server has no room; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer
     /// version of this library has written the schema.
     pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
         let config =

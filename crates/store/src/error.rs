@@ -16,12 +16,24 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The backend could not carry out an action.
+    /// The backend could not carry out an action. The same call may succeed later.
     #[error("{backend} could not {action}: {source}")]
     Backend {
         /// The backend, as in `redb`.
         backend: &'static str,
         /// The action, as in `commit a transaction`.
+        action: &'static str,
+        /// The error of the backend.
+        source: Box<dyn error::Error + Send + Sync>,
+    },
+
+    /// The backend refuses an action, and would again: a value that it does not take, a right that the role
+    /// lacks, or a password that is wrong. A store of your own returns it for what needs a repair.
+    #[error("{backend} could not {action}: {source}")]
+    Refused {
+        /// The backend, as in `PostgreSQL`.
+        backend: &'static str,
+        /// The action, as in `connect`.
         action: &'static str,
         /// The error of the backend.
         source: Box<dyn error::Error + Send + Sync>,
@@ -254,7 +266,8 @@ impl Error {
             | Error::Interrupted { .. }
             | Error::Unavailable { .. }
             | Error::Backend { .. } => true,
-            Error::Corrupt { .. }
+            Error::Refused { .. }
+            | Error::Corrupt { .. }
             | Error::NoFolder { .. }
             | Error::NoStore { .. }
             | Error::Unopenable { .. }

@@ -61,5 +61,5 @@ pub fn write_by<T, E: From<Error>>(
 /// Returns the error of a store that has not run the body of a transaction.
 pub fn not_run() -> Error {
     let source = "it returned without running the body".into();
-    Error::Backend { backend: "store", action: "run a transaction", source }
+    Error::Refused { backend: "store", action: "run a transaction", source }
 }

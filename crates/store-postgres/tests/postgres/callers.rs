@@ -95,7 +95,7 @@ fn a_change_that_is_refused_fails_its_caller() {
         });
         callers.map(|caller| caller.join().unwrap())
     });
-    assert!(matches!(written[2], Err(Error::Backend { .. })), "{written:?}");
+    assert!(matches!(written[2], Err(Error::Refused { .. })), "{written:?}");
     for at in [0, 1, 3] {
         assert!(written[at].is_ok(), "{written:?}");
     }

@@ -27,7 +27,7 @@ fn a_schema_that_is_there_needs_no_right_to_create_one() {
         put(&place.clone().through(&url).open()).unwrap();
     }
     let elsewhere = PostgresStore::open_with(&url, &PostgresOptions::default());
-    assert!(matches!(elsewhere, Err(Error::Backend { .. })), "{elsewhere:?}");
+    assert!(matches!(elsewhere, Err(Error::Refused { .. })), "{elsewhere:?}");
 }
 
 /// The server would take another schema, or none.
@@ -53,7 +53,7 @@ fn a_name_that_is_no_schema_is_refused() {
 fn a_connection_string_that_lacks_a_host_is_refused_at_once() {
     let options = PostgresOptions::default().patience(Duration::from_secs(60));
     let refused = PostgresStore::open_with("user=postgres dbname=postgres", &options);
-    assert!(matches!(refused, Err(Error::Backend { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
 }
 
 /// The text of an error says what the server says.
@@ -180,7 +180,7 @@ fn a_connection_without_its_settings_is_refused() {
     proxy.lose_settings();
     let opened = PostgresStore::open_with(place.url(), place.options());
     let error = opened.unwrap_err();
-    assert!(matches!(error, Error::Backend { .. }), "{error:?}");
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
     let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     assert!(why.contains("pooler"), "{why}");
     let elsewhere = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace";

@@ -54,7 +54,7 @@ fn a_certificate_of_another_authority_is_refused_with_the_remedy() {
         let started = Instant::now();
         let error = open(&server, name, authority).unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, Error::Backend { action: "connect by TLS", .. }), "{error:?}");
+        assert!(matches!(error, Error::Refused { action: "connect by TLS", .. }), "{error:?}");
         assert!(text.starts_with("PostgreSQL could not connect by TLS: "), "{text}");
         let remedy = "give `open_tls` the authority that has signed the certificate of the server, \
             and connect by the name in the certificate";

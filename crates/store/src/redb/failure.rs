@@ -70,6 +70,9 @@ impl Failure {
         match self {
             Failure::Damaged(cause) => Error::Damaged { path: path(), source: Box::new(cause) },
             Failure::Misplaced(table) => misplaced(table),
+            Failure::Refused { action, cause } if would_refuse_again(&*cause) => {
+                Error::Refused { backend: "redb", action, source: Box::new(cause) }
+            }
             Failure::Refused { action, cause } => *backend(action, cause),
             Failure::Full { action, cause } => {
                 Error::StorageFull { path: path(), source: backend(action, cause) }
@@ -129,6 +132,19 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("no message").to_owned()
 }
 
+/// Returns `true` if redb does not take what it was given, whenever that is.
+fn would_refuse_again(cause: &(dyn error::Error + Send + Sync + 'static)) -> bool {
+    matches!(
+        cause.downcast_ref(),
+        Some(
+            redb::Error::ValueTooLarge(_)
+                | redb::Error::UpgradeRequired(_)
+                | redb::Error::TableDoesNotExist(_)
+                | redb::Error::DatabaseClosed
+        )
+    )
+}
+
 fn is_damage(error: &redb::Error) -> bool {
     matches!(
         error,
@@ -137,4 +153,29 @@ fn is_damage(error: &redb::Error) -> bool {
             | redb::Error::TableIsMultimap(_)
             | redb::Error::TypeDefinitionChanged { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_fail_again_is_not_worth_another_call() {
+        let io = |kind: ErrorKind| redb::Error::Io(kind.into());
+        for (error, is_retryable) in [
+            (io(ErrorKind::StorageFull), true),
+            (io(ErrorKind::QuotaExceeded), true),
+            (io(ErrorKind::Other), true),
+            (io(ErrorKind::PermissionDenied), false),
+            (io(ErrorKind::ReadOnlyFilesystem), false),
+            (io(ErrorKind::UnexpectedEof), false),
+            (redb::Error::Corrupted("odd".to_owned()), false),
+            (redb::Error::UpgradeRequired(1), false),
+            (redb::Error::ValueTooLarge(1 << 40), false),
+        ] {
+            let told = error.to_string();
+            let error = Failure::new("write", error).at(Path::new("shop.redb"));
+            assert_eq!(error.is_retryable(), is_retryable, "{told}: {error:?}");
+        }
+    }
 }
