@@ -104,8 +104,9 @@ enum Stopped {
 }
 
 impl Writers {
-    /// Runs `body` once, in a transaction without others if it is alone. Waits for other callers up to `until`.
-    /// Returns the error of the body, or of the server.
+    /// Runs `body` once, in a transaction without others if it is alone. Waits for its first turn up to
+    /// `until`. To end a transaction that it cannot join may take longer. Returns the error of the body, or of
+    /// the server.
     pub(crate) fn write(
         &self,
         shared: &Arc<Shared>,

@@ -62,10 +62,10 @@ struct Busy;
 #[error("other transactions have held the environment for too long")]
 struct Held;
 
-/// The server takes another schema for that of the name, or none.
+/// The server would cut the name of the schema, or read it as another one.
 #[derive(Debug, Error)]
 #[error("the name of a schema has 1 to 63 bytes, no NUL, and is not `$user`")]
-struct NoSchema;
+struct InvalidSchemaName;
 
 /// The settings of a connection were made for another one.
 #[derive(Debug, Error)]
@@ -96,27 +96,29 @@ struct NotTrusted {
     source: tokio_postgres::Error,
 }
 
-/// An error of the client, which says no more of itself than its kind.
+/// Text of an error of `tokio_postgres`, with those of its causes. Its own text names only its kind. The error
+/// itself is left out, since the details of the server may have values of keys.
 #[derive(Debug, Error)]
-#[error("{}", said(source))]
-struct Said {
-    source: Arc<dyn StdError + Send + Sync>,
-}
+#[error("{0}")]
+struct ClientError(String);
 
-/// The message of the server with its code, or the texts of an error and of its causes. Details of the server
-/// are left out, since they may have values.
-fn said(error: &(dyn StdError + 'static)) -> String {
+/// The message of the server with its code, or the texts of an error and of its causes.
+fn text_of(error: &(dyn StdError + 'static)) -> String {
     if let Some(error) = error.downcast_ref::<DbError>() {
         return format!("{} ({})", error.message(), error.code().code());
     }
     match error.source() {
-        Some(source) if source.is::<DbError>() => said(source),
-        Some(source) => format!("{error}: {}", said(source)),
+        Some(source) if source.is::<DbError>() => text_of(source),
+        Some(source) => format!("{error}: {}", text_of(source)),
         None => error.to_string(),
     }
 }
 
 impl Failure {
+    fn new(kind: Kind, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self { kind, source: Arc::new(source) }
+    }
+
     /// The failure of an action.
     pub(crate) fn of(action: &'static str, error: tokio_postgres::Error) -> Self {
         let kind = match error.code() {
@@ -126,12 +128,11 @@ impl Failure {
             Some(code) if is_lack(code) => Kind::Lacking(action),
             Some(_) | None => Kind::Refused(action),
         };
-        Self { kind, source: Arc::new(error) }
+        Self::new(kind, error)
     }
 
-    /// The failure to connect. Each error of the server ends the connection here, and without one there
-    /// is none: a name that cannot be looked up, and a port that nobody listens at. Another try does not help
-    /// against settings that are missing.
+    /// The failure to connect. An error of the server ends the connection. Without one there is no connection,
+    /// as for an unknown host or a closed port. Missing settings are refused, since another try fails as well.
     fn of_connecting(error: tokio_postgres::Error) -> Self {
         let kind = match error.code() {
             Some(code) if is_transient(code) => Kind::Again,
@@ -141,7 +142,7 @@ impl Failure {
             None if is_about_settings(&error) => Kind::Refused("connect"),
             None => Kind::Lost,
         };
-        Self { kind, source: Arc::new(error) }
+        Self::new(kind, error)
     }
 
     /// The failure of a connection of the host.
@@ -162,7 +163,7 @@ impl Failure {
             PoolError::PostCreateHook(HookError::Backend(error)) => {
                 Self::of("set up a connection", error)
             }
-            other => Self { kind: Kind::Lost, source: Arc::new(other) },
+            other => Self::new(Kind::Lost, other),
         };
         // Nothing was asked but for the settings.
         if failure.is_lost() { Self { kind: Kind::Away, ..failure } } else { failure }
@@ -173,42 +174,42 @@ impl Failure {
     }
 
     pub(crate) fn held() -> Self {
-        Self { kind: Kind::Again, source: Arc::new(Held) }
+        Self::new(Kind::Again, Held)
     }
 
     pub(crate) fn no_schema() -> Self {
-        Self::refused("open the schema", NoSchema)
+        Self::refused("open the schema", InvalidSchemaName)
     }
 
     pub(crate) fn no_answer() -> Self {
-        Self { kind: Kind::Lost, source: Arc::new(NoAnswer) }
+        Self::new(Kind::Lost, NoAnswer)
     }
 
     pub(crate) fn busy() -> Self {
-        Self { kind: Kind::Again, source: Arc::new(Busy) }
+        Self::new(Kind::Again, Busy)
     }
 
     pub(crate) fn stale() -> Self {
-        Self { kind: Kind::Stale, source: Arc::new(StaleMemory) }
+        Self::new(Kind::Stale, StaleMemory)
     }
 
     pub(crate) fn lost_commits() -> Self {
-        Self { kind: Kind::Stale, source: Arc::new(LostCommits) }
+        Self::new(Kind::Stale, LostCommits)
     }
 
     pub(crate) fn closed() -> Self {
-        Self { kind: Kind::Refused("answer"), source: Arc::new(Closed) }
+        Self::refused("answer", Closed)
     }
 
     pub(crate) fn not_locked() -> Self {
-        Self { kind: Kind::Refused("change a key"), source: Arc::new(NotLocked) }
+        Self::refused("change a key", NotLocked)
     }
 
     pub(crate) fn refused(
         action: &'static str,
         source: impl StdError + Send + Sync + 'static,
     ) -> Self {
-        Self { kind: Kind::Refused(action), source: Arc::new(source) }
+        Self::new(Kind::Refused(action), source)
     }
 
     /// Returns `true` if the transaction may be run again. What was committed last is known.
@@ -270,7 +271,8 @@ impl Failure {
 impl From<Failure> for Error {
     fn from(Failure { kind, source }: Failure) -> Self {
         let is_of_client = source.is::<tokio_postgres::Error>();
-        let source = if is_of_client { Said { source }.into() } else { source.into() };
+        let source =
+            if is_of_client { ClientError(text_of(&*source)).into() } else { source.into() };
         match kind {
             Kind::Again | Kind::Stale | Kind::Lost | Kind::Away => {
                 Error::Unavailable { backend: BACKEND, source }
@@ -342,6 +344,7 @@ fn is_lack(code: &SqlState) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::iter;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::thread;
 
@@ -356,13 +359,16 @@ mod tests {
         [&[letter][..], &length.to_be_bytes(), bytes].concat()
     }
 
+    /// A part of the details of the server.
+    const VALUE: &str = "ada@example.org";
+
     fn refuse(mut client: UnixStream, severity: &str, code: &str) {
         let read = |client: &mut UnixStream| client.read(&mut [0; 1_024]).unwrap();
         read(&mut client);
         let ready = [message(b'R', &[0; 4]), message(b'Z', b"I")].concat();
         client.write_all(&ready).unwrap();
         read(&mut client);
-        let fields = format!("S{severity}\0V{severity}\0C{code}\0Mno\0\0");
+        let fields = format!("S{severity}\0V{severity}\0C{code}\0Mno\0DKey ({VALUE})\0\0");
         client.write_all(&message(b'E', fields.as_bytes())).unwrap();
         client.write_all(&message(b'Z', b"I")).unwrap();
     }
@@ -379,6 +385,16 @@ mod tests {
             tokio::spawn(connection);
             Failure::of("ask", client.batch_execute("SELECT 1").await.unwrap_err())
         })
+    }
+
+    /// An error and its causes have the message of the server, and none of its details.
+    #[test]
+    fn an_error_leaves_out_details_of_the_server() {
+        let error = Error::from(failure("ERROR", "42501"));
+        let causes = iter::successors(Some(&error as &dyn StdError), |error| (*error).source());
+        let texts: Vec<String> = causes.map(ToString::to_string).collect();
+        assert_eq!(texts, ["PostgreSQL could not ask: no (42501)", "no (42501)"]);
+        assert!(!format!("{texts:?} {error:?}").contains(VALUE), "{texts:?} {error:?}");
     }
 
     #[test]

@@ -44,8 +44,8 @@
 //!
 //! # When the server is away
 //!
-//! A write is tried again until [`PostgresOptions::patience`] is over, and so is a read without effects. Of other
-//! reads, such as those of a check, only the begin is tried again. Then the call returns
+//! A write is tried again until [`PostgresOptions::patience`] is over, and so is a read without effects.
+//! Of other reads, such as those of a check, only the begin is tried again. Then the call returns
 //! [`Error::Unavailable`]. If a connection breaks during a commit, the store asks on another one whether
 //! the changes are there. A call that returns `Ok` is durable as far as the server is: leave `fsync` and
 //! `synchronous_commit` on.
@@ -220,9 +220,10 @@ impl PostgresStore {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if `url` or the name of the schema is not valid, the server refuses, or a pooler has lost the settings of
-    /// the connection; [`Error::Backend`] if the server has no room; [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer
-    /// version of this library has written the schema.
+    /// [`Error::Refused`] if `url` or the name of the schema is not valid, the server refuses, or a pooler has
+    /// lost the settings of the connection; [`Error::Backend`] if the server has no room;
+    /// [`Error::Unavailable`] if the server does not answer; [`Error::NewerFormat`] if a newer version of this
+    /// library has written the schema.
     pub fn open_with(url: &str, options: &PostgresOptions) -> Result<Self> {
         let config =
             url.parse().map_err(|error| Failure::of("read the connection string", error))?;
@@ -277,7 +278,7 @@ impl PostgresStore {
         self.shared.server.round_trips()
     }
 
-    /// Begins to read, and tries again.
+    /// Begins a read, and tries again until the patience is over.
     fn reader(&self, begin: impl Fn() -> Result<View, Failure>) -> Result<View, Failure> {
         Retry::within(self.shared.patience, begin)
     }
@@ -348,6 +349,7 @@ impl Store for PostgresStore {
     fn write_within(&self, mut scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
         let (mut retry, mut is_alone) = (Retry::new(self.shared.patience), false);
         let timeout = self.shared.server.answer_timeout();
+        // A caller waits for its turn as long as for an answer of the server, even with less patience.
         let until =
             retry.until().and_then(|end| Some(end.max(Instant::now().checked_add(timeout)?)));
         loop {

@@ -67,10 +67,9 @@ impl fmt::Debug for Listeners {
 
 fn run(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Receiver<()>)) {
     loop {
-        if woken.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
-            if shared.strong_count() == 0 {
-                return;
-            }
+        // Nothing wakes the thread without a connection.
+        let is_cut = woken.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected);
+        if is_cut && shared.strong_count() > 0 {
             thread::sleep(pause);
         }
         let Some(shared) = shared.upgrade() else { return };
@@ -115,11 +114,11 @@ fn follow(shared: &Shared, known: &mut Counts, news: &CommitNews) -> Option<Vec<
     keys
 }
 
-/// The commits behind those that are known. Those of this store have no keys, if one engine listens: what
-/// they mean for it is done when they return. Of two engines, the other one has to hear of them.
+/// The commits behind those that are known. Commits of this store have no keys if it has one listener, whose
+/// engine knows of them. Several listeners get the keys, since each engine learns of the commits of the others.
 fn ask(shared: &Shared, known: &Counts, listeners: usize) -> Result<CommitNews, Failure> {
     let (since, start) = (known.to_row(), known.era.start);
-    // No batch begins with nothing in eight bytes.
+    // An empty id is that of no store.
     let own = if listeners == 1 { shared.id().to_vec() } else { Vec::new() };
     let is_due = shared.clock.is_due();
     let asked = shared.server.begin_aside("ask for commits", move |client| async move {

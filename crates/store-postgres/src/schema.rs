@@ -97,8 +97,8 @@ macro_rules! news {
 /// The news of all heads.
 pub(crate) const NEWS: &str = news!("", "256", "1048576", "");
 
-/// The news of all heads, without the keys of the commits whose batches begin with an id. The thread that asks for news
-/// runs it all the time, and wakes all waiting callers if there are too many keys.
+/// The news of all heads, without the keys of the commits whose batches begin with an id. The thread that asks
+/// for news runs it all the time, and wakes all waiting callers if there are too many keys.
 pub(crate) const NEWS_OF_OTHERS: &str =
     news!("WHEN substr(batch, 1, 8) = $3 THEN ''::bytea", "1024", "4194304", "");
 
