@@ -25,7 +25,7 @@ pub(crate) struct Unsettled(ReentrantMutex<RefCell<Vec<(Leased, Done)>>>);
 impl Unsettled {
     /// Keeps results that were not stored because of `error`, unless the store fails for good.
     pub(super) fn keep(&self, error: &Error, results: impl IntoIterator<Item = (Leased, Done)>) {
-        if !error.is_retryable() {
+        if !may_go_on(error) {
             return;
         }
         let kept = self.0.lock();
@@ -44,11 +44,17 @@ impl Unsettled {
         // Code of the host that hears of the commit finds none, and may keep others.
         let mut taken = Taken { results: kept.take(), from: &kept };
         let settled = settle::settle(engine, &mut taken.results, report);
-        if settled.as_ref().is_err_and(|error| !error.is_retryable()) {
+        if settled.as_ref().is_err_and(|error| !may_go_on(error)) {
             taken.results.clear();
         }
         settled
     }
+}
+
+// Returns `true` if the store may take results later. A server that refuses a role or a password now does so
+// again until an operator mends it, and what has been sent must not be sent again then.
+fn may_go_on(error: &Error) -> bool {
+    error.is_retryable() || matches!(error, Error::Store(store::Error::Refused { .. }))
 }
 
 /// Results that are being settled. Those that are left at the end are kept, also if the clock of the

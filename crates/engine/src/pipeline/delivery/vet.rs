@@ -34,5 +34,41 @@ pub(crate) fn test(engine: &Engine, integration: &Integration) -> IntegrationTes
         return IntegrationTest::NoProvider;
     };
     let panicked = |_| IntegrationTest::Failed(SendError::retryable("the provider panicked"));
-    host::call(|| provider.check(integration)).unwrap_or_else(panicked)
+    match host::call(|| provider.check(integration)).unwrap_or_else(panicked) {
+        IntegrationTest::Failed(error) => IntegrationTest::Failed(error.shortened()),
+        tested => tested,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::integration::IntegrationCreate;
+    use store::memory::MemoryStore;
+
+    use super::super::{Delivery, Provider, ProviderReceipt};
+    use super::*;
+
+    #[derive(Debug)]
+    struct Talkative;
+
+    impl Provider for Talkative {
+        fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {
+            Ok(ProviderReceipt::default())
+        }
+
+        fn check(&self, _: &Integration) -> IntegrationTest {
+            IntegrationTest::Failed(SendError::permanent("no".repeat(1_000)))
+        }
+    }
+
+    #[test]
+    fn the_failure_of_a_test_is_as_short_as_that_of_a_message() {
+        let engine = Engine::builder().default_provider(Talkative).build(MemoryStore::default());
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let create = IntegrationCreate::new("mail", Channel::Email).unwrap();
+        let integration = env.integrations().create(&create).unwrap();
+        let failed = test(&engine, &integration);
+        let expected = SendError::permanent("no".repeat(500));
+        assert!(matches!(&failed, IntegrationTest::Failed(error) if *error == expected));
+    }
 }
