@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use serde_json::json;
 use store::Table;
 use store::layout::{Derived, Role, Target, environment_of};
-use testkit::interposed::{Lie, Point};
+use testkit::interposed::{Interposed, Lie, Point};
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
 use tidings::check::{Finding, Problem};
@@ -20,7 +20,7 @@ use tidings::unsubscribe::UnsubscribeRequest;
 use tidings::vocabulary::Channel;
 use tidings::{Error, Progress};
 
-use crate::seeded::{copy, entries};
+use crate::seeded::{copy, entries, fork, world_over};
 use crate::{cases, parsed};
 
 /// The first entry of a table and the last one.
@@ -528,6 +528,33 @@ fn a_repair_among_writers_mends() {
         assert!(engine.repair().unwrap().is_finished);
     });
     check_repair(&world, "it");
+}
+
+/// Others put so many rows before a damaged one, between the look of a repair at it and the transaction
+/// that mends it, that the transaction ends before it.
+#[test]
+fn rows_that_come_between_hide_no_damaged_one() {
+    let (world, below) = fork();
+    let last = world.env.topics().create(&parsed(json!({ "key": "z-last" }))).unwrap();
+    let is_last = |(_, key, _): &Entry| key.escape_ascii().to_string().contains(last.key.as_str());
+    let (_, key, _) = of_table(&world, Table::Topics).into_iter().find(is_last).unwrap();
+    put(&world.store, Table::Topics, &key, Some(b"damaged"));
+    let other = world_over(Interposed::new(below));
+    let mut meanwhile = Some(move || {
+        for number in 0..300 {
+            let topic = parsed(json!({ "key": format!("y-{number}") }));
+            other.env.topics().create(&topic).unwrap();
+        }
+    });
+
+    let report = world.engine.repair_with(|_| {
+        // The first transaction behind the first look is that which mends.
+        meanwhile.take().into_iter().for_each(|rows| world.store.pause(Point::Write, 0, rows));
+        ControlFlow::Continue(())
+    });
+
+    let report = report.unwrap();
+    assert_eq!((world.engine.check().unwrap().findings, report.put_aside), (vec![], 1));
 }
 
 /// Findings name their table, their key and their environment.

@@ -163,12 +163,14 @@ impl Engine {
     ) -> Result<ControlFlow<()>> {
         let mut behind: Option<Vec<u8>> = None;
         loop {
-            let (step, homes) = self.read(|snapshot| {
+            let (mut step, homes) = self.read(|snapshot| {
                 let homes = Homes::default();
                 Ok((pass.step(snapshot, behind.as_deref(), &homes)?, homes))
             })?;
             if step.fixes().any(|fix| !matches!(fix, Fix::Rebuild(_))) {
-                self.mend(pass, behind.as_deref(), &homes.settled(), report)?;
+                let mended = self.mend(pass, behind.as_deref(), &homes.settled(), report)?;
+                // Where others have put rows meanwhile, the transaction has not come as far.
+                step.next = step.next.into_iter().chain(mended).min();
             }
             for rebuild in step.rebuilds() {
                 let told = &mut summed(&mut report.rows, progress);
@@ -187,24 +189,25 @@ impl Engine {
         }
     }
 
-    // Looks at the same rows again, and mends them.
+    // Looks at the same rows again, and mends them. Returns the key behind which it has not looked, if there
+    // are other rows.
     fn mend(
         &self,
         pass: Pass,
         behind: Option<&[u8]>,
         homes: &Homes,
         report: &mut RepairReport,
-    ) -> Result<()> {
-        let done = self.write(self.now(), |draft| {
+    ) -> Result<Option<Vec<u8>>> {
+        let (done, next) = self.write(self.now(), |draft| {
             let step = pass.step(as_snapshot(draft), behind, homes)?;
             let mut repaired = Repaired::default();
             step.fixes().try_for_each(|fix| repaired.apply(draft, fix))?;
-            Ok(repaired)
+            Ok((repaired, step.next))
         })?;
         report.replaced.extend(done.replaced);
         report.put_aside += done.put_aside;
         report.mended += done.mended;
-        Ok(())
+        Ok(next)
     }
 
     fn rebuild(&self, rebuild: &Rebuild, told: &mut OnRows<'_>) -> Result<ControlFlow<()>> {
