@@ -484,6 +484,44 @@ fn a_sweep_is_smaller_where_its_notifications_are_large() {
     assert!(heavy * 2 < light, "{heavy} rows in one transaction, and {light} of small ones");
 }
 
+/// What goes through large records looks at few of them in each transaction.
+#[test]
+fn no_transaction_looks_at_more_bytes_than_stated() {
+    const ROW: usize = 64 * 1024;
+    let (world, noted) = noted_world(|builder| builder);
+    let body = json!({ "body": "{{ payload.text }}" });
+    world.workflow(workflow_of("news", &[json!({ "type": "in_app", "template": body })]));
+    world.subscriber(json!({ "subscriberId": "ada" }));
+    let payload = json!({ "text": noise(ROW) });
+    for _ in 0..300 {
+        world.trigger(json!({ "name": "news", "to": "ada", "payload": payload }));
+    }
+    while world.run_due() != Counts::default() {}
+    let most = |what: &str, body: &dyn Fn()| {
+        noted.take();
+        body();
+        let most = noted.take().iter().map(|hold| hold.shown).max().unwrap_or_default();
+        println!("{what}: {most} bytes");
+        (most > (2 << 20) + 2 * ROW).then(|| format!("{what}: {most} bytes"))
+    };
+    let environment = world.env.environment_id();
+    let goes_on = |_, _| ControlFlow::Continue(());
+    damage_counters(&world);
+    let problems = [
+        most("counters", &|| {
+            assert!(world.engine.repair().unwrap().is_finished);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        }),
+        most("dead letters", &|| {
+            assert!(store::letters::rebuild(&noted, environment, &mut { goes_on }).is_ok());
+        }),
+        most("deletion", &|| {
+            assert!(world.organization.delete_environment(environment).unwrap().is_finished);
+        }),
+    ];
+    assert_eq!(problems.into_iter().flatten().collect::<Vec<_>>(), Vec::<String>::new());
+}
+
 /// A world whose transactions are noted.
 fn noted_world(configure: impl Fn(Builder) -> Builder) -> (World, Noted) {
     let noted = Noted::over(Arc::new(MemoryStore::default()));

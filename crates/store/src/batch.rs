@@ -42,6 +42,16 @@ pub(crate) struct Limit {
     pub(crate) bytes: usize,
 }
 
+/// Size in bytes at which a batch ends that is read in a transaction.
+const BYTES: usize = 1 << 20;
+
+impl Limit {
+    /// So many rows, or as many bytes as a transaction that holds up the others may look at.
+    pub(crate) const fn in_transaction(rows: usize) -> Self {
+        Self { rows, bytes: BYTES }
+    }
+}
+
 impl From<usize> for Limit {
     fn from(rows: usize) -> Self {
         Self { rows, bytes: usize::MAX }

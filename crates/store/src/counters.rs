@@ -18,7 +18,7 @@ use domain::message::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Limit};
 use crate::layout::{self, MESSAGE_COUNTERS};
 use crate::record::{self, corrupt, if_readable, misplaced};
 use crate::{
@@ -180,9 +180,14 @@ impl CountersUntil {
         let (environment, subscriber) = parts(key)?;
         let list: Range<Message> = layout::message_lists(environment, subscriber).range();
         let rest = list.resumed(&until);
-        let Batch { rows, next } = Batch::read(snapshot, &rest, STEP)?;
-        let found = record::follow_readable::<Message>(snapshot, rest.table(), &rows)?;
+        let limit = Limit::in_transaction(STEP);
+        let Batch { mut rows, mut next } = Batch::read(snapshot, &rest, limit)?;
+        let found = record::follow_some::<Message>(snapshot, rest.table(), &rows, limit.bytes)?;
         found.iter().flatten().for_each(|message| self.counters.add(&message.counted_part()));
+        if found.len() < rows.len() {
+            rows.truncate(found.len());
+            next = rows.pop().map(|last| last.key);
+        }
         self.until = next;
         Ok(())
     }

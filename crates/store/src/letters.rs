@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use domain::ids::EnvironmentId;
-use domain::notification::{Notification, Ordinal};
+use domain::notification::Notification;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Limit};
 use crate::record::Entries;
 use crate::step::TableRebuild;
 use crate::{OnRows, Record, Referent, Result, Store, Table, Transaction, index_entries, layout};
@@ -26,7 +26,7 @@ pub fn rebuild(
     if removed.is_break() {
         return Ok(removed);
     }
-    rebuild.run(Ordinal::new(0), progress, |txn, from| put(txn, environment, *from))
+    rebuild.run(Vec::new(), progress, |txn, behind| put(txn, environment, behind))
 }
 
 // Removes entries that no notification has. Returns the number of entries that were looked at, and the
@@ -57,15 +57,16 @@ fn remove_extra(
     Ok((rows as u64, last.map(|entry| entry.key)))
 }
 
-// Puts the entries of the first notifications from `from` on. Returns their number, and the ordinal
-// behind them if there may be others.
+// Puts the entries of the first notifications behind a key. Returns their number, and the last key if there
+// may be others behind it.
 fn put(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
-    from: Ordinal,
-) -> Result<(u64, Option<Ordinal>)> {
-    let range = layout::notifications_from(environment, from);
-    let Batch { rows, next } = Batch::read(&*transaction, &range, AT_A_TIME)?;
+    behind: &[u8],
+) -> Result<(u64, Option<Vec<u8>>)> {
+    let range = layout::notifications(environment).range().resumed(behind);
+    let limit = Limit::in_transaction(AT_A_TIME);
+    let Batch { rows, next } = Batch::read(&*transaction, &range, limit)?;
     let codec = transaction.codec();
     // A notification whose sealing key is missing keeps its entries.
     let readable = rows.iter().filter(|row| !codec.lacks_key_of(&row.value));
@@ -77,7 +78,5 @@ fn put(
             transaction.put(entry.key.table(), entry.key.as_bytes(), &entry.value(&key))?;
         }
     }
-    let ordinals = rows.iter().rev().filter(|_| next.is_some());
-    let last = ordinals.map(|row| &row.key).find_map(|key| layout::ordinal_of(key));
-    Ok((rows.len() as u64, last.map(|last| Ordinal::new(last.get() + 1))))
+    Ok((rows.len() as u64, next))
 }

@@ -165,7 +165,7 @@ pub(crate) fn find_many<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
 ) -> Result<Vec<Option<R>>> {
-    find_each(snapshot, keys)?.into_iter().collect()
+    find_each(snapshot, keys, &mut 0)?.into_iter().collect()
 }
 
 /// The records under `keys`, in the order of `keys`. One that cannot be read is `None`.
@@ -173,7 +173,7 @@ pub(crate) fn find_readable<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
 ) -> Result<Vec<Option<R>>> {
-    let found = find_each(snapshot, keys)?.into_iter();
+    let found = find_each(snapshot, keys, &mut 0)?.into_iter();
     found.map(|found| Ok(if_readable(found)?.flatten())).collect()
 }
 
@@ -185,15 +185,18 @@ pub fn if_readable<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-// The record under each of `keys`, or the reason for which it cannot be read.
+// The record under each of `keys`, or the reason for which it cannot be read. Adds the size of the values to
+// `bytes`.
 fn find_each<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
+    bytes: &mut usize,
 ) -> Result<Vec<Result<Option<R>>>> {
     let codec = snapshot.codec();
     let mut records = Vec::with_capacity(keys.len());
     let mut rest = keys.iter();
     snapshot.get_many(R::TABLE, keys, &mut |value| {
+        *bytes += value.map_or(0, <[u8]>::len);
         let entry = rest.next().zip(value);
         records.push(entry.map(|(key, value)| codec.decode(key, value)).transpose());
     })?;
@@ -225,7 +228,7 @@ pub(crate) fn follow<R: Record>(
     table: Table,
     rows: &[Row],
 ) -> Result<Vec<R>> {
-    follow_each(snapshot, table, rows)?.into_iter().collect()
+    follow_each(snapshot, table, rows, &mut 0)?.into_iter().collect()
 }
 
 /// The records of `rows`, as [`follow`] returns them, with `None` for a row that cannot be read, or that leads
@@ -235,21 +238,46 @@ pub(crate) fn follow_readable<R: Record>(
     table: Table,
     rows: &[Row],
 ) -> Result<Vec<Option<R>>> {
-    follow_each(snapshot, table, rows)?.into_iter().map(if_readable).collect()
+    follow_each(snapshot, table, rows, &mut 0)?.into_iter().map(if_readable).collect()
 }
 
-// The record of each of `rows`, or the reason for which it cannot be read.
+/// The records of the first of `rows`, as [`follow_readable`] returns them, until those have so many `bytes`
+/// or some more. It takes a few first, to know how many of their size there may be.
+pub(crate) fn follow_some<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    rows: &[Row],
+    bytes: usize,
+) -> Result<Vec<Option<R>>> {
+    const FIRST: usize = 8;
+    const MANY: usize = 128;
+    let (mut found, mut seen, mut size) = (Vec::with_capacity(rows.len()), 0, FIRST);
+    while seen < bytes
+        && let Some(part) = rows.get(found.len()..).filter(|rest| !rest.is_empty())
+    {
+        let part = part.get(..size).unwrap_or(part);
+        let records = follow_each(snapshot, table, part, &mut seen)?.into_iter().map(if_readable);
+        found.extend(records.collect::<Result<Vec<_>>>()?);
+        let rest = bytes.saturating_sub(seen);
+        size = rest.saturating_mul(found.len()).checked_div(seen).unwrap_or(MANY).clamp(1, MANY);
+    }
+    Ok(found)
+}
+
+// The record of each of `rows`, or the reason for which it cannot be read. Adds the size of records that
+// these lead to to `bytes`.
 fn follow_each<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     table: Table,
     rows: &[Row],
+    bytes: &mut usize,
 ) -> Result<Vec<Result<R>>> {
     if table == R::TABLE {
         let codec = snapshot.codec();
         return Ok(rows.iter().map(|row| codec.decode(&row.key, &row.value)).collect());
     }
     let keys: Vec<&[u8]> = rows.iter().map(|row| row.target(table).key).collect();
-    let records = find_each(snapshot, &keys)?.into_iter().zip(rows);
+    let records = find_each(snapshot, &keys, bytes)?.into_iter().zip(rows);
     // A record that does not have this entry may belong to another environment.
     let has = |record: &R, row: &Row| Entries::of(record).has(table, &row.key);
     let lead = |(record, row): (Result<Option<R>>, &Row)| {

@@ -3,12 +3,14 @@
 //! Rows are removed by their keys, so those that cannot be read go as well. The record of the
 //! environment stays, so that an interrupted removal can be found and goes on.
 
+use std::ops::ControlFlow;
+
 use domain::ids::EnvironmentId;
 use domain::quarantine::Quarantined;
 
-use crate::batch::{Batch, Row};
+use crate::batch::{self, Batch, Limit};
 use crate::record::if_readable;
-use crate::{Codec, Range, Result, Snapshot, Table, Transaction, layout};
+use crate::{Codec, Order, Range, Result, Snapshot, Table, Transaction, layout};
 
 /// Place up to which the rows of an environment are removed. The default is the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct RemovalStep {
     pub next: Option<RemovalPlace>,
 }
 
-/// Removes rows of an environment from `place` on. Looks at `most` rows at most.
+/// Removes rows of an environment from `place` on. Looks at `most` rows at most, and at fewer large ones.
 pub fn step(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
@@ -42,9 +44,9 @@ pub fn step(
     let (ranges, mut place) = (layout::ranges_of(environment), place.clone());
     let table = ranges.get(place.number).map_or(Table::Tasks, Range::table);
     let mut step = RemovalStep { table, rows: 0, removed: 0, next: None };
-    let mut left = most;
+    let mut left = Limit::in_transaction(most);
     while let Some(range) = ranges.get(place.number) {
-        if left == 0 {
+        if left.rows == 0 || left.bytes == 0 {
             step.next = Some(place);
             break;
         }
@@ -52,18 +54,24 @@ pub fn step(
         if let Some(behind) = &place.behind {
             range = range.resumed(behind);
         }
-        let Batch { rows, next } = Batch::read(&*transaction, &range, left)?;
-        for row in &rows {
-            if is_of(environment, transaction.codec(), table, row)? {
-                transaction.delete(table, &row.key)?;
+        let entries = (table, range.bytes(), Order::Ascending);
+        let (codec, mut rows) = (transaction.codec(), Vec::new());
+        let next = batch::visit(&*transaction, entries, left.rows, &mut |key, value| {
+            rows.push((key.to_vec(), is_of(environment, codec, table, (key, value))));
+            left.bytes = left.bytes.saturating_sub(key.len() + value.len());
+            if left.bytes > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        left.rows -= rows.len();
+        step.table = table;
+        step.rows += rows.len() as u64;
+        for (key, is_own) in rows {
+            if is_own? {
+                transaction.delete(table, &key)?;
                 step.removed += 1;
             }
         }
-        step.table = table;
-        step.rows += rows.len() as u64;
         let number = place.number + usize::from(next.is_none());
         place = RemovalPlace { number, behind: next };
-        left -= rows.len();
     }
     Ok(step)
 }
@@ -85,7 +93,7 @@ fn is_of(
     environment: EnvironmentId,
     codec: Codec<'_>,
     table: Table,
-    Row { key, value }: &Row,
+    (key, value): (&[u8], &[u8]),
 ) -> Result<bool> {
     let owner = match table {
         Table::Quarantine => {

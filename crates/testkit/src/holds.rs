@@ -22,6 +22,8 @@ pub struct Hold {
     pub gets: usize,
     /// Number of rows that scans have shown.
     pub rows: usize,
+    /// Size of the values that gets and scans have shown, in bytes.
+    pub shown: usize,
     /// Number of values that were put.
     pub puts: usize,
     /// Number of keys that were deleted.
@@ -90,12 +92,18 @@ impl Counting<'_> {
 impl Snapshot for Counting<'_> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.hold().gets += 1;
-        self.below.get(table, key, visit)
+        self.below.get(table, key, &mut |value| {
+            self.hold().shown += value.len();
+            visit(value);
+        })
     }
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
         self.hold().gets += keys.len();
-        self.below.get_many(table, keys, visit)
+        self.below.get_many(table, keys, &mut |value| {
+            self.hold().shown += value.map_or(0, <[u8]>::len);
+            visit(value);
+        })
     }
 
     fn scan(
@@ -109,7 +117,11 @@ impl Snapshot for Counting<'_> {
         // A look at nothing is a look as well.
         self.hold().gets += 1;
         self.below.scan(table, range, order, limit, &mut |key, value| {
-            self.hold().rows += 1;
+            {
+                let mut hold = self.hold();
+                hold.rows += 1;
+                hold.shown += value.len();
+            }
             visit(key, value)
         })
     }
