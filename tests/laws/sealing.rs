@@ -5,6 +5,8 @@ mod formats;
 mod kill;
 mod rotating;
 
+use std::sync::Arc;
+
 use domain::idempotency::StoredAnswer;
 use domain::message::DeletedMessage;
 use domain::trigger::{CanceledTrigger, FanOut, FanOutState};
@@ -17,7 +19,7 @@ use store::layout::{Role, environment_of};
 use store::memory::MemoryStore;
 use store::{Record, Store, Table, WriteRecords};
 use testkit::facade::{Op, Process};
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Point};
 use testkit::sealed::{keyring, marks};
 use testkit::tables::{Entry, check_indexes, dump, load, put, records};
 use testkit::world::{Backend, World, wire};
@@ -114,6 +116,48 @@ fn a_repair_without_keys_puts_no_sealed_record_aside() {
     let engine = Engine::builder().sealing(keyring(&[1])).build(world.store.clone());
     assert_eq!(engine.repair().unwrap().put_aside, 0);
     check_indexes(&world.store);
+}
+
+/// A failover to a replica that was behind brings plain records back, and takes the mark of the key away.
+#[test]
+fn a_record_that_is_plain_again_is_no_damage() {
+    for reads_first in [true, false] {
+        let (world, below) = seeded::fork();
+        let earlier = Arc::new(below.fork());
+        let engine = world.engine_with(|builder| builder.sealing(keyring(&[1])));
+        assert!(engine.reseal().unwrap().is_finished);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        assert!(env.subscribers().get("ada").is_ok());
+
+        world.store.lose(earlier);
+
+        assert!(!reads_first || env.subscribers().get("ada").is_ok());
+        env.subscribers().create(&parsed(json!({ "subscriberId": "new" }))).unwrap();
+        assert_eq!(marks(&world.store), [KeyId::new(1)]);
+        let report = engine.repair().unwrap();
+        assert_eq!((report.put_aside, report.mended), (0, 0));
+        assert_eq!(engine.reseal().unwrap().unreadable, 0);
+        check_sealed(&world.store, 1);
+        let forged = seeded::entries().iter().find(|(table, ..)| *table == Table::Subscribers);
+        let (table, key, value) = forged.unwrap();
+        put(&world.store, *table, key, Some(value));
+        assert_eq!(engine.repair().unwrap().put_aside, 1, "a plain record is forged again");
+    }
+}
+
+/// A resealing whose first transactions are lost looks at everything again.
+#[test]
+fn a_resealing_seals_what_a_failover_brings_back() {
+    for after in [1, 4, 16] {
+        let (world, below) = seeded::fork();
+        let (store, earlier) = (world.store.clone(), Arc::new(below.fork()));
+        let engine = world.engine_with(|builder| builder.sealing(keyring(&[1])));
+        world.store.pause(Point::Write, after, move || store.lose(earlier));
+        assert!(engine.reseal().unwrap().is_finished);
+        check_sealed(&world.store, 1);
+        assert_eq!(marks(&world.store), [KeyId::new(1)]);
+        check_indexes(&world.store);
+    }
 }
 
 #[test]

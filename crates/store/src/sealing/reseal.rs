@@ -40,22 +40,34 @@ impl Sealable {
     pub fn reseal(&self, progress: &mut OnProgress<'_>) -> Result<Option<Resealed>> {
         let Some(seal) = self.checked()? else { return Ok(None) };
         let mut run = Run { store: self, seal, seen: 0, resealed: 0, unreadable: 0 };
-        for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
-            if run.table(table, progress)?.is_break() {
-                return Ok(Some(run.ended(false)));
+        loop {
+            let era =
+                run::read(self.below.as_ref(), |snapshot| Ok::<_, Error>(snapshot.era()))?;
+            for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
+                if run.table(table, progress)?.is_break() {
+                    return Ok(Some(run.ended(false)));
+                }
+            }
+            if self.finish(seal, era)? {
+                return Ok(Some(run.ended(true)));
             }
         }
-        self.finish(seal)?;
-        Ok(Some(run.ended(true)))
     }
 
-    fn finish(&self, seal: &Seal) -> Result<()> {
-        run::write(self.below.as_ref(), |transaction| {
+    // Returns `false` if what was sealed in the era may be lost.
+    fn finish(&self, seal: &Seal, era: u64) -> Result<bool> {
+        let is_whole = run::write(self.below.as_ref(), |transaction| {
+            if transaction.era() != era {
+                return Ok(false);
+            }
             // Another engine may have begun to seal with a key that is not there.
-            Marks::compared(transaction, seal)?.replace(transaction, seal)
+            Marks::compared(transaction, seal)?.replace(transaction, seal)?;
+            Ok::<_, Error>(true)
         })?;
-        seal.set_extent(Extent::Whole);
-        Ok::<_, Error>(())
+        if is_whole {
+            seal.set_extent(Extent::Whole, era);
+        }
+        Ok(is_whole)
     }
 }
 
@@ -129,8 +141,10 @@ impl Run<'_> {
 
     // The values may have changed since they were looked at.
     fn reseal(&mut self, table: Table, stale: &[Stale]) -> Result<()> {
+        self.store.checked()?;
         let seal = self.seal.of_next_view();
         let (resealed, unreadable) = run::write(self.store.below.as_ref(), |transaction| {
+            let seal = self.store.of_view(seal, &*transaction)?;
             let (mut resealed, mut unreadable) = (0, 0);
             for Stale { key, .. } in stale {
                 match renewed(seal, transaction, (table, key))? {

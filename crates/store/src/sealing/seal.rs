@@ -1,6 +1,6 @@
 //! One value: sealed and opened.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aes_gcm_siv::Nonce;
 use aes_gcm_siv::aead::AeadInOut;
@@ -16,8 +16,9 @@ use crate::{Error, Result, Table};
 #[derive(Debug)]
 pub(crate) struct Seal {
     keyring: Keyring,
-    // Whether all values are sealed, so that a plain one is forged.
-    is_whole: AtomicBool,
+    // Twice the era for which the extent is known, and one more if all values are sealed, so that a plain one is
+    // forged.
+    known: AtomicU64,
 }
 
 /// The extent of the sealing of a store.
@@ -32,11 +33,12 @@ pub(super) enum Extent {
 /// The keys of a store, for one view of it.
 ///
 /// Values that were plain when the view was taken are plain in it, also if they are sealed meanwhile. So
-/// the extent is that from before.
+/// the extent is that from before. In a view of another era, it is what the marks in that view say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ViewSeal<'s> {
     seal: &'s Seal,
     extent: Extent,
+    era: u64,
 }
 
 /// Reason why a value does not open.
@@ -64,7 +66,7 @@ const HEAD: usize = 5;
 impl Seal {
     /// Returns the seal of a store of mixed values.
     pub(super) const fn new(keyring: Keyring) -> Self {
-        Self { keyring, is_whole: AtomicBool::new(false) }
+        Self { keyring, known: AtomicU64::new(0) }
     }
 
     /// Returns the keys.
@@ -72,19 +74,17 @@ impl Seal {
         &self.keyring
     }
 
-    /// Returns the extent of the sealing.
-    pub(super) fn extent(&self) -> Extent {
-        if self.is_whole.load(Ordering::Acquire) { Extent::Whole } else { Extent::Mixed }
-    }
-
-    /// Sets the extent of the sealing.
-    pub(super) fn set_extent(&self, extent: Extent) {
-        self.is_whole.store(extent == Extent::Whole, Ordering::Release);
+    /// Sets the extent of the sealing in an era.
+    pub(super) fn set_extent(&self, extent: Extent, era: u64) {
+        let is_whole = u64::from(extent == Extent::Whole);
+        self.known.store(era.wrapping_mul(2) | is_whole, Ordering::Release);
     }
 
     /// Returns the keys for a view that is taken next.
     pub(super) fn of_next_view(&self) -> ViewSeal<'_> {
-        ViewSeal { seal: self, extent: self.extent() }
+        let known = self.known.load(Ordering::Acquire);
+        let extent = if known & 1 == 1 { Extent::Whole } else { Extent::Mixed };
+        ViewSeal { seal: self, extent, era: known / 2 }
     }
 
     /// Returns `plain` sealed for its place, with the key that seals.
@@ -161,6 +161,16 @@ impl<'s> ViewSeal<'s> {
     /// Returns the keys.
     pub(crate) const fn seal(self) -> &'s Seal {
         self.seal
+    }
+
+    /// Returns the era for which the extent is known.
+    pub(super) const fn era(self) -> u64 {
+        self.era
+    }
+
+    /// Returns the keys for a view of this extent.
+    pub(super) const fn with_extent(self, extent: Extent) -> Self {
+        Self { extent, ..self }
     }
 
     /// Returns what `value`, which lies under `key` of `table`, has sealed. A plain value of a store

@@ -20,6 +20,8 @@ pub struct Sealable {
     pub(super) below: Arc<dyn Store>,
     pub(super) seal: Option<Seal>,
     is_checked: AtomicBool,
+    // Set when a view is of another era than that in which the keys were compared.
+    is_outdated: AtomicBool,
     // Set when a value is sealed with a key that is not there. It may be that of another engine, which
     // has begun to seal since the keys were compared.
     locked: AtomicBool,
@@ -28,8 +30,8 @@ pub struct Sealable {
 impl Sealable {
     /// Returns `below` with the keys of `keyring`. Without keys, values are plain.
     pub fn new(below: Arc<dyn Store>, keyring: Option<Keyring>) -> Self {
-        let (is_checked, locked) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { below, seal: keyring.map(Seal::new), is_checked, locked }
+        let [is_checked, is_outdated, locked] = [false; 3].map(AtomicBool::new);
+        Self { below, seal: keyring.map(Seal::new), is_checked, is_outdated, locked }
     }
 
     /// Compares the keys with the marks of the store. Leaves a mark of the key that seals.
@@ -68,14 +70,41 @@ impl Sealable {
     // snapshot, since a look at all of them would hold the writer for long.
     fn check_marks(&self, seal: &Seal) -> Result<()> {
         loop {
-            let marks = run::read(self.below.as_ref(), |snapshot| Marks::compared(snapshot, seal))?;
+            let (marks, era) = run::read(self.below.as_ref(), |snapshot| {
+                Ok::<_, Error>((Marks::compared(snapshot, seal)?, snapshot.era()))
+            })?;
             let extent = allowed(seal, marks.extent())?;
             let write = |transaction: &mut dyn Transaction| marks.renew(transaction, seal);
             if marks.are_sound(seal) || run::write(self.below.as_ref(), write)? {
-                seal.set_extent(extent);
+                seal.set_extent(extent, era);
                 return Ok(());
             }
         }
+    }
+
+    // The keys for `view`. Commits that were lost before it may have sealed values, or left marks.
+    pub(super) fn of_view<'s>(
+        &self,
+        seal: ViewSeal<'s>,
+        view: &(impl Snapshot + ?Sized),
+    ) -> Result<ViewSeal<'s>> {
+        if view.era() == seal.era() {
+            return Ok(seal);
+        }
+        self.is_outdated.store(true, Ordering::Release);
+        let extent = Marks::compared(view, seal.seal())?.extent();
+        Ok(seal.with_extent(allowed(seal.seal(), extent)?))
+    }
+
+    // Shows `below` to `body` with keys of this store.
+    fn show(
+        &self,
+        (below, seal): (&dyn Snapshot, Option<ViewSeal<'_>>),
+        body: &mut ReadBody<'_>,
+    ) -> Result<()> {
+        let seal = seal.map(|seal| self.of_view(seal, below)).transpose()?;
+        body(&self.sealing(below, seal))?;
+        self.check_read(below)
     }
 
     // Runs `body` with keys of this store.
@@ -84,6 +113,7 @@ impl Sealable {
         (below, seal): (&mut dyn Transaction, Option<ViewSeal<'_>>),
         body: &mut WriteBody<'_>,
     ) -> Result<Decision> {
+        let seal = seal.map(|seal| self.of_view(seal, &*below)).transpose()?;
         let mut sealing = self.sealing(below, seal);
         let decision = body(&mut sealing)?;
         self.check_read(sealing.below)?;
@@ -106,15 +136,23 @@ impl Sealable {
         scope: WriteScope,
         body: &mut WriteBody<'_>,
     ) -> Result<()> {
-        let seal = self.of_next_view()?;
+        // The transaction of the host may hold the writer, so that no mark is written in a new era.
+        self.check_once()?;
+        let seal = self.seal.as_ref().map(Seal::of_next_view);
         host.write_within(scope, &mut |below| self.run((below, seal), body))
     }
 
+    /// Returns the keys, which are compared again in a new era: the mark of the key that seals may be lost.
     pub(super) fn checked(&self) -> Result<Option<&Seal>> {
-        if !self.is_checked.load(Ordering::Acquire) {
-            self.check()?;
+        self.check_once()?;
+        if self.is_outdated.swap(false, Ordering::AcqRel) {
+            self.check().inspect_err(|_| self.is_outdated.store(true, Ordering::Release))?;
         }
         Ok(self.seal.as_ref())
+    }
+
+    fn check_once(&self) -> Result<()> {
+        if self.is_checked.load(Ordering::Acquire) { Ok(()) } else { self.check() }
     }
 }
 
@@ -129,18 +167,12 @@ fn allowed(seal: &Seal, extent: Extent) -> Result<Extent> {
 impl Store for Sealable {
     fn read(&self, body: &mut ReadBody<'_>) -> Result<()> {
         let seal = self.of_next_view()?;
-        self.below.read(&mut |below| {
-            body(&self.sealing(below, seal))?;
-            self.check_read(below)
-        })
+        self.below.read(&mut |below| self.show((below, seal), body))
     }
 
     fn read_pure(&self, body: &mut ReadBody<'_>) -> Result<()> {
         let seal = self.of_next_view()?;
-        self.below.read_pure(&mut |below| {
-            body(&self.sealing(below, seal))?;
-            self.check_read(below)
-        })
+        self.below.read_pure(&mut |below| self.show((below, seal), body))
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> Result<()> {
@@ -148,8 +180,22 @@ impl Store for Sealable {
     }
 
     fn write_within(&self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<()> {
-        let seal = self.of_next_view()?;
-        self.below.write_within(scope, &mut |below| self.run((below, seal), body))
+        // The first transaction of an era seals nothing: the mark of the key comes before that.
+        for is_last in [false, true] {
+            let (seal, mut has_run) = (self.of_next_view()?, true);
+            self.below.write_within(scope, &mut |below| {
+                has_run = is_last || seal.is_none_or(|seal| seal.era() == below.era());
+                if has_run {
+                    return self.run((below, seal), body);
+                }
+                self.is_outdated.store(true, Ordering::Release);
+                Ok(Decision::Abort)
+            })?;
+            if has_run {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn runs_side_by_side(&self) -> bool {
