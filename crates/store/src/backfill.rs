@@ -20,6 +20,9 @@ use crate::{
 /// places in their index, and whose lists are not counted.
 const LACKING: u32 = 2;
 
+/// The field whose texts get places in their index.
+pub(crate) const PLACED: SearchedField = SearchedField::Email;
+
 /// Number of subscribers that a step looks at. In tests an environment is small.
 const STEP: usize = if cfg!(test) { 3 } else { 500 };
 
@@ -49,7 +52,7 @@ impl Mark {
 
     fn find(snapshot: &(impl Snapshot + ?Sized)) -> Result<Option<Self>> {
         let mut found = None;
-        snapshot.get_bytes(&layout::backfill(LACKING), &mut |mark| {
+        snapshot.get_bytes(&mark(), &mut |mark| {
             found = Some(match mark {
                 [Self::SUBSCRIBERS, behind @ ..] => Self::Subscribers(behind.to_vec()),
                 [Self::LISTS, behind @ ..] => Self::Lists(behind.to_vec()),
@@ -67,13 +70,18 @@ impl Mark {
             Self::Lists(behind) => (Self::LISTS, behind),
             Self::Places(behind) => (Self::PLACES, behind),
         };
-        transaction.put_bytes(&layout::backfill(LACKING), &[&[tag], behind.as_slice()].concat())
+        transaction.put_bytes(&mark(), &[&[tag], behind.as_slice()].concat())
     }
+}
+
+/// The key of the mark that is there while there may be rows that a [`step`] puts.
+pub(crate) fn mark() -> Key<Bytes> {
+    layout::backfill(LACKING)
 }
 
 /// Returns `true` if there may be rows that a [`step`] puts.
 pub fn is_pending(snapshot: &(impl Snapshot + ?Sized)) -> Result<bool> {
-    snapshot.contains(&layout::backfill(LACKING))
+    snapshot.contains(&mark())
 }
 
 /// Returns `true` if subscribers may lack rows by which they are found.
@@ -86,7 +94,7 @@ pub(crate) fn puts(table: Table, key: &[u8]) -> bool {
     match table {
         Table::SubscriberPhones | Table::NameIndex | Table::ListCounts => true,
         Table::EmailIndex => {
-            matches!(SearchedField::Email.read(key), Some((_, IndexPart::Places(_))))
+            matches!(PLACED.read(key), Some((_, IndexPart::Places(_))))
         }
         _ => false,
     }
@@ -102,7 +110,7 @@ pub fn step(transaction: &mut dyn Transaction) -> Result<Step> {
         Some(Mark::Places(behind)) => place_next(transaction, behind)?,
     };
     let Some(next) = next else {
-        transaction.delete_key(&layout::backfill(LACKING))?;
+        transaction.delete_key(&mark())?;
         return Ok(Step::Done(()));
     };
     next.put(transaction)?;
@@ -137,7 +145,7 @@ fn count_next(transaction: &mut dyn Transaction, behind: &[u8]) -> Result<Mark> 
 
 fn place_next(transaction: &mut dyn Transaction, mut behind: Vec<u8>) -> Result<Option<Mark>> {
     for _ in 0..ROWS {
-        let next = text_index::add_next_places(transaction, SearchedField::Email, &behind)?;
+        let next = text_index::add_next_places(transaction, PLACED, &behind)?;
         let Some(row) = next else { return Ok(None) };
         behind = row;
     }

@@ -35,7 +35,9 @@ use self::search::visit_rows;
 use self::trigrams::{ROWS, Trigrams};
 use crate::layout::{IndexPart, SearchedField, TextIndex};
 use crate::record::corrupt;
-use crate::{Bytes, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords};
+use crate::{
+    Bytes, Key, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, backfill,
+};
 
 /// A text by whose parts a subscriber is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +64,11 @@ impl IndexedText {
         let index = TextIndex { field: SearchedField::Name, environment };
         let text = fold(name).chars().filter(|letter| !letter.is_ascii_control()).collect();
         Self { index, text, subscriber }
+    }
+
+    /// Returns `true` if a text of an older format may lack places while rows are put that it did not have.
+    fn may_lack_places(&self) -> bool {
+        backfill::PLACED == self.index.field
     }
 
     /// Returns `true` if the text is in this index.

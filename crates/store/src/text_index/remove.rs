@@ -14,7 +14,7 @@ use super::{
 };
 use crate::layout::TextIndex;
 use crate::record::corrupt;
-use crate::{Result, Snapshot, Transaction, WriteRecords};
+use crate::{Result, Snapshot, Transaction, WriteRecords, backfill};
 
 /// Number of texts without places from which on one pass through all rows looks for them. A search for one
 /// of them reads all rows of the last group, and about three pages of trigrams of each other group.
@@ -29,10 +29,14 @@ pub(crate) fn remove_all<T: Transaction + ?Sized>(
     txn: &mut T,
     texts: &[IndexedText],
 ) -> Result<()> {
-    txn.prefetch(&mut places_of(texts))?;
+    let may_lack = texts.iter().any(IndexedText::may_lack_places);
+    let mark = may_lack.then(|| backfill::mark().into_parts());
+    txn.prefetch(&mut places_of(texts).chain(mark))?;
+    let is_pending = may_lack && backfill::is_pending(&*txn)?;
     let mut indexes: BTreeMap<TextIndex, Lost<'_>> = BTreeMap::new();
     for text in texts {
-        indexes.entry(text.index).or_default().add(&*txn, text)?;
+        let lost = indexes.entry(text.index).or_default();
+        lost.add(&*txn, text, is_pending && text.may_lack_places())?;
         txn.delete_key(&places::key(text.index, text.subscriber))?;
     }
     for (index, lost) in &mut indexes {
@@ -52,17 +56,25 @@ struct Lost<'t> {
     rows: BTreeMap<Place, BTreeSet<InternalSubscriberId>>,
     /// The subscribers whose texts have known places.
     placed: BTreeSet<InternalSubscriberId>,
-    /// Texts of a file of an older format, which have no places. The index may lack them.
+    /// Texts of a file of an older format, which have no places, or not all of them yet. The index may lack
+    /// them.
     unplaced: BTreeSet<(InternalSubscriberId, &'t str)>,
 }
 
 impl<'t> Lost<'t> {
-    fn add(&mut self, snapshot: &(impl Snapshot + ?Sized), text: &'t IndexedText) -> Result<()> {
+    // Notes the rows of a text, of which others may not be known yet if it `lacks_places`.
+    fn add(
+        &mut self,
+        snapshot: &(impl Snapshot + ?Sized),
+        text: &'t IndexedText,
+        lacks_places: bool,
+    ) -> Result<()> {
         let IndexedText { index, text, subscriber } = text;
-        let Some(places) = places::find(snapshot, *index, *subscriber)? else {
+        let places = places::find(snapshot, *index, *subscriber)?;
+        if lacks_places || places.is_none() {
             self.unplaced.insert((*subscriber, text));
-            return Ok(());
-        };
+        }
+        let Some(places) = places else { return Ok(()) };
         self.placed.insert(*subscriber);
         for place in places {
             self.rows.entry(place).or_default().insert(*subscriber);

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::*;
 use crate::memory::MemoryStore;
 use crate::sample::store;
-use crate::{Error, Order, ReadBody, Store, WriteBody, check, read, write};
+use crate::{Error, Order, ReadBody, Record, Store, WriteBody, backfill, check, read, write};
 
 const EMAIL: &str = "[abAB0ıİßẞÄä]{1,6}@[abAÄ]{1,3}\\.[cC]{1,2}";
 const NAME: &str = "[abAB0ıİßẞÄä ]{0,3}|[aA]{1,6} [bßẞ]{1,6}";
@@ -328,6 +328,28 @@ fn a_text_without_places_is_looked_for() {
         assert_eq!(world.found("user-").unwrap(), world.expected("user-"));
         assert_eq!(world.findings(), []);
     }
+}
+
+/// A file of an older format may have a text in two rows. It leaves both, also while the place of one of
+/// them is not known yet.
+#[test]
+fn a_text_leaves_rows_whose_places_are_not_known_yet() {
+    let field = SearchedField::Email;
+    let mut world = World::of(field, &users(0..250));
+    let again = subscriber(field, 0, &world.texts[&0]).texts();
+    write(&world.store, |txn| add_all(txn, &again)).unwrap();
+    write(&world.store, |txn| -> Result<()> {
+        for number in 0..250 {
+            txn.delete_key(&places::key(index(field), subscriber(field, number, "a@b.c").id))?;
+        }
+        backfill::marks(2).try_for_each(|mark| txn.put_bytes(&mark, b""))
+    })
+    .unwrap();
+    assert_eq!(world.found("user-0@").unwrap().len(), 2);
+    let placed = write(&world.store, |txn| places::add_next(txn, field, &[])).unwrap();
+    assert_eq!(placed.as_deref(), Some(row_key(index(field), (0, 0)).as_bytes()));
+    world.apply(&[(0, None)]);
+    assert_eq!(world.found("user-0@").unwrap(), []);
 }
 
 /// Places that are wrong are damage, which a rebuild mends.
