@@ -81,7 +81,10 @@ impl Parts {
 
     /// Adds a row. Returns the problem with it, if there is one.
     fn add_row(&mut self, (group, number): Place, value: &[u8]) -> Option<Problem> {
+        let rows = self.groups.entry(group).or_default();
         let Some(row) = View::read(value) else {
+            // It is there, if without texts.
+            rows.insert(number, Row::default());
             return Some(unreadable(&damaged_row(self.index)));
         };
         let mut is_extra = false;
@@ -92,7 +95,7 @@ impl Parts {
             self.missing.remove(&text);
             is_extra |= !self.expected.contains(&text);
         }
-        self.groups.entry(group).or_default().insert(number, Row::from(row));
+        rows.insert(number, Row::from(row));
         is_extra.then_some(Problem::Extra)
     }
 
@@ -149,7 +152,14 @@ fn compare_group(
     visit: &mut VisitProblem<'_>,
 ) -> Result<()> {
     match head {
-        Some(head) if group < head.group => compare_trigrams(snapshot, index, group, rows, visit),
+        Some(head) if group < head.group => {
+            // It was full once, and a row that has lost its texts stays.
+            let numbers = (0..ROWS).filter(|number| !rows.contains_key(number));
+            for number in numbers {
+                visit(row_key(index, (group, number)).as_bytes(), Problem::Missing);
+            }
+            compare_trigrams(snapshot, index, group, rows, visit)
+        }
         Some(head) if group == head.group && rows.len() == usize::from(head.rows) => Ok(()),
         Some(_) | None => {
             let key = row_key(index, (group, 0));

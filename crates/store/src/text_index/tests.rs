@@ -242,6 +242,30 @@ fn a_missing_row_is_corrupt() {
     }
 }
 
+/// A group that has no room has all of its rows, also those that have lost their texts.
+#[test]
+fn a_missing_row_without_texts_is_found() {
+    for field in SearchedField::ALL {
+        let mut world = World::of(field, &users(0..250));
+        world.apply(&[(0, None), (1, None), (2, None)]);
+        let first = row_key(index(field), (0, 0));
+        assert_eq!(
+            read(&world.store, |view| row(view, index(field), (0, 0))).unwrap(),
+            Row::default()
+        );
+        assert_eq!(world.findings(), []);
+        write(&world.store, |txn| txn.delete_key(&first)).unwrap();
+        let findings = world.findings();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(
+            (&*findings[0].key, &findings[0].problem),
+            (first.as_bytes(), &check::Problem::Missing)
+        );
+        world.rebuild();
+        assert_eq!(world.findings(), []);
+    }
+}
+
 /// The head of an index tells that a row is missing, also if no other one is there.
 #[test]
 fn a_missing_row_is_found_where_all_are_gone() {
