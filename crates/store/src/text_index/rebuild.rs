@@ -12,7 +12,7 @@ use domain::subscriber::Subscriber;
 
 use super::row::Row;
 use super::trigrams::ROWS;
-use super::{Head, Tail, delete_group, places, put_trigrams, row, row_key};
+use super::{Head, Tail, delete_group, find_row, places, put_trigrams, row, row_key};
 use crate::layout::{self, IndexPart, TextIndex};
 use crate::record::{self, Record};
 use crate::step::TableRebuild;
@@ -208,7 +208,9 @@ fn remove_others<T: Transaction + ?Sized>(
     Ok(last)
 }
 
-// Removes the places in groups before the first new one. Returns `false` if no place is left.
+// Removes the places in groups before the first new one. Where the head and all rows were lost, the numbers of
+// new groups are those of older ones, so that a text may have an older place beside its own. Returns `false` if
+// no place is left.
 fn keep_new_places<T: Transaction + ?Sized>(
     txn: &mut T,
     index: TextIndex,
@@ -216,7 +218,16 @@ fn keep_new_places<T: Transaction + ?Sized>(
     subscriber: InternalSubscriberId,
 ) -> Result<bool> {
     let found = if_readable(places::find(&*txn, index, subscriber))?.flatten().unwrap_or_default();
-    let new: Vec<_> = found.iter().filter(|(group, _)| *group >= first).copied().collect();
+    let mut new: Vec<_> = found.iter().filter(|(group, _)| *group >= first).copied().collect();
+    if new.len() > 1 {
+        let mut there = Vec::new();
+        for place in new {
+            let row = if_readable(find_row(&*txn, index, place))?.flatten().unwrap_or_default();
+            let mut entries = row.view().entries();
+            there.extend(entries.any(|(_, other)| other == subscriber).then_some(place));
+        }
+        new = there;
+    }
     if !new.is_empty() && new != found {
         places::put(txn, index, subscriber, &new)?;
     }

@@ -266,6 +266,29 @@ fn a_missing_row_without_texts_is_found() {
     }
 }
 
+/// Where the head and all rows are lost, the numbers of groups begin anew, and older places name some of them.
+#[test]
+fn a_rebuild_from_places_alone_leaves_no_older_ones() {
+    for field in SearchedField::ALL {
+        let world = World::of(field, &users(0..250));
+        let mut lost = vec![index(field).part(IndexPart::Head).into_parts().1];
+        read(&world.store, |snapshot| {
+            let rows = index(field).rows().range();
+            snapshot.scan_bytes(&rows, Order::Ascending, None, &mut |key, _| {
+                lost.push(key.to_vec());
+                ControlFlow::Continue(())
+            })
+        })
+        .unwrap();
+        write(&world.store, |txn| lost.iter().try_for_each(|key| txn.delete(field.table(), key)))
+            .unwrap();
+        assert_ne!(world.findings(), []);
+        world.rebuild();
+        assert_eq!(world.findings(), []);
+        assert_eq!(world.found("user-").unwrap(), world.expected("user-"));
+    }
+}
+
 /// The head of an index tells that a row is missing, also if no other one is there.
 #[test]
 fn a_missing_row_is_found_where_all_are_gone() {
