@@ -6,14 +6,15 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use domain::environment::{Environment, Home};
 use domain::ids::EnvironmentId;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
-use store::Table;
-use store::layout::{Derived, Role, Target, environment_of};
+use store::layout::{self, Derived, Role, Target, environment_of};
+use store::{Table, WriteRecords};
 use testkit::interposed::{Interposed, Lie, Point};
-use testkit::tables::{Entry, dump, of_plain_worlds, put};
+use testkit::tables::{self, Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
 use tidings::check::{Finding, Problem};
 use tidings::unsubscribe::UnsubscribeRequest;
@@ -314,6 +315,31 @@ fn an_environment_without_a_link_key_gets_one() {
 
         assert!(url().is_ok());
         assert_eq!(world.env.read_unsubscribe(&token).unwrap_err().status(), 400);
+    }
+}
+
+/// Two organizations have a record of one environment. The entry of its id says whose it is.
+#[test]
+fn an_environment_is_in_one_organization() {
+    for leads_to_the_new_one in [true, false] {
+        let world = copy();
+        let environment_id = world.env.environment_id();
+        let id = layout::environment_id(environment_id);
+        let before = tables::value(&world.store, id.table(), id.as_bytes()).unwrap();
+        let home = Home { organization_id: "other".parse().unwrap(), environment_id };
+        let another = Environment::stand_in(&home, "another".into(), world.now());
+        store::write(&world.store, |tx| tx.insert(&another)).unwrap();
+        if !leads_to_the_new_one {
+            put(&world.store, id.table(), id.as_bytes(), Some(&before));
+        }
+
+        let report = world.engine.repair().unwrap();
+
+        assert_eq!((report.put_aside, report.replaced), (1, Vec::new()));
+        check_repair(&world, "an environment of two organizations");
+        let own = if leads_to_the_new_one { "other" } else { "acme" };
+        let organization = world.another_engine().organization(own).unwrap();
+        assert!(organization.environments().get(environment_id).is_ok());
     }
 }
 

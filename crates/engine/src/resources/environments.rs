@@ -10,7 +10,7 @@ use domain::hex;
 use domain::ids::{EnvironmentId, OrganizationId};
 use domain::unsubscribe::LinkKey;
 use sha2::{Digest, Sha256};
-use store::{Key, Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{Key, Order, Prefix, ReadRecords, Record, Snapshot, Table, WriteRecords, layout};
 
 use crate::pipeline::sweep;
 use crate::resources::keys;
@@ -340,12 +340,24 @@ pub(crate) fn put_link_key(tx: &mut Tx<'_>) -> Result<()> {
 }
 
 /// Puts a record in the place of one that is gone or could not be read, under the same key. Returns the id of
-/// the environment. Returns `None` if the key cannot be read either.
+/// the environment. Returns `None` if the key cannot be read either, or if the environment has a record under
+/// another key.
 pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<EnvironmentId>> {
     let Some(home) = layout::home_of(key) else { return Ok(None) };
+    if has_other_record(&*draft.writer, home.environment_id, key)? {
+        return Ok(None);
+    }
     let environment = Environment::stand_in(&home, draft.made.text(12), draft.now);
     draft.writer.insert(&environment)?;
     Ok(Some(home.environment_id))
+}
+
+// Returns `true` if the entry of the id leads to a record of the environment that is not under `key`.
+fn has_other_record(snapshot: &dyn Snapshot, id: EnvironmentId, key: &[u8]) -> Result<bool> {
+    let mut targets = snapshot.targets(&[layout::environment_id(id)])?;
+    let Some(other) = targets.pop().flatten() else { return Ok(false) };
+    let is_of_it = layout::home_of(&other).is_some_and(|home| home.environment_id == id);
+    Ok(is_of_it && other != key && snapshot.get(Table::Environments, &other, &mut |_| {})?)
 }
 
 /// The SHA-256 of an API key in hexadecimal digits.
