@@ -41,8 +41,7 @@ impl Sealable {
         let Some(seal) = self.checked()? else { return Ok(None) };
         let mut run = Run { store: self, seal, seen: 0, resealed: 0, unreadable: 0 };
         loop {
-            let era =
-                run::read(self.below.as_ref(), |snapshot| Ok::<_, Error>(snapshot.era()))?;
+            let era = run::read(self.below.as_ref(), |snapshot| Ok::<_, Error>(snapshot.era()))?;
             for table in Table::ALL.into_iter().filter(|table| check::has_records(*table)) {
                 if run.table(table, progress)?.is_break() {
                     return Ok(Some(run.ended(false)));
