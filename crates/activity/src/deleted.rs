@@ -7,7 +7,7 @@ use domain::ids::EnvironmentId;
 use store::{Order, ReadRecords, Result, Snapshot, Transaction, WriteRecords, layout};
 
 use crate::head::Head;
-use crate::set::{Set, View};
+use crate::set::{CAPACITY, Set, View};
 
 /// The places of a segment that are deleted, if any are.
 pub(crate) fn find(
@@ -48,17 +48,22 @@ pub(crate) fn count(
     head: &Head,
     range: Range<u64>,
 ) -> Result<u64> {
-    let mut count = 0;
+    let mut count: u64 = 0;
     let (first, _) = head.place(range.start);
     let (last, _) = head.place(range.end);
     let within = layout::activity_deletions_within(environment, head.generation, (first, last));
     snapshot.scan_bytes(&within, Order::Ascending, None, &mut |key, bytes| {
         let start = layout::deleted_segment(key).map_or(u64::MAX, |segment| head.start(segment));
-        let places = View::read(bytes).places().map(u64::from);
-        count += places.filter(|place| range.contains(&start.saturating_add(*place))).count();
+        let (places, end) = (View::read(bytes), start.saturating_add(u64::from(CAPACITY)));
+        count += if range.start <= start && end <= range.end {
+            places.len()
+        } else {
+            let ordinals = places.places().map(|place| start.saturating_add(u64::from(place)));
+            ordinals.filter(|ordinal| range.contains(ordinal)).count() as u64
+        };
         ControlFlow::Continue(())
     })?;
-    Ok(count as u64)
+    Ok(count)
 }
 
 /// Adds `places` to those of a segment that are deleted.

@@ -178,6 +178,16 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The number of places.
+    pub(crate) fn len(self) -> u64 {
+        match self {
+            Self::Few(places) => places.len() as u64,
+            Self::Many(words) => {
+                words.iter().map(|word| u64::from(u64::from_le_bytes(*word).count_ones())).sum()
+            }
+        }
+    }
+
     /// Returns `true` if a place is in the set.
     pub(crate) fn contains(self, place: [u8; 2]) -> bool {
         match self {
@@ -271,6 +281,7 @@ pub(crate) mod tests {
         fn a_set_behaves_like_a_set(one in places(), other in places()) {
             let (a, b) = (set_of(&one), set_of(&other));
             prop_assert_eq!(back(&a), one.clone());
+            prop_assert_eq!(a.view().len(), one.len() as u64);
 
             let mut either = a.clone();
             either.unite(b.view());
