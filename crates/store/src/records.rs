@@ -16,7 +16,7 @@ use crate::{Key, Order, Prefix, Range, Result, Snapshot, Visit};
 /// Number of index entries that are followed at a time.
 const AT_A_TIME: usize = 128;
 
-/// Reading records: implemented for every [`Snapshot`] and every [`Transaction`].
+/// Reading records: implemented for every [`Snapshot`] and every [`Transaction`](crate::Transaction).
 pub trait ReadRecords: Snapshot {
     /// The record that the entry under `key` is or leads to. Returns `None` if there is no entry.
     fn find<R: Record>(&self, key: &Key<R>) -> Result<Option<R>> {

@@ -22,7 +22,7 @@ pub trait WriteRecords: Transaction {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if their keys differ.
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if their keys differ.
     fn replace<R: Record>(&mut self, old: &R, new: &R) -> Result<()> {
         let mut texts = TextChanges::default();
         self.replace_but_texts(old, new, &mut texts)?;
