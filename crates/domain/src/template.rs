@@ -11,6 +11,7 @@
 //! and sizes of values. Variables need no trust: their HTML is escaped in e-mails, and the markup of a
 //! chat service is for its provider to escape.
 
+mod absent;
 mod bounds;
 mod budget;
 mod compiled;
@@ -29,6 +30,7 @@ mod problem;
 mod roots;
 mod scan;
 mod signatures;
+mod sizes;
 mod texts;
 
 use std::collections::HashSet;

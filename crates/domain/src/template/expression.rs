@@ -261,15 +261,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
                 return Err(super::lexer::unexpected(name, token.at));
             }
             (Kind::Name, name) => self.variable(name, token.at)?,
-            (Kind::Symbol, "(") => {
-                let first = self.cursor.at();
-                if self.list(")", printed)? {
-                    self.scan.shown.truncate(shown);
-                    self.scan.edits.push(start, Change::Open(Call::List));
-                } else {
-                    self.bracketed(start, first)?;
-                }
-            }
+            (Kind::Symbol, "(") => self.parenthesized(start, printed)?,
             (Kind::Symbol, "[") => {
                 self.list("]", false)?;
                 self.call(start, Call::List);
@@ -280,6 +272,17 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
             }
             (Kind::Symbol, text) => return Err(super::lexer::unexpected(text, token.at)),
         }
+        let is_variable = self.steps(start, shown)?;
+        if printed && is_variable {
+            // Brackets around a variable belong to it.
+            self.scan.shown.truncate(shown);
+            self.scan.shown.push((start, self.cursor.ended()));
+        }
+        Ok(())
+    }
+
+    // Parses the steps behind a value. Returns `true` if they and the value are a variable of the data.
+    fn steps(&mut self, start: usize, shown: usize) -> Result<bool, Problem> {
         let mut is_variable =
             self.lone.as_ref().is_some_and(|lone| lone.start == start && lone.is_data);
         while matches!(self.cursor.text(), "." | "[") {
@@ -290,12 +293,7 @@ impl<'x, 't, 's> Expressions<'x, 't, 's> {
         if self.cursor.text() == "(" {
             return Err(self.cursor.unexpected());
         }
-        if printed && is_variable {
-            // Brackets around a variable belong to it.
-            self.scan.shown.truncate(shown);
-            self.scan.shown.push((start, self.cursor.ended()));
-        }
-        Ok(())
+        Ok(is_variable)
     }
 
     // Makes the text since `start`, in brackets, a call.

@@ -2,20 +2,19 @@
 //!
 //! A filter of the engine is called only if the size of the arguments bounds that of the result.
 
-use std::borrow::Cow;
-use std::iter;
-
-use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
+use minijinja::value::{Rest, Value, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, tests};
 
 use super::Template;
-use super::budget::{allow, keep, read, read_texts, refusal, spend, weigh};
+use super::absent;
+use super::budget::{keep, read, read_texts, refusal};
 use super::edit;
 use super::growth;
 use super::missing;
 use super::moments;
 use super::places;
 use super::signatures::{Kind, Parameter, either, may, named, needs, needs_either};
+use super::sizes;
 use super::texts;
 
 const MOST: i32 = Template::MAX_NUMBER as i32;
@@ -49,15 +48,6 @@ const READING_TESTS: [&str; 18] = [
     "even",
     "odd",
 ];
-
-/// Number of bytes that are compared or copied at the cost of a byte that is made.
-const COMPARISONS: usize = 64;
-
-/// Largest width or precision of a field in a format.
-const WIDEST: usize = 999;
-
-/// The engine's own filter `join`.
-const JOINED: &str = "__joined";
 
 /// Functions of templates.
 pub(super) const FUNCTIONS: &[&str] = &["range", "t"];
@@ -142,7 +132,7 @@ filters! {
     "indent"[either("width", Kind::From(0, MOST)), either("first", Kind::Flag), either("blank", Kind::Flag)]: filters::indent,
     "int"[either("default", Kind::Any), either("base", Kind::From(2, 36))]: filters::int,
     "items"[]: filters::items,
-    "join"[either("d", Kind::Any), either("attribute", Kind::Text)]: join,
+    "join"[either("d", Kind::Any), either("attribute", Kind::Text)]: absent::join,
     "last"[]: filters::last,
     "length"[]: filters::length,
     "lines"[]: filters::lines,
@@ -213,7 +203,7 @@ tests! {
 /// Adds all filters, tests and functions to `engine`.
 pub(super) fn add_to(engine: &mut Environment<'_>) {
     add_filters(engine);
-    engine.add_filter(JOINED, filters::join);
+    engine.add_filter(absent::JOINED, filters::join);
     add_tests(engine);
     engine.add_function("range", places::range);
     engine.add_function(edit::CONCAT, growth::concat);
@@ -240,211 +230,11 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     } else {
         read(state, values)?;
     }
-    let values = without_absent(name, values)?;
+    let values = absent::without_absent(name, values)?;
     let Some((value, others)) = values.split_first() else {
         return Err(refusal("a filter is given nothing"));
     };
-    check_size(state, name, value, others)?;
+    sizes::check_size(state, name, value, others)?;
     let made = state.apply_filter(name, &values)?;
     keep(state, made)
-}
-
-// Returns the values of a filter without absent ones. The engine prints `null` as `None`.
-fn without_absent<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]>, Error> {
-    Ok(match (name, values) {
-        ("__format", [format, others @ ..]) => {
-            let others = others.iter().map(formatted);
-            let format = if is_absent(format) { in_place_of_absent(name) } else { format.clone() };
-            iter::once(Ok(format)).chain(others).collect::<Result<_, _>>()?
-        }
-        ("__replace", values) => values.iter().map(known).collect(),
-        (_, [value, others @ ..]) if is_absent(value) => {
-            [&[in_place_of_absent(name)], others].concat().into()
-        }
-        (_, values) => values.into(),
-    })
-}
-
-// Returns the value of a filter in place of an absent one. Some filters refuse an undefined value.
-fn in_place_of_absent(name: &str) -> Value {
-    match name {
-        "__abs" | "__round" => 0.into(),
-        "__count" | "__first" | "__last" | "__length" => Vec::<Value>::new().into(),
-        "__dictsort" | "__items" => Value::from_pairs([("", ""); 0]),
-        "__format" | "__lines" | "__split" => "".into(),
-        _ => Value::UNDEFINED,
-    }
-}
-
-// Returns `true` for an undefined value, for `null`, and for a variable without a value.
-fn is_absent(value: &Value) -> bool {
-    value.is_undefined() || value.is_none() || missing::is_missing(value)
-}
-
-// Returns an undefined value in place of one that is absent.
-fn known(value: &Value) -> Value {
-    if is_absent(value) { Value::UNDEFINED } else { value.clone() }
-}
-
-// Returns an argument of a format. A format refuses a map without the value of a field.
-fn formatted(value: &Value) -> Result<Value, Error> {
-    if value.kind() != ValueKind::Map {
-        return Ok(known(value));
-    }
-    let member = |key: Value| {
-        let member = value.get_item(&key)?;
-        Ok((key, if member.is_none() { Value::from("") } else { member }))
-    };
-    Ok(Value::from_pairs(value.try_iter()?.map(member).collect::<Result<Vec<_>, Error>>()?))
-}
-
-// `a | join(", ")` and `a | join(", ", attribute="name")`, in which `null` is an empty text.
-fn join(
-    state: &mut State<'_, '_>,
-    value: Value,
-    joiner: Option<Value>,
-    attribute: Option<&str>,
-    named: Kwargs,
-) -> Result<Value, Error> {
-    let joiner = joiner.map_or_else(|| named.get("d"), |joiner| Ok(Some(joiner)))?;
-    let attribute = attribute.map_or_else(|| named.get("attribute"), |name| Ok(Some(name)))?;
-    named.assert_all_used()?;
-    let items = match attribute {
-        Some(attribute) => {
-            let named = Kwargs::from_iter([("attribute", Value::from(attribute))]);
-            state.apply_filter("__map", &[value, named.into()])?
-        }
-        None => value,
-    };
-    let items = match items.kind() {
-        ValueKind::Seq | ValueKind::Iterable => {
-            Value::from(items.try_iter()?.map(|item| known(&item)).collect::<Vec<_>>())
-        }
-        _ => items,
-    };
-    state.apply_filter(JOINED, &[items, joiner.unwrap_or_default()])
-}
-
-// Refuses values that make the result too large, or the filter too slow.
-fn check_size(
-    state: &mut State<'_, '_>,
-    name: &str,
-    value: &Value,
-    others: &[Value],
-) -> Result<(), Error> {
-    let length = value.as_bytes().map_or(0, <[u8]>::len);
-    match name {
-        // The separator occurs once per item, or per place between characters.
-        "__join" => allow(state, items(value).saturating_mul(texts(others)?)),
-        "__replace" => allow(state, (length + 1).saturating_mul(texts(others)?)),
-        "__indent" => {
-            let lines = value.as_bytes().unwrap_or_default().split(|byte| *byte == b'\n').count();
-            allow(state, lines.saturating_mul(largest_count(others)?))
-        }
-        "__batch" | "__slice" => largest_count(others.get(..1).unwrap_or_default()).map(drop),
-        "__round" => largest_count(others).map(drop),
-        "__format" => check_format(state, value, others),
-        "__trim" => {
-            let letters = others.first().and_then(Value::as_bytes).map_or(0, <[u8]>::len);
-            spend(state, length.saturating_mul(letters) / COMPARISONS)
-        }
-        // Each item of a list of texts or lists is added to a copy of those before it.
-        "__sum" if adds_texts(others) => {
-            let weight = weigh([value], Template::MAX_WEIGHT)?;
-            allow(state, items(value).saturating_mul(weight) / COMPARISONS)
-        }
-        // A filter that calls filters could recurse.
-        "__map"
-            if others.iter().any(|other| {
-                other.as_str().is_some_and(|name| name == "map" || name.starts_with(edit::RESERVED))
-            }) =>
-        {
-            Err(refusal("`map` is not given such a filter"))
-        }
-        "__select" | "__reject" if hidden(others.first()) => Err(hidden_test()),
-        "__selectattr" | "__rejectattr" if hidden(others.get(1)) => Err(hidden_test()),
-        _ => Ok(()),
-    }
-}
-
-// Returns `true` if a sum does not start with a number.
-fn adds_texts(others: &[Value]) -> bool {
-    let named = others.last().and_then(|last| Kwargs::try_from(last.clone()).ok());
-    let start = named.and_then(|named| named.get::<Option<Value>>("start").ok()?);
-    start.or(others.get(1).cloned()).is_some_and(|start| start.kind() != ValueKind::Number)
-}
-
-// Returns `true` if the name is one of the engine's own, which no budget bounds.
-fn hidden(name: Option<&Value>) -> bool {
-    name.and_then(Value::as_str).is_some_and(|name| name.starts_with(edit::RESERVED))
-}
-
-fn hidden_test() -> Error {
-    refusal("a filter is not given such a test")
-}
-
-// Returns the number of items to join. A value that is no sequence has none.
-fn items(value: &Value) -> usize {
-    match value.kind() {
-        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::String => {
-            value.len().unwrap_or(Template::MAX_WEIGHT)
-        }
-        _ => 0,
-    }
-}
-
-// Returns the largest possible length of the arguments' texts, escaped.
-fn texts(others: &[Value]) -> Result<usize, Error> {
-    Ok(weigh(others, Template::MAX_WEIGHT)? * 6)
-}
-
-// Returns the largest number among the arguments.
-fn largest_count(others: &[Value]) -> Result<usize, Error> {
-    let mut largest = 4;
-    for other in others {
-        let named = matches!(other.kind(), ValueKind::Map).then(|| Kwargs::try_from(other.clone()));
-        let numbers = match named {
-            Some(named) => {
-                let named = named?;
-                named.args().filter_map(|name| named.peek::<Value>(name).ok()).collect()
-            }
-            None => vec![other.clone()],
-        };
-        for number in numbers.iter().filter(|number| number.kind() == ValueKind::Number) {
-            let count = i128::try_from(number.clone()).unwrap_or(i128::MAX).unsigned_abs();
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            if count > usize::from(Template::MAX_NUMBER) {
-                return Err(refusal(format!(
-                    "a filter is given a number above {}",
-                    Template::MAX_NUMBER
-                )));
-            }
-            largest = largest.max(count);
-        }
-    }
-    Ok(largest)
-}
-
-// Refuses a format whose result may be too large. Fields with four digits or more and `*` are refused. A
-// field takes the next argument, or any member of a map, also many times.
-fn check_format(state: &mut State<'_, '_>, format: &Value, others: &[Value]) -> Result<(), Error> {
-    let format = format.as_bytes().unwrap_or_default();
-    let mut digits = 0;
-    let wide = format.iter().any(|byte| {
-        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        digits == 4
-    });
-    let starred = format.windows(2).any(|pair| matches!(pair, [b'%' | b'.', b'*']));
-    if wide || starred {
-        return Err(refusal("a format has too wide a field"));
-    }
-    let fields = format.split(|byte| *byte == b'%').count();
-    let members = format.windows(2).filter(|pair| *pair == b"%(").count();
-    let mut largest = 0;
-    if let Some(map) = others.first().filter(|map| members > 0 && map.kind() == ValueKind::Map) {
-        for key in map.try_iter()? {
-            largest = largest.max(weigh([&map.get_item(&key)?], Template::MAX_WEIGHT)?);
-        }
-    }
-    allow(state, fields.saturating_mul(WIDEST).saturating_add(members.saturating_mul(largest)))
 }
