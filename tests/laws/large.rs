@@ -86,6 +86,12 @@ pub fn requests() -> Vec<Value> {
     let texts: Vec<(String, Value)> =
         (0..100).map(|number| (format!("w{number}"), json!({ "hello": "Ciao" }))).collect();
     let texts: serde_json::Map<String, Value> = texts.into_iter().collect();
+    // As large as content may be, where templates compile quickly.
+    let placeholders = if cfg!(debug_assertions) { 100 } else { 9_000 };
+    let content: serde_json::Map<String, Value> = (0..7)
+        .map(|number| (format!("t{number}"), "{{ payload.n }} ".repeat(placeholders).into()))
+        .collect();
+    let translation = json!({ "resourceType": "workflow", "resourceId": "w0", "locale": "fr_FR", "content": content });
     vec![
         json!(["subscribers.update", "ada", { "email": "new@example.org" }]),
         json!(["subscribers.delete", "ada"]),
@@ -110,6 +116,7 @@ pub fn requests() -> Vec<Value> {
         json!(["suppressions.clear", "sms"]),
         json!(["contexts.delete", "tenant:acme"]),
         json!(["translations.import", { "locale": "it_IT", "masterJson": { "workflows": texts } }]),
+        json!(["translations.upsert", translation]),
         json!(["events.trigger", event(0, &heavy)]),
         json!(["events.trigger_bulk", bulk]),
         json!(["notifications.delete_before", later]),

@@ -22,8 +22,9 @@ impl Object for Missing {
 }
 
 /// Returns a value that is printed, perhaps behind filters.
-pub(super) fn shown(value: Value, name: String) -> Value {
-    if value.is_undefined() || value.is_none() { Value::from_object(Missing(name)) } else { value }
+pub(super) fn shown(value: Value, name: &str) -> Value {
+    let is_absent = value.is_undefined() || value.is_none();
+    if is_absent { Value::from_object(Missing(name.to_owned())) } else { value }
 }
 
 /// Returns `true` if `value` is a variable without a value.

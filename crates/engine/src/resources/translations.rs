@@ -60,9 +60,11 @@ impl Translations<'_> {
     /// the content holds anything but texts by their names, or is larger than 1 MiB, or if a placeholder of
     /// a text has a mistake: it does not compile, or names a variable that a text does not have.
     pub fn upsert(&self, upsert: &TranslationUpsert) -> Result<Translation> {
+        // To compile many texts takes long, and would hold up other writers.
+        let checked = self.scope.view(|view| CheckedTexts::of(view, upsert))?;
         self.scope.write("translations.upsert", upsert, |tx| {
             let upsert = resolved(tx, upsert.clone())?;
-            check_templates(tx, &upsert)?;
+            checked.check_again(tx, &upsert)?;
             put(tx, upsert)
         })
     }
@@ -220,11 +222,7 @@ fn import_one(
 ) -> Result<Option<Invalid>> {
     let content = Object::try_from(content.clone()).map_err(|invalid| invalid.named("content"))?;
     let upsert = resolved(tx, TranslationUpsert::new(resource, locale, content)?)?;
-    let mistake = match check_templates(tx, &upsert) {
-        Ok(()) => None,
-        Err(Error::Invalid(mistake)) => Some(mistake),
-        Err(error) => return Err(error),
-    };
+    let mistake = CheckedTexts::of(tx, &upsert)?.found.err();
     put(tx, upsert)?;
     Ok(mistake)
 }
@@ -248,14 +246,36 @@ fn put(tx: &mut Tx<'_>, upsert: TranslationUpsert) -> Result<Translation> {
     Ok(after)
 }
 
-// A text with a mistake is passed over when a message is made, which may then show the key of the text.
-fn check_templates(view: &dyn View, upsert: &TranslationUpsert) -> Result<()> {
-    let workflow = match upsert.resource.resource_type {
-        ResourceType::Workflow => workflows::find(view, &upsert.resource.resource_id)?,
+// Texts that were checked by the schema of their workflow. A text with a mistake is passed over when a message
+// is made, which may then show the key of the text.
+struct CheckedTexts {
+    schema: Option<Object>,
+    found: Result<(), Invalid>,
+}
+
+impl CheckedTexts {
+    fn of(view: &dyn View, upsert: &TranslationUpsert) -> Result<Self> {
+        let schema = schema_of(view, &upsert.resource)?;
+        let templates = || Translation::check_templates(&upsert.content, schema.as_ref());
+        let found = Translation::check_content(&upsert.content).and_then(|()| templates());
+        Ok(Self { schema, found })
+    }
+
+    // Checks the texts again if their workflow has another schema now.
+    fn check_again(&self, view: &dyn View, upsert: &TranslationUpsert) -> Result<()> {
+        if schema_of(view, &upsert.resource)? == self.schema {
+            return Ok(self.found.clone()?);
+        }
+        Ok(Self::of(view, upsert)?.found?)
+    }
+}
+
+fn schema_of(view: &dyn View, resource: &Resource) -> Result<Option<Object>> {
+    let workflow = match resource.resource_type {
+        ResourceType::Workflow => workflows::find(view, &resource.resource_id)?,
         ResourceType::Layout => None,
     };
-    let schema = workflow.as_ref().and_then(|workflow| workflow.payload_schema.as_deref());
-    Ok(Translation::check_templates(&upsert.content, schema)?)
+    Ok(workflow.and_then(|workflow| Some(workflow.payload_schema.as_deref()?.clone())))
 }
 
 // The resource by its identifier.

@@ -1,9 +1,8 @@
 //! One value: sealed and opened.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use aes_gcm_siv::Nonce;
 use aes_gcm_siv::aead::AeadInOut;
+use parking_lot::RwLock;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -16,9 +15,8 @@ use crate::{Error, Result, Table};
 #[derive(Debug)]
 pub(crate) struct Seal {
     keyring: Keyring,
-    // Twice the era for which the extent is known, and one more if all values are sealed, so that a plain one is
-    // forged.
-    known: AtomicU64,
+    // The extent of the sealing, and the era for which it is known.
+    known: RwLock<(Extent, u64)>,
 }
 
 /// The extent of the sealing of a store.
@@ -26,7 +24,7 @@ pub(crate) struct Seal {
 pub(super) enum Extent {
     /// Some values may be plain.
     Mixed,
-    /// All values are sealed.
+    /// All values are sealed, so that a plain one is forged.
     Whole,
 }
 
@@ -66,7 +64,7 @@ const HEAD: usize = 5;
 impl Seal {
     /// Returns the seal of a store of mixed values.
     pub(super) const fn new(keyring: Keyring) -> Self {
-        Self { keyring, known: AtomicU64::new(0) }
+        Self { keyring, known: RwLock::new((Extent::Mixed, 0)) }
     }
 
     /// Returns the keys.
@@ -76,15 +74,13 @@ impl Seal {
 
     /// Sets the extent of the sealing in an era.
     pub(super) fn set_extent(&self, extent: Extent, era: u64) {
-        let is_whole = u64::from(extent == Extent::Whole);
-        self.known.store(era.wrapping_mul(2) | is_whole, Ordering::Release);
+        *self.known.write() = (extent, era);
     }
 
     /// Returns the keys for a view that is taken next.
     pub(super) fn of_next_view(&self) -> ViewSeal<'_> {
-        let known = self.known.load(Ordering::Acquire);
-        let extent = if known & 1 == 1 { Extent::Whole } else { Extent::Mixed };
-        ViewSeal { seal: self, extent, era: known / 2 }
+        let (extent, era) = *self.known.read();
+        ViewSeal { seal: self, extent, era }
     }
 
     /// Returns `plain` sealed for its place, with the key that seals.
