@@ -201,7 +201,7 @@ impl Job {
         entry.provider_id = entry.detail.names_provider().then_some(self.provider_id);
         let last = self.execution_details.len().saturating_sub(MAX_LOG / 2 - 1);
         if last > MAX_LOG / 2 {
-            // Entries of the middle go. `was_sent` needs the first one that says so.
+            // Entries of the middle go. `was_sent` needs the first one of a sent message.
             if let Some(sent) = self.first_sent().filter(|at| (MAX_LOG / 2..last).contains(at)) {
                 self.execution_details.swap(MAX_LOG / 2 - 1, sent);
             }

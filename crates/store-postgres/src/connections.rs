@@ -13,6 +13,31 @@ use crate::PostgresOptions;
 use crate::failure::Failure;
 use crate::schema::quoted;
 
+/// TLS for connections that any thread may use.
+pub(crate) trait Tls:
+    MakeTlsConnect<
+        Socket,
+        Stream: Send + Sync,
+        TlsConnect: TlsConnect<Socket, Future: Send> + Send + Sync,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<T> Tls for T where
+    T: MakeTlsConnect<
+            Socket,
+            Stream: Send + Sync,
+            TlsConnect: TlsConnect<Socket, Future: Send> + Send + Sync,
+        > + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// Connections of a store. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Connections {
@@ -20,30 +45,24 @@ pub(crate) struct Connections {
     closed: Closed,
 }
 
-/// When all connections were closed last. Those that were in use are closed when they come back.
+/// Time up to which all connections are closed. One that was in use then is closed when it comes back.
 #[derive(Clone, Debug, Default)]
 struct Closed(Arc<Mutex<Option<Instant>>>);
 
 impl Closed {
-    /// Returns `true` if a connection of that age was closed.
-    fn is_behind(&self, made: Instant) -> bool {
+    /// Returns `true` if a connection that was made then is closed.
+    fn includes(&self, made: Instant) -> bool {
         self.0.lock().is_some_and(|closed| made <= closed)
     }
 }
 
 impl Connections {
-    pub(crate) fn new<T>(
+    pub(crate) fn new(
         config: Config,
-        tls: T,
-        most: usize,
+        tls: impl Tls,
+        max: usize,
         options: &PostgresOptions,
-    ) -> Result<Self, Failure>
-    where
-        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
-        T::Stream: Send + Sync,
-        T::TlsConnect: Send + Sync,
-        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
-    {
+    ) -> Result<Self, Failure> {
         let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, tls, manager_config);
         let (settings, timeout) = (settings(options), options.timeout);
@@ -56,20 +75,20 @@ impl Connections {
             })
         });
         let closed = Closed::default();
-        let before = closed.clone();
-        let look = Hook::sync_fn(move |_, metrics| {
-            if before.is_behind(metrics.created) {
+        let known = closed.clone();
+        let check = Hook::sync_fn(move |_, metrics| {
+            if known.includes(metrics.created) {
                 return Err(HookError::message("the server took no writes"));
             }
             Ok(())
         });
         let pool = Pool::builder(manager)
-            .max_size(most)
+            .max_size(max)
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .wait_timeout(Some(timeout))
             .create_timeout(Some(timeout))
             .post_create(prepare)
-            .pre_recycle(look)
+            .pre_recycle(check)
             .build()
             .map_err(|error| Failure::refused("make a pool", error))?;
         Ok(Self { pool, closed })
@@ -85,15 +104,15 @@ impl Connections {
         drop(self.pool.retain(|_, _| false));
     }
 
-    /// Closes all connections of before, those in use when they come back.
+    /// Closes all connections that were made until now. One that is in use is closed when it comes back.
     pub(crate) fn close_all(&self) {
         *self.closed.0.lock() = Some(Instant::now());
         self.close_unused();
     }
 
-    /// Returns `true` if all connections of that time were closed.
+    /// Returns `true` if a connection that was made then is closed.
     pub(crate) fn has_closed(&self, made: Instant) -> bool {
-        self.closed.is_behind(made)
+        self.closed.includes(made)
     }
 }
 

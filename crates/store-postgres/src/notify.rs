@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
-use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
 
-use crate::connections::Connections;
+use crate::connections::{Connections, Tls};
 
 /// The name in `LISTEN`. The payload is the schema.
 const CHANNEL: &str = "tidings";
@@ -59,13 +59,7 @@ impl NotifyListener {
 }
 
 /// Makes connections of a host's configuration.
-pub(crate) fn connect_by<T>(config: Config, tls: T) -> Connect
-where
-    T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
-    T::Stream: Send + Sync,
-    T::TlsConnect: Send + Sync,
-    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
-{
+pub(crate) fn connect_by<T: Tls>(config: Config, tls: T) -> Connect {
     Box::new(move |listener| {
         let (config, tls) = (config.clone(), tls.clone());
         Box::pin(async move {

@@ -14,11 +14,10 @@ use deadpool_postgres::Object;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
-use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
-use tokio_postgres::{Config, Socket};
+use tokio_postgres::Config;
 
 use crate::PostgresOptions;
-use crate::connections::Connections;
+use crate::connections::{Connections, Tls};
 use crate::failure::Failure;
 use crate::notify::{Connect, NotifyListener, connect_by, keep_connected};
 
@@ -59,17 +58,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new<T>(
+    pub(crate) fn new(
         mut config: Config,
-        tls: T,
+        tls: impl Tls,
         options: &PostgresOptions,
-    ) -> Result<Self, Failure>
-    where
-        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
-        T::Stream: Send + Sync,
-        T::TlsConnect: Send + Sync,
-        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
-    {
+    ) -> Result<Self, Failure> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .max_blocking_threads(OF_HOST)
@@ -174,7 +167,7 @@ impl Server {
         self.wait(begin(action, (self.pool.clone(), self.answer_timeout), question))
     }
 
-    /// Asks on a connection of the pool, and passes the answer on, if there is one. Nobody waits for that.
+    /// Asks on a connection of the pool, and calls `then` with the answer, if there is one. Returns at once.
     pub(crate) fn ask_aside<T: Send + 'static, F>(
         &self,
         action: &'static str,
@@ -205,7 +198,7 @@ impl Server {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    /// Ends the transaction of `client` without its changes. Nobody waits for that.
+    /// Ends the transaction of `client` without its changes. Returns at once.
     pub(crate) fn end(&self, client: Client) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(end(client, self.answer_timeout));
@@ -258,8 +251,8 @@ async fn begin<T, F: Future<Output = Answer<T>>>(
     }
 }
 
-/// Waits for an answer. If there is none in time, or the connection is lost, the connections that nobody uses
-/// are closed: what has happened to one is likely to have happened to all, and each would fail one call. If the
+/// Waits for an answer. If there is none in time, or the connection is lost, idle connections are closed: what
+/// has happened to one is likely to have happened to all, and each would fail one call. If the
 /// server takes no writes, so are those in use, when they come back: another server may have taken over.
 async fn answer<T>(
     action: &'static str,

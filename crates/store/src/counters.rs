@@ -181,12 +181,12 @@ impl CountersUntil {
         let list: Range<Message> = layout::message_lists(environment, subscriber).range();
         let rest = list.resumed(&until);
         let limit = Limit::in_transaction(STEP);
-        let Batch { mut rows, mut next } = Batch::read(snapshot, &rest, limit)?;
+        let Batch { rows, mut next } = Batch::read(snapshot, &rest, limit)?;
         let found = record::follow_some::<Message>(snapshot, rest.table(), &rows, limit.bytes)?;
         found.iter().flatten().for_each(|message| self.counters.add(&message.counted_part()));
-        if found.len() < rows.len() {
-            rows.truncate(found.len());
-            next = rows.pop().map(|last| last.key);
+        // The next step goes on behind the last message that was read.
+        if let Some(read) = rows.get(..found.len()).filter(|read| read.len() < rows.len()) {
+            next = read.last().map(|last| last.key.clone());
         }
         self.until = next;
         Ok(())

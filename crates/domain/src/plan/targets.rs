@@ -60,9 +60,8 @@ impl<'a> RunStep<'a> {
                 return Err(fail(Detail::AnswerLost));
             }
         }
-        let found = self.found_targets(channel, named);
-        let found = found.take(StepDefinition::MAX_INTEGRATIONS).flatten();
-        let mut all: Vec<_> = found.take(StepDefinition::MAX_DESTINATIONS).collect();
+        let found = self.found_targets(channel, named).take(StepDefinition::MAX_INTEGRATIONS);
+        let mut all: Vec<_> = found.flatten().take(StepDefinition::MAX_DESTINATIONS).collect();
         self.note(|| {
             let chosen: Vec<_> = all.iter().map(|found| found.integration.id).collect();
             self.candidates(channel, named, (&chosen, &[]))

@@ -4,10 +4,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use store::Store;
 use testkit::postgres::Server;
+use tidings_store_postgres::PostgresStore;
 
 mod callers;
 mod clocks;
@@ -37,6 +40,22 @@ fn wait_until_free(server: &Server, application: &str, connections: usize) {
          AND state = 'idle' AND query = 'ROLLBACK'"
     );
     wait_until(|| server.query(&query) == [connections.to_string()]);
+}
+
+/// Reads so many times at once, so that the store has as many connections, which are idle then.
+fn read_at_once(store: &PostgresStore, times: usize) {
+    let all = Barrier::new(times);
+    thread::scope(|scope| {
+        for _ in 0..times {
+            scope.spawn(|| {
+                let read = store.read(&mut |_| {
+                    all.wait();
+                    Ok(())
+                });
+                read.unwrap();
+            });
+        }
+    });
 }
 
 /// Waits until a condition holds.

@@ -9,9 +9,9 @@ use store::{Decision, Error, Store, Table};
 use testkit::postgres::Server;
 use tidings_store_postgres::PostgresStore;
 
-use crate::wait_until;
+use crate::{read_at_once, wait_until};
 
-/// Number of connections that nobody uses.
+/// Number of idle connections.
 const IDLE: usize = 3;
 
 /// One call finds out, and no other one meets a connection of before, also if it was in use meanwhile.
@@ -94,18 +94,7 @@ fn behind_read_only_connections(
         format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'");
     server.query(&cut);
     wait_until(|| store.read(&mut |_| Ok(())).is_ok());
-    let all = Barrier::new(IDLE);
-    thread::scope(|scope| {
-        for _ in 0..IDLE {
-            scope.spawn(|| {
-                let read = store.read(&mut |_| {
-                    all.wait();
-                    Ok(())
-                });
-                read.unwrap();
-            });
-        }
-    });
+    read_at_once(&store, IDLE);
     (role.to_owned(), store)
 }
 

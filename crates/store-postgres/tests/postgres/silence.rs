@@ -1,6 +1,5 @@
 //! Networks that lose what is said, and those that break.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,9 +11,9 @@ use testkit::proxy::Proxy;
 use testkit::world::{in_app, parsed};
 use tidings::Engine;
 
-use crate::{wait_until, wait_until_free};
+use crate::{read_at_once, wait_until, wait_until_free};
 
-/// Number of connections that nobody uses.
+/// Number of idle connections.
 const IDLE: usize = 3;
 
 /// All connections are silent, and the system finds that out for the one in use. The others are not tried
@@ -31,18 +30,7 @@ fn a_silent_network_fails_one_connection() {
         options.patience = Duration::from_secs(5);
     });
     let store = place.open();
-    let all = Barrier::new(IDLE);
-    thread::scope(|scope| {
-        for _ in 0..IDLE {
-            scope.spawn(|| {
-                let read = store.read(&mut |_| {
-                    all.wait();
-                    Ok(())
-                });
-                read.unwrap();
-            });
-        }
-    });
+    read_at_once(&store, IDLE);
     wait_until_free(server, "silence", IDLE);
     proxy.silence();
     let sent = proxy.sent();
