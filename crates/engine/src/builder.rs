@@ -195,8 +195,9 @@ impl Builder {
         self
     }
 
-    /// Sets the ages at which records are removed. By default everything is kept. Delivery removes
-    /// old records once a day, a few at a time.
+    /// Sets the ages at which records are removed. By default all records are kept, except stored
+    /// answers, which later calls remove after 24 hours. Delivery removes old records once a day, a
+    /// few at a time.
     ///
     /// ```
     /// use tidings::retention::Retention;
