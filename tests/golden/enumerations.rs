@@ -46,7 +46,7 @@ where
 }
 
 #[test]
-fn shared() {
+fn shared_words_are_closed() {
     check(Channel::ALL, "in_app email sms chat push");
     check(JobType::ALL, "in_app email sms chat push digest trigger delay throttle custom");
     check(Severity::ALL, "high medium low none");
@@ -62,7 +62,7 @@ fn shared() {
 }
 
 #[test]
-fn providers() {
+fn words_of_providers_are_closed() {
     check(
         ProviderId::ALL,
         "emailjs mailgun mailjet mandrill nodemailer postmark sendgrid sendinblue ses netcore \
@@ -84,7 +84,7 @@ fn providers() {
 }
 
 #[test]
-fn of_channels() {
+fn words_of_channels_are_closed() {
     check(
         EndpointType::ALL,
         "slack_channel slack_user webhook phone ms_teams_channel ms_teams_user",
@@ -92,13 +92,13 @@ fn of_channels() {
 }
 
 #[test]
-fn of_translations() {
+fn words_of_translations_are_closed() {
     check(ResourceType::ALL, "workflow layout");
 }
 
 /// Those that the specification does not list.
 #[test]
-fn of_our_own() {
+fn words_of_our_own_are_closed() {
     check(OrderBy::ALL, "_id createdAt updatedAt key");
     check(Layer::ALL, "default definition dashboard subscriber_global subscriber_workflow");
     check(TopicRecipientType::ALL, "Topic");
@@ -114,14 +114,14 @@ fn of_our_own() {
 }
 
 #[test]
-fn of_environments_and_workflows() {
+fn words_of_environments_and_workflows_are_closed() {
     check(EnvironmentType::ALL, "dev prod");
     check(WorkflowOrigin::ALL, "svc-cloud svc-cloud-v1 external");
     check(TriggerType::ALL, "event");
 }
 
 #[test]
-fn of_filters() {
+fn words_of_filters_are_closed() {
     check(FilterType::ALL, "BOOLEAN TEXT DATE NUMBER STATEMENT LIST MULTI_LIST GROUP");
     check(Joint::ALL, "AND OR");
     check(
@@ -133,14 +133,14 @@ fn of_filters() {
 }
 
 #[test]
-fn of_preferences() {
+fn words_of_preferences_are_closed() {
     check(PreferenceLevel::ALL, "global template");
     check(OverrideSource::ALL, "subscriber template workflowOverride");
     check(Criticality::ALL, "critical nonCritical all");
 }
 
 #[test]
-fn of_messages() {
+fn words_of_messages_are_closed() {
     check(EmailBlockType::ALL, "button text");
     check(TextAlign::ALL, "center left right");
     check(CtaType::ALL, "redirect");
@@ -150,14 +150,14 @@ fn of_messages() {
 }
 
 #[test]
-fn of_jobs() {
+fn words_of_jobs_are_closed() {
     check(DigestType::ALL, "regular backoff timed");
     check(ExecutionStatus::ALL, "Success Warning Failed Pending Queued ReadConfirmation");
     check(ExecutionSource::ALL, "Credentials Internal Payload Webhook");
 }
 
 #[test]
-fn of_times() {
+fn words_of_times_are_closed() {
     check(NthDay::ALL, "1 2 3 4 5 last");
     check(
         OrdinalValue::ALL,
@@ -170,7 +170,7 @@ fn of_times() {
 
 /// Words that decide what else is there.
 #[test]
-fn of_variants() {
+fn words_of_variants_are_closed() {
     fn reads<T: DeserializeOwned>(words: &str, json: impl Fn(&str) -> Value) {
         for word in words.split_whitespace() {
             assert!(serde_json::from_value::<T>(json(word)).is_ok(), "{word}");

@@ -43,7 +43,7 @@ fn parsed<T: DeserializeOwned>(json: &Value) -> T {
 
 /// One row per reason why a value is refused.
 #[test]
-fn of_values() {
+fn errors_of_values_have_their_texts() {
     for (reason, text) in [
         (json!("missing"), "is required"),
         (
@@ -85,7 +85,7 @@ fn of_values() {
 
 /// One row per kind of thing that an operation can name.
 #[test]
-fn of_names() {
+fn errors_of_names_have_their_texts() {
     for (entity, name) in [
         ("channelConnection", "channel connection"),
         ("channelEndpoint", "channel endpoint"),
@@ -129,7 +129,7 @@ fn of_names() {
 
 /// One row per rule.
 #[test]
-fn of_rules() {
+fn errors_of_rules_have_their_texts() {
     let missing = json!({
         "subscriberId": "eve",
         "code": "SUBSCRIBER_NOT_FOUND",
@@ -175,7 +175,7 @@ fn of_rules() {
 
 /// One row per reason why something is not done again.
 #[test]
-fn of_repetitions() {
+fn errors_of_repetitions_have_their_texts() {
     let step = "00000000-0000-7000-8000-000000000001";
     for (reason, text) in [
         ("noStep", "the notification has no such step"),
@@ -200,7 +200,7 @@ fn of_repetitions() {
 
 /// An outcome that is not one of the words, alone or among others.
 #[test]
-fn of_outcomes() {
+fn errors_of_outcomes_have_their_texts() {
     let text = "`outcomes` must be one of waiting, delivered, failed, skipped, canceled, merged";
     for outcomes in [json!("late"), json!(["failed", "late"])] {
         let query = json!({ "outcomes": outcomes });
@@ -210,7 +210,7 @@ fn of_outcomes() {
 }
 
 #[test]
-fn of_keys() {
+fn errors_of_keys_have_their_texts() {
     let form = "the `Authorization` header must be `ApiKey`, a space and the key";
     check(&json!({ "unauthorized": "noKey" }), form, 401);
     let scheme =
@@ -220,7 +220,7 @@ fn of_keys() {
 }
 
 #[test]
-fn of_the_store() {
+fn errors_of_the_store_have_their_texts() {
     let failure = Error::Store(store::Error::AlreadyOpen { path: "file".into() });
     assert_eq!(failure.status(), 500);
     let told = serde_json::to_value(&failure).unwrap();
@@ -229,7 +229,7 @@ fn of_the_store() {
 
 /// A full disk is the only failure of a file that calls outlast by themselves.
 #[test]
-fn of_a_file_in_trouble() {
+fn errors_of_a_file_in_trouble_have_their_texts() {
     let (path, text) = (PathBuf::from("shop.redb"), "I/O error");
     let source = || {
         let (backend, action) = ("redb", "write the log");
