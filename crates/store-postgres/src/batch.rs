@@ -10,11 +10,10 @@
 
 use std::iter;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use foldhash::HashMap;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 use store::overlay::{Changes, Overlay};
 use store::{Decision, Error, Result, Scoped, WriteBody, WriteScope};
 
@@ -22,7 +21,9 @@ use crate::Shared;
 use crate::commit::CommitId;
 use crate::failure::Failure;
 use crate::heads::{Changed, Counts, Head, Lock, heads_of};
+use crate::outcome::{Outcome, Unwritten};
 use crate::retry::Retry;
+use crate::turns::{Turn, Turns};
 use crate::view::{Mode, View};
 
 /// Number of callers in a transaction at most.
@@ -38,17 +39,26 @@ pub(crate) struct Writers(Mutex<HashMap<Lock, Arc<Lane>>>);
 /// Writers with the same lock, one after the other.
 #[derive(Default)]
 struct Lane {
-    turn: Mutex<LaneState>,
-    /// Number of callers that wait for their turn.
-    waiting: AtomicUsize,
+    turns: Turns<Passed>,
 }
 
+/// What a writer passes on to the next one.
 #[derive(Default)]
-struct LaneState {
-    /// The transaction that the next caller goes on with.
+struct Passed {
+    /// The transaction that the next caller goes on with. It is absent while a caller has its turn.
     batch: Option<Batch>,
     /// The transaction that is committed, or the last one that was.
     ahead: Option<Arc<Ahead>>,
+}
+
+/// What is next for a transaction that takes no further caller.
+enum Next {
+    /// It waits for the commit ahead of it. Others may go on with it meanwhile, or end it.
+    Wait(Arc<Ahead>),
+    /// It is committed.
+    Commit(View, Arc<Ahead>),
+    /// Another caller goes on with it, or has ended it.
+    Left,
 }
 
 /// A transaction with the changes of some callers.
@@ -72,27 +82,6 @@ pub(crate) struct Ahead {
     callers: usize,
 }
 
-/// What has become of a transaction.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    known: Mutex<Option<Result<(), Unwritten>>>,
-    published: Condvar,
-}
-
-/// Why the changes of a caller were not made.
-#[derive(Clone)]
-pub(crate) enum Unwritten {
-    /// The body has touched something outside its scope.
-    OutOfScope,
-    /// The server has refused the changes of several callers. The body may run again, in a transaction of its
-    /// own.
-    BatchRefused,
-    /// The transaction has failed. The body may run again if the failure allows that.
-    Undone(Failure),
-    /// The connection was lost during the commit, and the server cannot be asked or does not know.
-    Unknown(Failure),
-}
-
 /// Why a body has not run to its end.
 enum Stopped {
     /// The body has touched something outside its scope.
@@ -104,7 +93,7 @@ enum Stopped {
 }
 
 impl Writers {
-    /// Runs `body` once, in a transaction without others if it is alone. Waits for its first turn up to
+    /// Runs `body` once, in a transaction without others if it is alone. Waits for its turn up to
     /// `until`. To end a transaction that it cannot join may take longer. Returns the error of the body, or of
     /// the server.
     pub(crate) fn write(
@@ -116,25 +105,19 @@ impl Writers {
     ) -> Result<Result<(), Unwritten>> {
         let lock = Lock::of(scope);
         let lane = Arc::clone(self.0.lock().entry(lock).or_default());
-        let Some(mut turn) = lane.wait_for_turn(until) else {
+        let Some(mut turn) = lane.wait(shared, is_alone, until) else {
             return Ok(Err(Unwritten::Undone(Failure::held())));
         };
-        while let Some(batch) = turn.batch.as_ref().filter(|batch| is_alone || !batch.goes_on()) {
-            let outcome = Arc::clone(&batch.outcome);
-            lane.end(shared, turn, &outcome);
-            turn = lane.turn.lock();
-        }
-        if turn.batch.is_none() {
-            match Batch::begin(shared, lock, turn.ahead.clone()) {
-                Ok(batch) => turn.batch = Some(Batch { is_alone, ..batch }),
+        let batch = match turn.batch.take() {
+            Some(batch) => batch,
+            None => match Batch::begin(shared, lock, lane.ahead()) {
+                Ok(batch) => Batch { is_alone, ..batch },
                 Err(failure) => return Ok(Err(Unwritten::Undone(failure))),
-            }
-        }
-        let Some(batch) = &turn.batch else { return Ok(Err(Unwritten::Undone(Failure::closed()))) };
+            },
+        };
         let (outcome, is_first) = (Arc::clone(&batch.outcome), batch.changes.is_empty());
-        let mut held = LaneGuard { lane: &lane, shared, turn: Some(turn) };
-        let ran = held.run(scope, body);
-        drop(held);
+        let ran = turn.batch.insert(batch).run(scope, body);
+        drop(turn);
         match ran {
             Ok(()) => Ok(outcome.wait()),
             Err(Stopped::OutOfScope) => Ok(Err(Unwritten::OutOfScope)),
@@ -150,95 +133,86 @@ impl Writers {
 }
 
 impl Lane {
-    /// Ends the transaction with this outcome, behind the one that is committed.
-    fn end<'l>(
+    /// Waits for a turn with a transaction that the caller may join, or with none. Returns `None` if others
+    /// have had the turn up to `until`.
+    fn wait<'l>(
         &'l self,
-        shared: &Arc<Shared>,
-        mut turn: MutexGuard<'l, LaneState>,
-        outcome: &Arc<Outcome>,
-    ) {
-        while let Some(ahead) = turn.ahead.clone().filter(|ahead| !ahead.outcome.is_known()) {
-            // Others may go on with the transaction meanwhile, or end it.
-            drop(turn);
-            drop(ahead.outcome.wait());
-            turn = self.turn.lock();
+        shared: &'l Arc<Shared>,
+        is_alone: bool,
+        until: Option<Instant>,
+    ) -> Option<LaneTurn<'l>> {
+        loop {
+            let turn = self.turns.wait(until)?;
+            let batch = self.turns.with(|passed| passed.batch.take());
+            let mut turn = LaneTurn { lane: self, shared, turn: Some(turn), batch };
+            if turn.batch.as_ref().is_none_or(|batch| batch.goes_on() && !is_alone) {
+                return Some(turn);
+            }
+            turn.end(true);
+        }
+    }
+
+    fn ahead(&self) -> Option<Arc<Ahead>> {
+        self.turns.with(|passed| passed.ahead.clone())
+    }
+
+    /// Ends the transaction with this outcome, behind the one that is committed.
+    fn end(&self, shared: &Arc<Shared>, outcome: &Arc<Outcome>, mut next: Next) {
+        loop {
+            match next {
+                Next::Wait(ahead) => drop(ahead.outcome.wait()),
+                Next::Commit(view, ahead) => {
+                    ahead.end(shared, view);
+                    // No later transaction begins behind it, and its changes need no memory.
+                    let is_same = |last: &mut Arc<Ahead>| Arc::ptr_eq(last, &ahead);
+                    return drop(self.turns.with(|passed| passed.ahead.take_if(is_same)));
+                }
+                Next::Left => return,
+            }
+            next = self.turns.with(|passed| passed.next(outcome));
+        }
+    }
+}
+
+impl Passed {
+    /// What is next for the transaction with this outcome, which takes no further caller.
+    fn next(&mut self, outcome: &Arc<Outcome>) -> Next {
+        if let Some(ahead) = self.ahead.as_ref().filter(|ahead| !ahead.outcome.is_known()) {
+            return Next::Wait(Arc::clone(ahead));
         }
         let is_same = |batch: &mut Batch| Arc::ptr_eq(&batch.outcome, outcome);
-        let Some(batch) = turn.batch.take_if(is_same) else { return };
+        let Some(batch) = self.batch.take_if(is_same) else { return Next::Left };
         let (view, ahead) = batch.close();
-        turn.ahead = Some(Arc::clone(&ahead));
-        drop(turn);
-        ahead.end(shared, view);
-        // A lane without callers keeps no changes in memory. One that has callers soon has other ones.
-        if let Some(mut turn) = self.turn.try_lock() {
-            turn.ahead.take_if(|last| Arc::ptr_eq(last, &ahead));
-        }
-    }
-
-    // Returns `None` if others have had the turn up to `until`.
-    fn wait_for_turn(&self, until: Option<Instant>) -> Option<MutexGuard<'_, LaneState>> {
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        let turn = match until {
-            Some(until) => self.turn.try_lock_until(until),
-            None => Some(self.turn.lock()),
-        };
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        turn
-    }
-
-    fn has_next(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
+        self.ahead = Some(Arc::clone(&ahead));
+        Next::Commit(view, ahead)
     }
 }
 
-/// The turn of a caller. When it is dropped, also by a panic, the next caller goes on with the batch,
-/// or it is committed.
-struct LaneGuard<'l> {
+/// The turn of a caller, with the transaction that it goes on with. When it is dropped, also by a panic, the
+/// next caller goes on with it, or it is committed.
+struct LaneTurn<'l> {
     lane: &'l Lane,
     shared: &'l Arc<Shared>,
-    turn: Option<MutexGuard<'l, LaneState>>,
+    turn: Option<Turn<'l, Passed>>,
+    batch: Option<Batch>,
 }
 
-impl LaneGuard<'_> {
-    fn run(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<(), Stopped> {
-        let Some(batch) = self.turn.as_mut().and_then(|turn| turn.batch.as_mut()) else {
-            return Ok(());
-        };
-        batch.callers += 1;
-        let ahead = batch.view.ahead().map(|ahead| &*ahead.changes);
-        let under = iter::once(&batch.changes).chain(ahead).collect();
-        let mut transaction = Overlay::new(under, || Ok(&batch.view)).in_era(batch.view.era());
-        let mut scoped = Scoped::new(&mut transaction, scope);
-        let decision = body(&mut scoped);
-        let has_left = scoped.has_left();
-        let own = transaction.into_changes();
-        if let Some(failure) = batch.view.failure() {
-            return Err(Stopped::Server(failure));
-        }
-        if has_left {
-            return Err(Stopped::OutOfScope);
-        }
-        if decision.is_err() {
-            // The error may rest on a stale read.
-            batch.view.settle().map_err(Stopped::Server)?;
-        }
-        if decision.map_err(Stopped::Body)? == Decision::Commit {
-            batch.bytes += own.iter().map(size).sum::<usize>();
-            batch.changes.then(own);
-        }
-        Ok(())
+impl LaneTurn<'_> {
+    /// Ends the turn. The transaction ends as well if it is the last turn, or if no caller goes on with it.
+    fn end(&mut self, is_last: bool) {
+        let (Some(turn), Some(batch)) = (self.turn.take(), self.batch.take()) else { return };
+        let (outcome, is_last) = (Arc::clone(&batch.outcome), is_last || !batch.goes_on());
+        let next = turn.end(|passed, has_next| {
+            passed.batch = Some(batch);
+            if has_next && !is_last { Next::Left } else { passed.next(&outcome) }
+        });
+        self.lane.end(self.shared, &outcome, next);
     }
 }
 
-impl Drop for LaneGuard<'_> {
+impl Drop for LaneTurn<'_> {
     fn drop(&mut self) {
-        let Some(turn) = self.turn.take() else { return };
-        let Some(batch) = &turn.batch else { return };
-        if batch.goes_on() && self.lane.has_next() {
-            return;
-        }
-        let outcome = Arc::clone(&batch.outcome);
-        self.lane.end(self.shared, turn, &outcome);
+        self.end(false);
     }
 }
 
@@ -256,6 +230,33 @@ impl Batch {
         };
         let (changes, outcome) = (Changes::default(), Arc::default());
         Ok(Self { view, changes, callers: 0, bytes: 0, is_alone: false, outcome })
+    }
+
+    /// Runs a body, and takes its changes.
+    fn run(&mut self, scope: WriteScope, body: &mut WriteBody<'_>) -> Result<(), Stopped> {
+        self.callers += 1;
+        let ahead = self.view.ahead().map(|ahead| &*ahead.changes);
+        let under = iter::once(&self.changes).chain(ahead).collect();
+        let mut transaction = Overlay::new(under, || Ok(&self.view)).in_era(self.view.era());
+        let mut scoped = Scoped::new(&mut transaction, scope);
+        let decision = body(&mut scoped);
+        let has_left = scoped.has_left();
+        let own = transaction.into_changes();
+        if let Some(failure) = self.view.failure() {
+            return Err(Stopped::Server(failure));
+        }
+        if has_left {
+            return Err(Stopped::OutOfScope);
+        }
+        if decision.is_err() {
+            // The error may rest on a stale read.
+            self.view.settle().map_err(Stopped::Server)?;
+        }
+        if decision.map_err(Stopped::Body)? == Decision::Commit {
+            self.bytes += own.iter().map(size).sum::<usize>();
+            self.changes.then(own);
+        }
+        Ok(())
     }
 
     /// Returns `true` if other callers may join.
@@ -291,60 +292,6 @@ impl Ahead {
             Some(failure) => Err(Unwritten::Undone(failure)),
             None if self.changes.is_empty() => view.settle().map_err(Unwritten::Undone),
             None => commit(shared, view, &self.changes),
-        }
-    }
-}
-
-impl Outcome {
-    fn is_known(&self) -> bool {
-        self.known.lock().is_some()
-    }
-
-    /// Publishes what has become of a transaction, or `panicked` if `make` panics.
-    fn publish(
-        &self,
-        make: impl FnOnce() -> Result<(), Unwritten>,
-        panicked: impl Fn() -> Unwritten,
-    ) {
-        let mut publication = Publication { outcome: self, known: None, panicked };
-        publication.known = Some(make());
-    }
-
-    pub(crate) fn wait(&self) -> Result<(), Unwritten> {
-        let mut known = self.known.lock();
-        loop {
-            if let Some(outcome) = &*known {
-                return outcome.clone();
-            }
-            self.published.wait(&mut known);
-        }
-    }
-}
-
-/// An outcome that is published when this is dropped, also by a panic.
-struct Publication<'o, P: Fn() -> Unwritten> {
-    outcome: &'o Outcome,
-    known: Option<Result<(), Unwritten>>,
-    panicked: P,
-}
-
-impl<P: Fn() -> Unwritten> Drop for Publication<'_, P> {
-    fn drop(&mut self) {
-        let known = self.known.take().unwrap_or_else(|| Err((self.panicked)()));
-        *self.outcome.known.lock() = Some(known);
-        self.outcome.published.notify_all();
-    }
-}
-
-impl Unwritten {
-    /// The failure of a transaction behind this one. Without a server it fails as well. Otherwise it may run
-    /// again at once.
-    pub(crate) fn behind(self) -> Failure {
-        match self {
-            Self::Undone(failure) | Self::Unknown(failure) if failure.is_of_connection() => failure,
-            Self::OutOfScope | Self::BatchRefused | Self::Undone(_) | Self::Unknown(_) => {
-                Failure::stale()
-            }
         }
     }
 }
@@ -391,20 +338,4 @@ fn is_committed(
             None => view.commit_nothing(head).map(|()| Some(false)),
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    use super::*;
-
-    #[test]
-    fn a_panic_of_a_commit_keeps_no_callers_waiting() {
-        let outcome = Outcome::default();
-        let unknown = || Unwritten::Unknown(Failure::no_answer());
-        let commit = || outcome.publish(|| panic!("on purpose"), unknown);
-        assert!(catch_unwind(AssertUnwindSafe(commit)).is_err());
-        assert!(outcome.is_known() && matches!(outcome.wait(), Err(Unwritten::Unknown(_))));
-    }
 }

@@ -110,6 +110,7 @@ mod keys;
 mod listeners;
 mod notify;
 mod options;
+mod outcome;
 mod prefetched;
 mod questions;
 mod retry;
@@ -120,6 +121,7 @@ mod seen;
 mod server;
 mod shared_reads;
 mod tables;
+mod turns;
 mod view;
 mod within;
 
@@ -138,7 +140,7 @@ use store::{Error, Listener, ReadBody, Result, Store, Table, WriteBody, WriteSco
 use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
 use tokio_postgres::{Config, Socket};
 
-use crate::batch::{Unwritten, Writers};
+use crate::batch::Writers;
 use crate::cache::Cache;
 use crate::clock::ServerClock;
 use crate::commit::Caution;
@@ -146,6 +148,7 @@ use crate::commits::Commits;
 use crate::failure::Failure;
 use crate::heads::{Counts, Era, Lock};
 use crate::listeners::Listeners;
+use crate::outcome::Unwritten;
 use crate::retry::Retry;
 use crate::schema::Opened;
 use crate::server::{Client, Server};

@@ -14,11 +14,12 @@ use store::{ReadBody, Result, Table};
 use tokio_postgres::Row;
 
 use crate::Shared;
-use crate::batch::{Ahead, Unwritten};
+use crate::batch::Ahead;
 use crate::commit::{Commit, CommitId};
 use crate::commit_news::CommitNews;
 use crate::failure::Failure;
 use crate::heads::{Counts, Head, Lock, heads_of};
+use crate::outcome::Unwritten;
 use crate::prefetched::{Prefetched, values_of};
 use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
