@@ -8,6 +8,7 @@ use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
 use crate::failure::Failure;
+use crate::hidden::query;
 use crate::rows::{Note, Rows};
 use crate::schema;
 use crate::server::Client;
@@ -108,12 +109,12 @@ impl Commit {
         // All are sent at once, in this order.
         let ((), written, _, ()) = try_join4(
             run(begin),
-            client.query_one(&writing, &write),
+            query(client, &writing, &write),
             async { if is_pruned { client.execute(&pruning, &prune).await } else { Ok(0) } },
             run(Some("COMMIT")),
         )
         .await?;
-        let written: i64 = written.try_get(0)?;
-        Ok(usize::try_from(written) == Ok(note.heads.len()))
+        let written = written.first().map(|row| row.try_get::<_, i64>(0)).transpose()?;
+        Ok(written.and_then(|written| usize::try_from(written).ok()) == Some(note.heads.len()))
     }
 }

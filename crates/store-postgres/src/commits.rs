@@ -14,6 +14,7 @@ use tokio_postgres::types::ToSql;
 use crate::coalesce::Coalescer;
 use crate::commit::{Caution, Commit};
 use crate::failure::Failure;
+use crate::hidden::query;
 use crate::rows::{Columns, Rows};
 use crate::schema;
 use crate::server::{Client, Server};
@@ -112,7 +113,7 @@ impl Gathered {
         let owners: [&(dyn ToSql + Sync); 3] = [&of_puts, &of_added, &of_deletes];
         let write =
             [&note[..], &puts.of_put(), &added.of_put(), &deletes.of_keys(), &owners].concat();
-        let made = client.query(&writing, &write).await?;
+        let made = query(client, &writing, &write).await?;
         made.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
     }
 }

@@ -19,6 +19,7 @@ use crate::commit::CommitId;
 use crate::commit_news::CommitNews;
 use crate::failure::Failure;
 use crate::heads::{Counts, Lock};
+use crate::hidden::Hidden;
 use crate::prefetched::{Prefetched, unknown, values_of};
 use crate::questions::Question;
 use crate::rows::{Columns, Note, Rows};
@@ -30,7 +31,7 @@ use crate::{PostgresStore, Shared};
 /// leaves nothing in the connection of the host.
 pub type TypedParams = Vec<(Param, Type)>;
 
-type Param = Box<dyn ToSql + Send + Sync>;
+pub(crate) type Param = Box<dyn ToSql + Send + Sync>;
 
 /// Parameters of a statement.
 pub(crate) type Params = Vec<Param>;
@@ -290,5 +291,19 @@ impl Snapshot for &View<'_> {
 }
 
 fn typed<const N: usize>(params: Params, types: [Type; N]) -> TypedParams {
-    params.into_iter().zip(types).collect()
+    // The host may log them.
+    let hidden = params.into_iter().map(|param| Box::new(Hidden(param)) as Param);
+    hidden.zip(types).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_logs_has_no_value() {
+        let params: Params = vec![Box::new(b"canary".to_vec()), Box::new("canary")];
+        let shown = format!("{:?}", typed(params, [Type::BYTEA, Type::TEXT]));
+        assert!(!shown.contains("canary") && !shown.contains("99, 97"), "{shown}");
+    }
 }

@@ -105,6 +105,7 @@ mod connections;
 mod failure;
 mod gaps;
 mod heads;
+mod hidden;
 mod join;
 mod keys;
 mod listeners;

@@ -6,6 +6,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
 use crate::heads::{Counts, Lock};
+use crate::hidden::query;
 use crate::scan::Span;
 use crate::schema::StoredKey;
 use crate::server::Client;
@@ -123,5 +124,5 @@ pub(crate) async fn prepare(
 pub(crate) async fn answer(client: &Client, question: Prepared) -> Result<Vec<Row>, Error> {
     let Some((statement, params)) = question else { return Ok(Vec::new()) };
     let params: Vec<_> = params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
-    client.query(&statement, &params).await
+    query(client, &statement, &params).await
 }
