@@ -3,7 +3,8 @@
 //! The bodies of callers with the same lock run one after the other, each on its caller's thread. A caller
 //! with others waiting behind it leaves the transaction open for the next one, and waits for its commit.
 //! Callers with another lock have a transaction of their own: the lock of another process delays only the
-//! callers that need it. Such transactions may still share a commit of the server (`commits.rs`).
+//! callers that need it, and those that find no connection. One connection is left to commits without a lock
+//! (`server.rs`). Such transactions may still share a commit of the server (`commits.rs`).
 //!
 //! While a transaction is committed, the bodies of the next one run over its changes. If the commit
 //! fails, they run again.

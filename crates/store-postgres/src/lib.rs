@@ -391,9 +391,10 @@ impl Store for PostgresStore {
 
     fn forget_history(&self, scope: WriteScope) -> Result<()> {
         let heads = Lock::of(scope).numbers();
+        let server = &self.shared.server;
         let forgotten = Retry::within(self.shared.patience, || {
-            let heads = heads.clone();
-            self.shared.server.begin("forget keys", |client| async move {
+            let (heads, _permit) = (heads.clone(), server.admit_writer()?);
+            server.begin("forget keys", |client| async move {
                 let forget = client.prepare_cached(schema::FORGET).await?;
                 client.execute(&forget, &[&heads]).await
             })

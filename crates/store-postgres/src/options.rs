@@ -19,11 +19,11 @@ pub struct PostgresOptions {
     /// The schema that has the relations of the store; `tidings` by default. It is created if there
     /// is none.
     pub schema: String,
-    /// Number of connections at most; 8 by default, and at least 2. A store with a worker or an inbox that is
+    /// Number of connections at most; 8 by default, and at least 3. A store with a worker or an inbox that is
     /// waited for has one more, which listens to other processes. Readers leave two of them to
-    /// writers, or one if there are fewer than 4. Writers that may wait for a lock have half of them at
-    /// most. A read keeps its connection until it ends, and a write that waits for its environment keeps one
-    /// while it waits.
+    /// writers. Writers that may wait for a lock have half of them at most, and together with the readers
+    /// they leave one to commits. A read keeps its connection until it ends, and a write that waits for its
+    /// environment keeps one while it waits.
     pub connections: usize,
     /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
     pub timeout: Duration,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
 
@@ -24,13 +24,19 @@ use crate::notify::{Connect, NotifyListener, connect_by, keep_connected};
 /// A connection of the pool.
 pub(crate) type Client = Arc<Object>;
 
-/// The right to have a connection.
-pub(crate) type Permit = OwnedSemaphorePermit;
+/// The right to have a connection: that of a reader or of a writer, and that of both.
+pub(crate) type Permit = [OwnedSemaphorePermit; 2];
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
 
-/// Number of connections that readers leave to writers, if there are enough.
+/// Number of connections at least: one reads, one waits for a lock, and one commits.
+const FEWEST: usize = 3;
+
+/// Number of connections that readers leave to writers: one waits for a lock, and one commits.
 const OF_WRITERS: usize = 2;
+
+/// Number of connections that are left to commits, which wait for no lock.
+const OF_COMMITS: usize = 1;
 
 /// How much longer than a statement may run a call waits for the answer.
 const GRACE: Duration = Duration::from_secs(5);
@@ -47,6 +53,8 @@ pub(crate) struct Server {
     readers: Arc<Semaphore>,
     /// Writers that may have a connection. Those of locks that other processes hold keep theirs for long.
     writers: Arc<Semaphore>,
+    /// Readers and writers that may have a connection. They leave one to commits.
+    all: Arc<Semaphore>,
     /// How long a transaction waits until it may have a connection.
     timeout: Duration,
     /// How long a call waits for an answer.
@@ -75,15 +83,15 @@ impl Server {
             config.tcp_user_timeout(options.timeout);
         }
         let connect = Arc::new(connect_by(config.clone(), tls.clone()));
-        let connections = options.connections.max(2);
+        let connections = options.connections.max(FEWEST);
         let pool = Connections::new(config, tls, connections, options)?;
-        let of_readers = connections - OF_WRITERS.min(connections / 2);
         let answer_timeout = options.timeout.saturating_add(GRACE);
         Ok(Self {
             runtime: Some(runtime),
             pool,
-            readers: Arc::new(Semaphore::new(of_readers)),
+            readers: Arc::new(Semaphore::new(connections - OF_WRITERS)),
             writers: Arc::new(Semaphore::new(connections / 2)),
+            all: Arc::new(Semaphore::new(connections - OF_COMMITS)),
             timeout: options.timeout,
             answer_timeout,
             round_trips: AtomicU64::new(0),
@@ -121,22 +129,22 @@ impl Server {
 
     /// The right to a connection of one more reader, unless it has to wait for it.
     pub(crate) fn try_admit_reader(&self) -> Option<Permit> {
-        Arc::clone(&self.readers).try_acquire_owned().ok()
+        try_permit_of(&[&self.readers, &self.all])
     }
 
     /// Waits until one more writer may have a connection.
     ///
     /// A writer asks when it needs one: no body that writes holds a lock that others wait for, and one that
     /// has not asked the server yet may wait for a commit that needs a connection. A commit that
-    /// waits for no lock does not ask: writers that wait for locks may have all that there are.
+    /// waits for no lock does not ask: readers and writers leave one connection to such commits.
     pub(crate) fn admit_writer(&self) -> Result<Permit, Failure> {
         self.admit(&self.writers)
     }
 
-    fn admit(&self, all: &Arc<Semaphore>) -> Result<Permit, Failure> {
-        match Arc::clone(all).try_acquire_owned() {
-            Ok(permit) => Ok(permit),
-            Err(_) => self.wait(permit_of(Arc::clone(all), self.timeout)),
+    fn admit(&self, own: &Arc<Semaphore>) -> Result<Permit, Failure> {
+        match try_permit_of(&[own, &self.all]) {
+            Some(permit) => Ok(permit),
+            None => self.wait(permit_of([own, &self.all].map(Arc::clone), self.timeout)),
         }
     }
 
@@ -230,9 +238,15 @@ impl Server {
     }
 }
 
-async fn permit_of(all: Arc<Semaphore>, timeout: Duration) -> Result<Permit, Failure> {
-    let permit = tokio::time::timeout(timeout, all.acquire_owned()).await;
-    permit.map_err(|_| Failure::busy())?.map_err(|_| Failure::closed())
+fn try_permit_of([own, all]: &[&Arc<Semaphore>; 2]) -> Option<Permit> {
+    let own = Arc::clone(own).try_acquire_owned().ok()?;
+    Some([own, Arc::clone(all).try_acquire_owned().ok()?])
+}
+
+async fn permit_of([own, all]: [Arc<Semaphore>; 2], timeout: Duration) -> Result<Permit, Failure> {
+    let permit = async { Ok([own.acquire_owned().await?, all.acquire_owned().await?]) };
+    let permit = tokio::time::timeout(timeout, permit).await.map_err(|_| Failure::busy())?;
+    permit.map_err(|_: AcquireError| Failure::closed())
 }
 
 /// Takes a connection from the pool, for the answer to its first question.

@@ -94,6 +94,44 @@ fn environments_that_are_held_hold_up_no_commits() {
     assert!(free.iter().all(|environment| made(environment) == CALLS));
 }
 
+/// Readers that take long, and callers of environments that another process holds, may have all connections
+/// but one. The commits of other environments take that one.
+#[test]
+fn readers_and_callers_that_wait_leave_a_connection_to_commits() {
+    const HELD: usize = 2;
+    let Some(server) = Server::shared() else { return };
+    let (place, store) = opened_at(server.place().with(|options| options.timeout = LONG));
+    let holder = place.open();
+    let (store, (held, free)) = (&store, ENVIRONMENTS.split_at(HELD));
+    let (reads, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|threads| {
+        // As many as leave two connections to writers.
+        for _ in 0..2 {
+            threads.spawn(|| {
+                let read = store.read(&mut |_| {
+                    reads.fetch_add(1, Ordering::SeqCst);
+                    wait_until(|| is_over.load(Ordering::SeqCst));
+                    Ok(())
+                });
+                read.unwrap();
+            });
+        }
+        wait_until(|| reads.load(Ordering::SeqCst) == 2);
+        hold(&holder, held, &mut || {
+            for environment in held {
+                threads.spawn(move || increment(store, *environment));
+            }
+            thread::sleep(Duration::from_millis(500));
+            let caller = threads.spawn(move || increment(store, free[0]));
+            wait_until(|| caller.is_finished());
+        });
+        is_over.store(true, Ordering::SeqCst);
+    });
+    for environment in held.iter().chain(&free[..1]) {
+        assert_eq!(count(store, *environment), ROUNDS + 1);
+    }
+}
+
 /// What is odd about the call of one environment.
 #[derive(Clone, Copy, Debug)]
 enum Odd {
