@@ -26,7 +26,7 @@ const CHANNEL: &str = "tidings";
 /// Time between two notifications of a process at least. What is committed meanwhile shares one.
 const GAP: Duration = Duration::from_millis(20);
 
-/// Time between two looks at the connection.
+/// Time between two looks at the connection, which asks the server if there is no commit.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to connect.
@@ -87,37 +87,46 @@ async fn drive<T: MakeTlsConnect<Socket>>(
 
 /// Notifies other processes after each commit, and listens to them, for as long as the store is there.
 pub(crate) async fn keep_connected(
-    (connect, others): (Arc<Connect>, Connections),
+    (connect, others, limit): (Arc<Connect>, Connections, Duration),
     commits: Arc<Notify>,
     listener: NotifyListener,
 ) {
     loop {
         // Until there is a connection, the questions that come from time to time have to do.
-        drop(listen_and_notify((&connect, &others), &commits, &listener).await);
+        _ = listen_and_notify((&connect, &others, limit), &commits, &listener).await;
         sleep(RETRY).await;
     }
 }
 
+/// Returns `None` if the server fails, or does not answer within `limit`.
 async fn listen_and_notify(
-    (connect, others): (&Connect, &Connections),
+    (connect, others, limit): (&Connect, &Connections, Duration),
     commits: &Notify,
     listener: &NotifyListener,
-) -> Result<(), Error> {
+) -> Option<()> {
     let made = Instant::now();
-    let client = connect(listener.clone()).await?;
+    let client = within(limit, connect(listener.clone())).await?;
     // A notification that a crash of the server loses is made up for by polling.
-    client.batch_execute(&format!("SET synchronous_commit = off; LISTEN {CHANNEL}")).await?;
-    let own = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
-    listener.own.store(own, Ordering::Relaxed);
-    let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
+    let listen = format!("SET synchronous_commit = off; LISTEN {CHANNEL}");
+    within(limit, client.batch_execute(&listen)).await?;
+    let own = within(limit, client.query_one("SELECT pg_backend_pid()", &[])).await?;
+    listener.own.store(own.try_get(0).ok()?, Ordering::Relaxed);
+    let notify = within(limit, client.prepare("SELECT pg_notify($1, $2)")).await?;
     // Notifications before this one were not received.
     listener.wake();
     // Where the others have found a server that takes no writes, another one has the commits.
     while !client.is_closed() && !others.has_closed(made) {
         if timeout(HEARTBEAT, commits.notified()).await.is_ok() {
-            client.execute(&notify, &[&CHANNEL, &listener.schema]).await?;
+            within(limit, client.execute(&notify, &[&CHANNEL, &listener.schema])).await?;
             sleep(GAP).await;
+        } else {
+            // A network that has gone silent closes no connection.
+            within(limit, client.batch_execute("")).await?;
         }
     }
-    Ok(())
+    Some(())
+}
+
+async fn within<T>(limit: Duration, answer: impl Future<Output = Result<T, Error>>) -> Option<T> {
+    timeout(limit, answer).await.ok()?.ok()
 }

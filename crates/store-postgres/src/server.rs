@@ -104,7 +104,11 @@ impl Server {
     pub(crate) fn listen(&self, listener: NotifyListener) {
         let (connect, commits) = (Arc::clone(&self.connect), Arc::clone(&self.commits));
         if let Some(runtime) = &self.runtime {
-            runtime.spawn(keep_connected((connect, self.pool.clone()), commits, listener));
+            runtime.spawn(keep_connected(
+                (connect, self.pool.clone(), self.timeout),
+                commits,
+                listener,
+            ));
         }
     }
 

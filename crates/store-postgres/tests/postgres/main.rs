@@ -22,6 +22,7 @@ mod failover;
 mod forgetting;
 mod guesses;
 mod join;
+mod listening;
 mod logged;
 mod opening;
 mod read_only;
