@@ -72,7 +72,7 @@ fn layouts_are_listed_newest_first() {
             (json!({ "orderDirection": "ASC", "limit": 2 }), "a b"),
         ] {
             let page = world.env.layouts().list(&parsed(query.clone())).unwrap();
-            let found = names(&page.data, |layout| layout.layout_id.clone());
+            let found = names(&page.data, |layout| layout.identifier.clone());
             assert_eq!(found.join(" "), expected, "{query}");
         }
     });

@@ -151,16 +151,41 @@ macro_rules! made_id {
     };
 }
 
-macro_rules! any_name {
+macro_rules! reference {
     ($(#[doc = $doc:literal])* $name:ident, $($id:ty),*) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(String);
 
         impl $name {
-            /// Returns the name as text.
+            /// Returns the reference as written.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(reference: &$name) -> Self {
+                reference.clone()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(reference: $name) -> String {
+                reference.0
             }
         }
 
@@ -323,40 +348,40 @@ made_id! {
     WorkflowId, "workflowId"
 }
 
-any_name! {
-    /// Workflow as the argument of a call: its identifier, its id or its slug. A text that is none
-    /// of them finds no workflow.
+reference! {
+    /// Workflow that a call or a request names by its identifier, its id or its slug. A text that is
+    /// none of them finds no workflow.
     ///
     /// ```
     /// # extern crate tidings_domain as tidings;
-    /// use tidings::ids::{AnyWorkflowName, WorkflowIdentifier};
+    /// use tidings::ids::{WorkflowRef, WorkflowIdentifier};
     ///
-    /// let name: AnyWorkflowName = WorkflowIdentifier::new("welcome")?.into();
-    /// assert_eq!(name, "welcome".into());
+    /// let workflow: WorkflowRef = WorkflowIdentifier::new("welcome")?.into();
+    /// assert_eq!(workflow, "welcome".into());
     /// # Ok::<(), tidings::error::Invalid>(())
     /// ```
-    AnyWorkflowName,
+    WorkflowRef,
     &str, String, &String, WorkflowIdentifier, &WorkflowIdentifier, WorkflowId, &WorkflowId
 }
-any_name! {
-    /// Integration as the argument of a call: its identifier or its id. A text that is neither of them
-    /// finds no integration.
-    AnyIntegrationName,
+reference! {
+    /// Integration that a call or a request names by its identifier or its id. A text that is neither
+    /// of them finds no integration.
+    IntegrationRef,
     &str, String, &String, IntegrationIdentifier, &IntegrationIdentifier, IntegrationId,
     &IntegrationId
 }
 
-any_name! {
-    /// Step of a notification as the argument of a call: its id or its name, or else its place, counted
-    /// from 0, as in `"0"`.
-    AnyStepName,
+reference! {
+    /// Step that a call or a request names by its id or its name, or else by its place, counted from 0,
+    /// as in `"0"`.
+    StepRef,
     &str, String, &String, StepId, &StepId
 }
 
-any_name! {
-    /// Layout as the argument of a call: its identifier or its id. A text that is neither of them
-    /// finds no layout.
-    AnyLayoutName,
+reference! {
+    /// Layout that a call names by its identifier or its id. A text that is neither of them finds no
+    /// layout.
+    LayoutRef,
     &str, String, &String, LayoutIdentifier, &LayoutIdentifier, LayoutId, &LayoutId
 }
 

@@ -34,7 +34,8 @@ pub struct Layout {
     #[serde(rename = "_environmentId")]
     pub environment_id: EnvironmentId,
     /// Identifier, unique in its environment. It never changes.
-    pub layout_id: LayoutIdentifier,
+    #[serde(rename = "layoutId")]
+    pub identifier: LayoutIdentifier,
     /// Display name: 1 to 128 characters.
     pub name: String,
     /// `true` if the layout has translations.
@@ -58,7 +59,8 @@ pub struct Layout {
 #[non_exhaustive]
 pub struct LayoutUpsert {
     /// Identifier, unique in its environment.
-    pub layout_id: LayoutIdentifier,
+    #[serde(rename = "layoutId")]
+    pub identifier: LayoutIdentifier,
     /// Display name: 1 to 128 characters.
     pub name: String,
     /// `true` if the layout has translations. If absent, an existing layout keeps its value, and a
@@ -76,7 +78,7 @@ pub struct LayoutUpsert {
 }
 
 shape! { update LayoutUpsert {
-    "layoutId": layout_id, "name": name, "isTranslationEnabled": is_translation_enabled,
+    "layoutId": identifier, "name": name, "isTranslationEnabled": is_translation_enabled,
     "body": body, "isDefault": is_default,
 } }
 
@@ -112,7 +114,7 @@ impl Layout {
             id,
             organization_id: home.organization_id.clone(),
             environment_id: home.environment_id,
-            layout_id: upsert.layout_id,
+            identifier: upsert.identifier,
             name: upsert.name,
             is_translation_enabled: upsert.is_translation_enabled.unwrap_or_default(),
             body,
@@ -183,12 +185,12 @@ impl Layout {
 impl LayoutUpsert {
     /// Returns a layout, by identifier and display name.
     pub fn new(
-        layout_id: impl IntoChecked<LayoutIdentifier>,
+        identifier: impl IntoChecked<LayoutIdentifier>,
         name: impl Into<String>,
     ) -> Result<Self, Invalid> {
-        let layout_id = layout_id.into_checked()?;
+        let identifier = identifier.into_checked()?;
         Ok(Self {
-            layout_id,
+            identifier,
             name: name.into(),
             is_translation_enabled: None,
             body: Patch::Keep,

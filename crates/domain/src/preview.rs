@@ -8,7 +8,7 @@ use crate::context::{Context, ContextPayload};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
-use crate::ids::{SubscriberId, TransactionId};
+use crate::ids::{StepRef, SubscriberId, TransactionId};
 use crate::json::{Object, shape};
 use crate::known::{Shared, TemplateData, about};
 use crate::layout::{Framed, LayoutChoice};
@@ -37,7 +37,7 @@ use crate::workflow::Workflow;
 #[non_exhaustive]
 pub struct Preview {
     /// Id, uuid or name of the step, or else its place, counted from 0.
-    pub step: String,
+    pub step: StepRef,
     /// Subscriber that the message is for.
     pub subscriber_id: SubscriberId,
     /// Fields of the event, for templates and conditions.
@@ -57,7 +57,7 @@ context_setter!(Preview);
 impl Preview {
     /// Returns a preview of `step` for a subscriber, with an empty payload.
     pub fn new(
-        step: impl Into<String>,
+        step: impl Into<StepRef>,
         subscriber: impl IntoChecked<SubscriberId>,
     ) -> Result<Self, Invalid> {
         let subscriber_id =

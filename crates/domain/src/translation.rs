@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::contact::Locale;
 use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit};
-use crate::ids::{EnvironmentId, OrganizationId, TranslationId};
+use crate::ids::{EnvironmentId, LayoutRef, OrganizationId, TranslationId, WorkflowRef};
 use crate::json::{Object, Shape, Shaped, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::query;
@@ -211,15 +211,15 @@ shape! { TranslationQuery {
 
 impl Resource {
     /// Returns a workflow, by its identifier, id or slug.
-    pub fn workflow(id: impl AsRef<str>) -> Self {
+    pub fn workflow(workflow: impl Into<WorkflowRef>) -> Self {
         let resource_type = ResourceType::Workflow;
-        Self { resource_id: id.as_ref().into(), resource_type }
+        Self { resource_id: workflow.into().into(), resource_type }
     }
 
     /// Returns a layout, by its identifier or id.
-    pub fn layout(id: impl AsRef<str>) -> Self {
+    pub fn layout(layout: impl Into<LayoutRef>) -> Self {
         let resource_type = ResourceType::Layout;
-        Self { resource_id: id.as_ref().into(), resource_type }
+        Self { resource_id: layout.into().into(), resource_type }
     }
 }
 

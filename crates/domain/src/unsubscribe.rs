@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{ContextPayload, ContextSet};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
-use crate::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, TopicKey};
+use crate::ids::{EnvironmentId, InternalSubscriberId, SubscriberId, TopicKey, WorkflowRef};
 use crate::json::shape;
 use crate::preference::WorkflowInfo;
 use crate::secret::Secret;
@@ -71,7 +71,7 @@ pub enum UnsubscribeFrom {
     /// Messages of a workflow on a channel.
     Workflow {
         /// Workflow: identifier, id or slug.
-        workflow_id: String,
+        workflow_id: WorkflowRef,
         /// Channel.
         channel: Channel,
     },
@@ -83,7 +83,7 @@ pub enum UnsubscribeFrom {
 }
 
 shape! { UnsubscribeFrom by "type" {
-    "workflow": { "workflowId": String, "channel": Channel },
+    "workflow": { "workflowId": WorkflowRef, "channel": Channel },
     "topic": { "topicKey": TopicKey },
 } }
 
@@ -275,7 +275,7 @@ impl UnsubscribeRequest {
     /// Returns a request for a link to the messages of a workflow on a channel.
     pub fn workflow(
         subscriber: impl IntoChecked<SubscriberId>,
-        workflow: impl Into<String>,
+        workflow: impl Into<WorkflowRef>,
         channel: Channel,
     ) -> Result<Self, Invalid> {
         let from = UnsubscribeFrom::Workflow { workflow_id: workflow.into(), channel };

@@ -212,7 +212,7 @@ impl Workflow {
             preferences: None,
             critical: create.critical,
             tags: create.tags,
-            triggers: [NotificationTrigger::new(create.workflow_id, &steps)],
+            triggers: [NotificationTrigger::new(create.identifier, &steps)],
             steps,
             organization_id: home.organization_id.clone(),
             creator_id: UserId::host(),

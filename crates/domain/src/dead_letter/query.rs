@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DeadLetterReason;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::{DeadLetterId, IntegrationId, WorkflowId};
+use crate::ids::{DeadLetterId, IntegrationId, IntegrationRef, WorkflowId, WorkflowRef};
 use crate::json::shape;
 use crate::notification::Ordinal;
 use crate::page;
@@ -28,10 +28,10 @@ pub struct DeadLetterQuery {
         deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
-    pub workflows: Vec<String>,
+    pub workflows: Vec<WorkflowRef>,
     /// Integrations of the last attempt, by id or identifier. At most 100.
     #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub integrations: Vec<String>,
+    pub integrations: Vec<IntegrationRef>,
     /// Channels of the message.
     #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
@@ -62,10 +62,10 @@ shape! { DeadLetterQuery {
 
 setters! { DeadLetterQuery:
     /// Lists the dead letters of these workflows, by identifier, id or slug. An empty list is refused.
-    workflows: some_of(String, "templates");
+    workflows: some_of(WorkflowRef, "templates");
     /// Lists the dead letters whose last attempt was made by these integrations, by id or
     /// identifier. An empty list is refused.
-    integrations: some_of(String, "integrations");
+    integrations: some_of(IntegrationRef, "integrations");
     /// Lists the dead letters of these channels. An empty list is refused.
     channels: some_of(Channel, "channels");
     /// Lists the dead letters with these reasons. An empty list is refused.

@@ -17,8 +17,9 @@ use crate::environment::{Color, EnvironmentName};
 use crate::error::Invalid;
 use crate::ids::{
     ConnectionIdentifier, DeadLetterId, EndpointIdentifier, EnvironmentId, IntegrationId,
-    IntegrationIdentifier, LayoutIdentifier, MessageId, PlatformId, StepId, SubscriberId,
-    SubscriptionIdentifier, TopicKey, TransactionId, WorkflowIdentifier,
+    IntegrationIdentifier, IntegrationRef, LayoutIdentifier, MessageId, PlatformId, StepId,
+    StepRef, SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowIdentifier,
+    WorkflowRef,
 };
 use crate::page::Cursor;
 use crate::patch::Patch;
@@ -119,7 +120,7 @@ macro_rules! wholes {
     };
 }
 
-wholes! { String, Value, Secret, TlsOptions, Template }
+wholes! { String, Value, Secret, TlsOptions, Template, WorkflowRef, IntegrationRef, StepRef }
 
 // The errors of these types name the broken rule.
 macro_rules! checked {

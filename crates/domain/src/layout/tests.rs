@@ -32,7 +32,7 @@ fn a_name_has_1_to_128_characters() {
 fn a_new_one_is_not_translated_unless_that_is_said() {
     assert!(!layout(json!({})).is_translation_enabled);
     assert!(layout(json!({ "isTranslationEnabled": true })).is_translation_enabled);
-    assert_eq!(layout(json!({})).layout_id.as_str(), "frame");
+    assert_eq!(layout(json!({})).identifier.as_str(), "frame");
     assert_eq!(layout(json!({})).created_at, sample::at(1));
 }
 

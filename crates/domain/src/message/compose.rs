@@ -7,7 +7,7 @@ use crate::content::ButtonType;
 use crate::context::ContextKey;
 use crate::convert::{IntoChecked, each_checked};
 use crate::error::Invalid;
-use crate::ids::{MessageId, TransactionId};
+use crate::ids::{MessageId, TransactionId, WorkflowRef};
 use crate::json::Object;
 use crate::setters::{page_setters, setters};
 use crate::time::Timestamp;
@@ -41,8 +41,8 @@ setters! { MessageQuery:
     severities: some_of(Severity, "severity");
     /// Lists the messages with exactly these contexts, as in `tenant:acme`.
     context_keys: each_checked(ContextKey, "contextKeys");
-    /// Lists the messages of these workflows, by id or identifier: 1 to 100.
-    workflows: some_of(String, "templates");
+    /// Lists the messages of these workflows, by identifier, id or slug: 1 to 100.
+    workflows: some_of(WorkflowRef, "templates");
 }
 
 page_setters!(MessageQuery);

@@ -6,7 +6,7 @@ use super::excerpt::Payload;
 use super::{DataFilter, Folder, MessageFacts, Progress, Shelf, TagFilter};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::TransactionId;
+use crate::ids::{TransactionId, WorkflowRef};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::query::{self, Emptied, write_unless_emptied};
@@ -88,7 +88,7 @@ pub struct MessageQuery {
         deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
-    pub workflows: Vec<String>,
+    pub workflows: Vec<WorkflowRef>,
     /// Earliest time of creation.
     #[serde(rename = "createdGte", skip_serializing_if = "Option::is_none")]
     pub earliest: Option<Timestamp>,
@@ -210,7 +210,7 @@ impl MessageQuery {
             identifier.is_some_and(|identifier| identifier.as_str() == name)
                 || Workflow::id_in(name).is_some_and(|id| message.workflow_id == Some(id))
         };
-        self.workflows.iter().any(|name| is_named(name))
+        self.workflows.iter().any(|name| is_named(name.as_str()))
     }
 
     /// Returns the shelves with all messages of the query, and its conditions that they may not

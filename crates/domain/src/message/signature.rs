@@ -84,8 +84,8 @@ impl SignatureFilter {
         let tags = query.tags.groups().iter();
         let tags = tags.map(|group| signatures(group.iter().map(|tag| Value::Tag(tag))));
         let severities = query.severities.iter().map(|severity| Value::Severity(*severity));
-        let identifiers = query.workflows.iter().map(|name| Value::Identifier(name));
-        let ids = query.workflows.iter().filter_map(|name| Workflow::id_in(name));
+        let identifiers = query.workflows.iter().map(|name| Value::Identifier(name.as_str()));
+        let ids = query.workflows.iter().filter_map(|name| Workflow::id_in(name.as_str()));
         let templates = identifiers.chain(ids.map(Value::Workflow));
         let contexts = match &query.context_keys {
             ContextFilter::Any => None,

@@ -2,7 +2,7 @@
 
 use super::{NotificationOutcome, NotificationQuery};
 use crate::context::ContextKey;
-use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
+use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowRef};
 use crate::setters::setters;
 use crate::time::Timestamp;
 use crate::vocabulary::{JobType, Severity};
@@ -10,8 +10,8 @@ use crate::vocabulary::{JobType, Severity};
 setters! { NotificationQuery:
     /// Lists the notifications of workflows with one of these step types. An empty list is refused.
     channels: some_of(JobType, "channels");
-    /// Lists the notifications of these workflows, by id or identifier. An empty list is refused.
-    workflows: some_of(String, "templates");
+    /// Lists the notifications of these workflows, by identifier, id or slug. An empty list is refused.
+    workflows: some_of(WorkflowRef, "templates");
     /// Lists the notifications for subscribers whose e-mail address is one of these. Addresses are
     /// compared as a whole, and case counts. An empty list is refused.
     emails: some_of(String, "emails");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Notification, NotificationOutcome, NotificationTopic};
 use crate::context::ContextFilter;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId};
+use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowRef};
 use crate::json::{is_default, shape};
 use crate::page;
 use crate::query::{self, Emptied, write_unless_emptied};
@@ -27,7 +27,7 @@ pub struct NotificationQuery {
         deserialize_with = "query::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
-    pub workflows: Vec<String>,
+    pub workflows: Vec<WorkflowRef>,
     /// E-mail addresses: the subscriber has one of them. They are compared as a whole, and case counts.
     #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<String>,

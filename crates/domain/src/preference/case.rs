@@ -124,7 +124,7 @@ impl PreferenceCase {
             subscriber_global: None,
             subscriber_workflow: None,
             critical: workflow.critical,
-            workflow: (workflow.name.clone(), workflow.workflow_id.clone()),
+            workflow: (workflow.name.clone(), workflow.identifier.clone()),
             subscriber: None,
             payload: None,
             contexts: BTreeMap::new(),

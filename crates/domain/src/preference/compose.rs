@@ -6,6 +6,7 @@ use super::{
 };
 use crate::condition::Rule;
 use crate::context::ContextKey;
+use crate::ids::WorkflowRef;
 use crate::schedule::Schedule;
 use crate::setters::{context_setter, setters};
 use crate::vocabulary::Channel;
@@ -18,7 +19,7 @@ setters! { Preference:
 
 impl BulkPreference {
     /// Returns an update for a workflow, by its identifier, id or slug, that changes nothing.
-    pub fn new(workflow_id: impl Into<String>) -> Self {
+    pub fn new(workflow_id: impl Into<WorkflowRef>) -> Self {
         let (enabled, channels, condition) = Default::default();
         Self { workflow_id: workflow_id.into(), enabled, channels, condition }
     }

@@ -6,6 +6,7 @@ use super::PreferenceChannelsUpdate;
 use crate::condition::Rule;
 use crate::context::{ContextFilter, ContextPayload, ContextSet};
 use crate::error::{Invalid, Reason};
+use crate::ids::WorkflowRef;
 use crate::json::shape;
 use crate::patch::Patch;
 use crate::schedule::Schedule;
@@ -79,7 +80,7 @@ shape! { BulkPreferences { "preferences": preferences, "context": context } }
 #[non_exhaustive]
 pub struct BulkPreference {
     /// Workflow: identifier, id or slug.
-    pub workflow_id: String,
+    pub workflow_id: WorkflowRef,
     /// Setting for every channel without one of its own. It has no effect while there is a condition.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub enabled: Patch<bool>,
@@ -144,7 +145,7 @@ impl BulkPreferences {
         let mut changes: Vec<(Workflow, &BulkPreference)> = Vec::new();
         let (mut missing, mut critical) = (Vec::new(), Vec::new());
         for (item, workflow) in self.preferences.iter().zip(found) {
-            let name = || item.workflow_id.clone();
+            let name = || item.workflow_id.to_string();
             match workflow {
                 None => missing.push(name()),
                 Some(workflow) if workflow.critical => critical.push(name()),

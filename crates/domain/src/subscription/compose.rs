@@ -8,7 +8,7 @@ use crate::condition::Rule;
 use crate::context::ContextKey;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
-use crate::ids::{SubscriberId, SubscriptionIdentifier};
+use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowRef};
 use crate::setters::{context_setter, page_setters, setters};
 
 impl Subscribe {
@@ -54,7 +54,7 @@ setters! { SubscribeItem:
 
 impl WorkflowSetting {
     /// Returns a setting that admits one workflow, by its identifier, id or slug.
-    pub fn new(workflow_id: impl Into<String>) -> Self {
+    pub fn new(workflow_id: impl Into<WorkflowRef>) -> Self {
         WorkflowChoice::One { workflow_id: workflow_id.into() }.into()
     }
 
@@ -85,7 +85,7 @@ impl From<&str> for WorkflowSetting {
 
 setters! { WorkflowFilter:
     /// Selects the workflows with these identifiers, ids or slugs.
-    workflow_ids: each(String);
+    workflow_ids: each(WorkflowRef);
     /// Selects the workflows with one of these tags.
     tags: each(String);
 }

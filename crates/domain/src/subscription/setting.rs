@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Subscribe, Subscription};
 use crate::condition::Rule;
 use crate::error::{Invalid, Reason, at_most_items};
-use crate::ids::WorkflowId;
+use crate::ids::{WorkflowId, WorkflowRef};
 use crate::json::shape;
 use crate::workflow::Workflow;
 
@@ -44,7 +44,7 @@ pub enum WorkflowChoice {
     /// One workflow.
     One {
         /// Identifier, id or slug.
-        workflow_id: String,
+        workflow_id: WorkflowRef,
     },
     /// All matching workflows.
     Matching {
@@ -60,7 +60,7 @@ pub enum WorkflowChoice {
 pub struct WorkflowFilter {
     /// Identifiers, ids or slugs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub workflow_ids: Vec<String>,
+    pub workflow_ids: Vec<WorkflowRef>,
     /// Tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -97,7 +97,7 @@ impl ResolvedSetting {
 
 impl WorkflowChoice {
     /// Returns the identifiers, ids and slugs.
-    pub fn names(&self) -> &[String] {
+    pub fn names(&self) -> &[WorkflowRef] {
         match self {
             WorkflowChoice::One { workflow_id } => std::slice::from_ref(workflow_id),
             WorkflowChoice::Matching { filter } => &filter.workflow_ids,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{SubscribeItem, UnsubscribeItem, WorkflowChoice, WorkflowFilter, WorkflowSetting};
 use crate::condition::Rule;
 use crate::error::{Invalid, Reason};
-use crate::ids::{SubscriberId, SubscriptionIdentifier};
+use crate::ids::{SubscriberId, SubscriptionIdentifier, WorkflowRef};
 use crate::json::{Shape, Shaped, shape, text_or_object};
 use crate::query;
 
@@ -37,7 +37,7 @@ shape! { UnsubscribeFields { "subscriberId": subscriber_id, "identifier": identi
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WordFields {
-    workflow_id: Option<String>,
+    workflow_id: Option<WorkflowRef>,
     filter: Option<WorkflowFilter>,
     enabled: Option<bool>,
     condition: Option<Rule>,
@@ -111,7 +111,9 @@ impl<'de> Deserialize<'de> for UnsubscribeItem {
 impl<'de> Deserialize<'de> for WorkflowSetting {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let fields = match Value::deserialize(from)? {
-            Value::String(id) => WordFields { workflow_id: Some(id), ..WordFields::default() },
+            Value::String(id) => {
+                WordFields { workflow_id: Some(id.into()), ..WordFields::default() }
+            }
             word => query::fields(word)?,
         };
         let workflows = match (fields.workflow_id, fields.filter) {

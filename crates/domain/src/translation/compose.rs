@@ -9,6 +9,7 @@ use super::{
 use crate::contact::Locale;
 use crate::convert::IntoChecked;
 use crate::error::Invalid;
+use crate::ids::{LayoutRef, WorkflowRef};
 use crate::json::{Object, dismantle, is_shallow};
 use crate::setters::{page_setters, setters};
 
@@ -32,15 +33,15 @@ impl TranslationImport {
 
     /// Sets the texts of a workflow: an object of texts by name.
     #[must_use]
-    pub fn workflow(mut self, workflow_id: impl Into<String>, texts: impl Into<Value>) -> Self {
-        self.master_json.workflows.insert(workflow_id.into(), texts.into().into());
+    pub fn workflow(mut self, workflow: impl Into<WorkflowRef>, texts: impl Into<Value>) -> Self {
+        self.master_json.workflows.insert(workflow.into().into(), texts.into().into());
         self
     }
 
     /// Sets the texts of a layout: an object of texts by name.
     #[must_use]
-    pub fn layout(mut self, layout_id: impl Into<String>, texts: impl Into<Value>) -> Self {
-        self.master_json.layouts.insert(layout_id.into(), texts.into().into());
+    pub fn layout(mut self, layout: impl Into<LayoutRef>, texts: impl Into<Value>) -> Self {
+        self.master_json.layouts.insert(layout.into().into(), texts.into().into());
         self
     }
 }

@@ -15,11 +15,11 @@ use crate::vocabulary::Severity;
 impl WorkflowCreate {
     /// Returns a workflow without steps, by identifier and display name.
     pub fn new(
-        workflow_id: impl IntoChecked<WorkflowIdentifier>,
+        identifier: impl IntoChecked<WorkflowIdentifier>,
         name: impl Into<String>,
     ) -> Result<Self, Invalid> {
         Ok(Self {
-            workflow_id: workflow_id.into_checked()?,
+            identifier: identifier.into_checked()?,
             name: name.into(),
             description: String::new(),
             active: None,

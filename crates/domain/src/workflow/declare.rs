@@ -58,7 +58,7 @@ impl From<WorkflowCreate> for WorkflowUpdate {
     /// Converts a declaration into the update that sets every declared field.
     fn from(create: WorkflowCreate) -> Self {
         let WorkflowCreate {
-            workflow_id: _,
+            identifier: _,
             name,
             description,
             active,

@@ -38,7 +38,8 @@ use crate::vocabulary::Severity;
 #[non_exhaustive]
 pub struct WorkflowCreate {
     /// Identifier that triggers it, unique in the environment.
-    pub workflow_id: WorkflowIdentifier,
+    #[serde(rename = "workflowId")]
+    pub identifier: WorkflowIdentifier,
     /// Display name: 1 to 128 characters.
     pub name: String,
     /// Description: at most 256 characters.
@@ -83,7 +84,7 @@ pub struct WorkflowCreate {
 }
 
 shape! { WorkflowCreate {
-    "workflowId": workflow_id, "name": name, "description": description, "active": active,
+    "workflowId": identifier, "name": name, "description": description, "active": active,
     "critical": critical, "isTranslationEnabled": is_translation_enabled,
     "defaultLocale": default_locale, "missingVariables": missing_variables, "severity": severity,
     "tags": tags, "preferenceSettings": preference_settings, "steps": steps, "data": data,

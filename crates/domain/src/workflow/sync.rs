@@ -80,7 +80,7 @@ impl WorkflowSync {
     pub fn check(&self) -> Result<(), Invalid> {
         at_most_items("workflows", &self.workflows, Self::MAX)?;
         let mut known = HashSet::new();
-        let mut names = self.workflows.iter().map(|workflow| &workflow.workflow_id).enumerate();
+        let mut names = self.workflows.iter().map(|workflow| &workflow.identifier).enumerate();
         match names.find(|(_, name)| !known.insert(*name)) {
             Some((index, _)) => {
                 Err(Invalid::new(format!("workflows[{index}].workflowId"), Reason::Repeated))

@@ -53,7 +53,7 @@ pub(crate) fn framed(
     let texts = if layout.is_translation_enabled {
         let own = environments::own(view)?;
         let wants = wanted(view, (workflow, own.as_deref()), reader);
-        of_resource(view, &Resource::layout(&layout.layout_id), &wants)?
+        of_resource(view, &Resource::layout(&layout.identifier), &wants)?
     } else {
         Texts::default()
     };

@@ -11,7 +11,7 @@ use domain::connection::ChannelConnection;
 use domain::endpoint::ChannelEndpoint;
 use domain::error::{Invalid, Reason};
 use domain::ids::{
-    AnyIntegrationName, EnvironmentId, IntegrationId, IntegrationIdentifier, SubscriberId, UserId,
+    EnvironmentId, IntegrationId, IntegrationIdentifier, IntegrationRef, SubscriberId, UserId,
 };
 use domain::integration::{
     Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
@@ -124,13 +124,13 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+    pub fn get(&self, name: impl Into<IntegrationRef>) -> Result<Integration> {
         let name = name.into();
         self.scope.read("integrations.get", |view| get_named(view, name.as_str()))
     }
 
     /// The integration of that name. Returns `None` if there is none.
-    pub fn find(&self, name: impl Into<AnyIntegrationName>) -> Result<Option<Integration>> {
+    pub fn find(&self, name: impl Into<IntegrationRef>) -> Result<Option<Integration>> {
         let name = name.into();
         self.scope.read("integrations.find", |view| find_named(view, name.as_str()))
     }
@@ -178,7 +178,7 @@ impl Integrations<'_> {
     /// are to be stored.
     pub fn update(
         &self,
-        name: impl Into<AnyIntegrationName>,
+        name: impl Into<IntegrationRef>,
         update: &IntegrationUpdate,
     ) -> Result<Integration> {
         self.update_of(name.into().as_str(), update)
@@ -243,7 +243,7 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such integration.
-    pub fn test(&self, name: impl Into<AnyIntegrationName>) -> Result<IntegrationTest> {
+    pub fn test(&self, name: impl Into<IntegrationRef>) -> Result<IntegrationTest> {
         let name = name.into();
         self.scope.operation("integrations.test", || {
             let integration = self.scope.view(|view| get_named(view, name.as_str()))?;
@@ -258,7 +258,7 @@ impl Integrations<'_> {
     ///
     /// [`Error::NotFound`], if there is no such integration; [`Rejection::NoPrimary`], if it is for
     /// neither e-mail nor text messages.
-    pub fn set_primary(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+    pub fn set_primary(&self, name: impl Into<IntegrationRef>) -> Result<Integration> {
         self.set_primary_of(name.into().as_str())
     }
 
@@ -285,7 +285,7 @@ impl Integrations<'_> {
     /// [`Error::NotFound`], if there is no such integration.
     pub fn delete(
         &self,
-        name: impl Into<AnyIntegrationName>,
+        name: impl Into<IntegrationRef>,
         delete: &IntegrationDelete,
     ) -> Result<Vec<Integration>> {
         self.delete_of(name.into().as_str(), delete)

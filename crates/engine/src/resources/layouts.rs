@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::ids::AnyLayoutName;
+use domain::ids::LayoutRef;
 use domain::layout::{Layout, LayoutChoice, LayoutQuery, LayoutUpsert};
 use domain::page::{ListKind, Page};
 use domain::translation::Resource;
@@ -23,7 +23,7 @@ use crate::{Result, Scope};
 /// # let env = engine.organization("acme")?.development()?;
 /// let plain = env.layouts().upsert(&LayoutUpsert::new("plain", "Plain")?.translated(true))?;
 /// assert_eq!(env.layouts().get("plain")?, plain);
-/// assert_eq!(env.layouts().get(&plain.layout_id)?, plain);
+/// assert_eq!(env.layouts().get(&plain.identifier)?, plain);
 /// # Ok(())
 /// # }
 /// ```
@@ -45,7 +45,7 @@ impl Layouts<'_> {
             upsert.check()?;
             let layout = put(tx, upsert)?;
             if layout.is_translation_enabled {
-                translation_groups::ensure(tx, Resource::layout(&layout.layout_id))?;
+                translation_groups::ensure(tx, Resource::layout(&layout.identifier))?;
             }
             Ok(layout)
         })
@@ -56,13 +56,13 @@ impl Layouts<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is none.
-    pub fn get(&self, name: impl Into<AnyLayoutName>) -> Result<Layout> {
+    pub fn get(&self, name: impl Into<LayoutRef>) -> Result<Layout> {
         let name = name.into();
         self.scope.read("layouts.get", |view| get(view, name.as_str()))
     }
 
     /// The layout of that name. Returns `None` if there is none.
-    pub fn find(&self, name: impl Into<AnyLayoutName>) -> Result<Option<Layout>> {
+    pub fn find(&self, name: impl Into<LayoutRef>) -> Result<Option<Layout>> {
         let name = name.into();
         self.scope.read("layouts.find", |view| find(view, name.as_str()))
     }
@@ -87,7 +87,7 @@ impl Layouts<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such layout.
-    pub fn delete(&self, name: impl Into<AnyLayoutName>) -> Result<()> {
+    pub fn delete(&self, name: impl Into<LayoutRef>) -> Result<()> {
         self.delete_of(name.into().as_str())
     }
 
@@ -95,7 +95,7 @@ impl Layouts<'_> {
         self.scope.write_in_steps("layouts.delete", name, Removed::default(), |tx, before| {
             let layout = get(tx, name)?;
             let mut cascade = Cascade::new(tx, before);
-            let resource = Resource::layout(&layout.layout_id);
+            let resource = Resource::layout(&layout.identifier);
             translation_groups::remove(&mut cascade, layout.environment_id, &resource)?;
             cascade.then(|tx| Ok(tx.remove(&layout)?))
         })
@@ -119,7 +119,7 @@ pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Layout>> {
 }
 
 fn put(tx: &mut Tx<'_>, upsert: &LayoutUpsert) -> Result<Layout> {
-    let key = layout::by_identifier(tx.environment_id(), &upsert.layout_id);
+    let key = layout::by_identifier(tx.environment_id(), &upsert.identifier);
     let Some(before) = tx.find::<Layout>(&key)? else {
         let layout = Layout::new(tx.id(), tx.home(), upsert.clone(), tx.now());
         layout.check()?;

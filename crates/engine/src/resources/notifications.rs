@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
-use domain::ids::{AnyStepName, NotificationId, StepId};
+use domain::ids::{NotificationId, StepId, StepRef};
 use domain::job::{Job, JobDigest, JobStatus};
 use domain::message::Message;
 use domain::notification::{
@@ -279,7 +279,7 @@ impl Notifications<'_> {
     pub fn resend(
         &self,
         id: impl IntoChecked<NotificationId>,
-        step: impl Into<AnyStepName>,
+        step: impl Into<StepRef>,
     ) -> Result<()> {
         self.resend_of(id.into_checked()?, step.into().as_str())
     }

@@ -147,8 +147,9 @@ fn named_workflows<'u>(
     update: &'u BulkPreferences,
 ) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
     let items = update.preferences.iter();
-    let found =
-        items.map(|item| Ok(workflows::find(view, &item.workflow_id)?.map(Arc::unwrap_or_clone)));
+    let found = items.map(|item| {
+        Ok(workflows::find(view, item.workflow_id.as_str())?.map(Arc::unwrap_or_clone))
+    });
     update.changes(found.collect::<Result<Vec<_>>>()?).map_err(|refusal| match refusal {
         BulkRefusal::Missing(ids) => Error::none_of(Entity::Workflow, ids),
         BulkRefusal::Critical(workflows) => Rejection::CriticalWorkflows { workflows }.into(),

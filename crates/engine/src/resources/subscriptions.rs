@@ -250,12 +250,12 @@ fn verdicts(view: &dyn View, words: &[WorkflowSetting]) -> Result<Vec<ResolvedSe
             let id = match known.entry(name) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(free) => {
-                    *free.insert(workflows::find(view, name)?.map(|workflow| workflow.id))
+                    *free.insert(workflows::find(view, name.as_str())?.map(|workflow| workflow.id))
                 }
             };
             match id {
                 Some(id) => verdicts.push(word.about(id)),
-                None => missing.push(name.clone()),
+                None => missing.push(name.to_string()),
             }
         }
         let chosen = tagged.iter().filter(|workflow| word.workflows.chooses(workflow));

@@ -295,7 +295,7 @@ fn find_known(view: &dyn View, resource: &Resource) -> Result<Option<Resource>> 
             workflows::find(view, id)?.map(|workflow| Resource::workflow(workflow.identifier()))
         }
         ResourceType::Layout => {
-            layouts::find(view, id)?.map(|layout| Resource::layout(&layout.layout_id))
+            layouts::find(view, id)?.map(|layout| Resource::layout(&layout.identifier))
         }
     })
 }

@@ -212,7 +212,7 @@ impl Preference {
 fn claimed(view: &dyn View, from: &UnsubscribeFrom) -> Result<Claimed> {
     match from {
         UnsubscribeFrom::Workflow { workflow_id, channel } => {
-            let workflow = workflows::get(view, workflow_id)?;
+            let workflow = workflows::get(view, workflow_id.as_str())?;
             preferences::refuse_critical(&workflow)?;
             Ok(Claimed::Workflow(workflow.id, *channel))
         }

@@ -5,7 +5,7 @@ mod pause;
 
 use std::sync::Arc;
 
-use domain::ids::{AnyWorkflowName, WorkflowId, WorkflowIdentifier};
+use domain::ids::{WorkflowId, WorkflowIdentifier, WorkflowRef};
 use domain::page::{ListKind, Page};
 use domain::preview::Preview;
 use domain::step::Rendered;
@@ -79,13 +79,13 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is none.
-    pub fn get(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
+    pub fn get(&self, name: impl Into<WorkflowRef>) -> Result<Workflow> {
         let name = name.into();
         self.scope.read("workflows.get", |view| get(view, name.as_str()).map(Arc::unwrap_or_clone))
     }
 
     /// The workflow of that name. Returns `None` if there is none.
-    pub fn find(&self, name: impl Into<AnyWorkflowName>) -> Result<Option<Workflow>> {
+    pub fn find(&self, name: impl Into<WorkflowRef>) -> Result<Option<Workflow>> {
         let name = name.into();
         self.scope
             .read("workflows.find", |view| Ok(find(view, name.as_str())?.map(Arc::unwrap_or_clone)))
@@ -113,7 +113,7 @@ impl Workflows<'_> {
     /// As [`create`](Self::create), and [`Error::NotFound`], if there is no such workflow.
     pub fn update(
         &self,
-        name: impl Into<AnyWorkflowName>,
+        name: impl Into<WorkflowRef>,
         update: &WorkflowUpdate,
     ) -> Result<Workflow> {
         self.update_of(name.into().as_str(), update)
@@ -161,7 +161,7 @@ impl Workflows<'_> {
     /// [`Error::NotFound`], if there is no such workflow or subscriber; [`Error::Invalid`], if the
     /// workflow has no such step, if the payload is too large or its schema does not allow it, or if a
     /// template cannot be rendered, with its line.
-    pub fn preview(&self, name: impl Into<AnyWorkflowName>, preview: &Preview) -> Result<Rendered> {
+    pub fn preview(&self, name: impl Into<WorkflowRef>, preview: &Preview) -> Result<Rendered> {
         let name = name.into();
         self.scope.read("workflows.preview", |view| {
             self.scope.engine.parts.settings.limits.check_preview(preview)?;
@@ -196,7 +196,7 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow.
-    pub fn delete(&self, name: impl Into<AnyWorkflowName>) -> Result<()> {
+    pub fn delete(&self, name: impl Into<WorkflowRef>) -> Result<()> {
         self.delete_of(name.into().as_str())
     }
 
@@ -234,7 +234,7 @@ fn find_any(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
 }
 
 /// The ids of the workflows with these identifiers, in the order of `names`. The workflows are not read.
-pub(crate) fn ids_of(view: &dyn View, names: &[String]) -> Result<Vec<Option<WorkflowId>>> {
+pub(crate) fn ids_of(view: &dyn View, names: &[WorkflowRef]) -> Result<Vec<Option<WorkflowId>>> {
     let environment = view.environment_id();
     let identifiers: Vec<_> =
         names.iter().map(|name| WorkflowIdentifier::new(name.as_str()).ok()).collect();

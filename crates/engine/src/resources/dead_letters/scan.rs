@@ -121,8 +121,8 @@ fn named_workflows(
     let mut found = BTreeSet::new();
     for name in &query.workflows {
         // The dead letters of a workflow that was deleted are still found by its id and its slug.
-        let known = if_readable(workflows::find(view, name))?.flatten().map(|one| one.id);
-        found.extend(known.or_else(|| Workflow::id_in(name)));
+        let known = if_readable(workflows::find(view, name.as_str()))?.flatten().map(|one| one.id);
+        found.extend(known.or_else(|| Workflow::id_in(name.as_str())));
     }
     Ok(Some(found))
 }
@@ -139,7 +139,7 @@ fn named(view: &dyn View, query: &DeadLetterQuery) -> Result<Option<BTreeSet<Int
             }
             Err(_) => None,
         };
-        found.extend(known.map(|known| known.id).or_else(|| name.parse().ok()));
+        found.extend(known.map(|known| known.id).or_else(|| name.as_str().parse().ok()));
     }
     Ok(Some(found))
 }

@@ -1,6 +1,6 @@
 //! Integrations that are paused.
 
-use domain::ids::AnyIntegrationName;
+use domain::ids::IntegrationRef;
 use domain::integration::Integration;
 use store::WriteRecords;
 
@@ -41,7 +41,7 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
-    pub fn pause(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+    pub fn pause(&self, name: impl Into<IntegrationRef>) -> Result<Integration> {
         self.pause_of(name.into().as_str())
     }
 
@@ -60,7 +60,7 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such integration.
-    pub fn resume(&self, name: impl Into<AnyIntegrationName>) -> Result<Integration> {
+    pub fn resume(&self, name: impl Into<IntegrationRef>) -> Result<Integration> {
         self.resume_of(name.into().as_str())
     }
 

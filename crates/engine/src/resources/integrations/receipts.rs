@@ -1,6 +1,6 @@
 //! Operations on the reports of providers.
 
-use domain::ids::{AnyIntegrationName, IntegrationId, JobId, NotificationId};
+use domain::ids::{IntegrationId, IntegrationRef, JobId, NotificationId};
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
 use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, novelty};
@@ -50,7 +50,7 @@ impl Integrations<'_> {
     /// control characters.
     pub fn ingest_receipt(
         &self,
-        name: impl Into<AnyIntegrationName>,
+        name: impl Into<IntegrationRef>,
         receipt: &Receipt,
     ) -> Result<ReceiptOutcome> {
         self.ingest_receipt_of(name.into().as_str(), receipt)
@@ -77,7 +77,7 @@ impl Integrations<'_> {
     /// body of more than 1 MiB, or more than 1,000 reports.
     pub fn ingest_inbound(
         &self,
-        name: impl Into<AnyIntegrationName>,
+        name: impl Into<IntegrationRef>,
         report: &InboundReport,
     ) -> Result<Vec<ReceiptOutcome>> {
         self.ingest_inbound_of(name.into().as_str(), report)

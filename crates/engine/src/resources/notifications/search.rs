@@ -170,7 +170,7 @@ fn named_workflows(view: &dyn View, query: &NotificationQuery) -> Result<BTreeSe
     let mut found = BTreeSet::new();
     for (name, identified) in query.workflows.iter().zip(identified) {
         // The notifications of a workflow that was deleted are still found by its id and its slug.
-        found.extend(identified.or_else(|| Workflow::id_in(name)));
+        found.extend(identified.or_else(|| Workflow::id_in(name.as_str())));
     }
     Ok(found)
 }

@@ -114,10 +114,10 @@ impl Workflows<'_> {
 
 fn declare(tx: &mut Tx<'_>, create: &WorkflowCreate) -> Result<(Workflow, Change)> {
     tx.limits().check_data(create.data.as_ref())?;
-    let key = layout::by_identifier(tx.environment_id(), &create.workflow_id);
+    let key = layout::by_identifier(tx.environment_id(), &create.identifier);
     let (workflow, change) = match known(tx, &key)? {
         Some(before) if before.is_deleted() => {
-            return Err(being_deleted(&create.workflow_id));
+            return Err(being_deleted(&create.identifier));
         }
         None => {
             let (step_ids, create) = (|| step_ids(tx), create.clone());
@@ -146,7 +146,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
             Change::Changed => &mut report.changed,
             Change::Nothing => &mut report.unchanged,
         };
-        list.push(create.workflow_id.clone());
+        list.push(create.identifier.clone());
     }
     let undeclared = undeclared(tx, sync)?;
     report.undeclared = undeclared.iter().map(|one| one.identifier().clone()).collect();
@@ -165,7 +165,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
 
 // The workflows that were declared before and are not in the set, oldest first.
 fn undeclared(view: &dyn View, sync: &WorkflowSync) -> Result<Vec<Arc<Workflow>>> {
-    let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.workflow_id).collect();
+    let declared: HashSet<_> = sync.workflows.iter().map(|create| &create.identifier).collect();
     let prefix = layout::workflows(view.environment_id());
     // The declarations have decoded most of them.
     let prepared = &view.engine().parts.decoded.prepared;

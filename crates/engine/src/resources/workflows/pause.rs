@@ -1,6 +1,6 @@
 //! Workflows that are paused.
 
-use domain::ids::AnyWorkflowName;
+use domain::ids::WorkflowRef;
 use domain::workflow::Workflow;
 use store::{WriteRecords, lanes};
 
@@ -40,7 +40,7 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such workflow.
-    pub fn pause(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
+    pub fn pause(&self, name: impl Into<WorkflowRef>) -> Result<Workflow> {
         self.pause_of(name.into().as_str())
     }
 
@@ -62,7 +62,7 @@ impl Workflows<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such workflow.
-    pub fn resume(&self, name: impl Into<AnyWorkflowName>) -> Result<Workflow> {
+    pub fn resume(&self, name: impl Into<WorkflowRef>) -> Result<Workflow> {
         self.resume_of(name.into().as_str())
     }
 

@@ -23,7 +23,7 @@ impl Record for Workflow {
 
 impl Record for Layout {
     fn key(&self) -> Key<Self> {
-        by_identifier(self.environment_id, &self.layout_id)
+        by_identifier(self.environment_id, &self.identifier)
     }
 
     fn index(&self, entries: &mut Entries<Self>) {
