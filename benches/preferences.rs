@@ -25,7 +25,7 @@ fn decisions(criterion: &mut Criterion) {
     let silent = Preference::default();
     let layers = Layers {
         definition: Some(&full),
-        dashboard: Some(&silent),
+        operator: Some(&silent),
         subscriber_global: Some(&silent),
         subscriber_workflow: Some(&silent),
         ..Layers::default()

@@ -102,7 +102,7 @@ fn preference_row(preference: &WorkflowPreference) -> Vec<String> {
         let by = match decided.layer {
             Layer::Default => "",
             Layer::Definition => "workflow",
-            Layer::Dashboard => "dashboard",
+            Layer::Operator => "dashboard",
             Layer::SubscriberGlobal => "in general",
             Layer::SubscriberWorkflow => "for this",
         };
@@ -135,7 +135,7 @@ pub fn urgent() -> NotificationQuery {
 }
 
 fn notification_row(notification: &Notification) -> [String; 4] {
-    let workflow = notification.template.as_ref().map(|template| template.name.clone());
+    let workflow = notification.workflow.as_ref().map(|workflow| workflow.name.clone());
     let subscriber = notification.subscriber.as_ref().map(|known| known.subscriber_id.to_string());
     let jobs = notification.jobs.iter().map(|job| {
         let mark = match job.status {

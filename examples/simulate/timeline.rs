@@ -69,7 +69,7 @@ fn lines_of(
     messages: &BTreeMap<MessageId, Message>,
 ) -> Vec<Line> {
     let who = notification.subscriber.as_ref().map(|who| who.subscriber_id.to_string());
-    let workflow = notification.template.as_ref().map(|template| template.name.clone());
+    let workflow = notification.workflow.as_ref().map(|workflow| workflow.name.clone());
     let (who, workflow) = (who.unwrap_or_default(), workflow.unwrap_or_default());
     let line = |sign: &str, what: &str, said: &str| {
         format!("{who:<4} {workflow:<8} {sign} {what:<9} {said}").trim_end().to_owned()

@@ -19,7 +19,7 @@ use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
 use domain::trigger::{TopicRecipientType, TriggerStatus};
 use domain::vocabulary::{
-    Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday,
+    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday,
 };
 use domain::workflow::{TriggerType, WorkflowOrigin};
 use serde::Serialize;
@@ -48,7 +48,7 @@ where
 #[test]
 fn shared_words_are_closed() {
     check(Channel::ALL, "in_app email sms chat push");
-    check(JobType::ALL, "in_app email sms chat push digest trigger delay throttle custom");
+    check(StepType::ALL, "in_app email sms chat push digest trigger delay throttle custom");
     check(Severity::ALL, "high medium low none");
     check(NotificationOutcome::ALL, "waiting delivered failed skipped canceled merged");
     check(

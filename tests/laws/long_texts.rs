@@ -26,7 +26,7 @@ use tidings::ids::{
     DigestWindowId, EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, JobId, LayoutId, LayoutIdentifier, MessageId,
     NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, StepId,
-    SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TemplateId,
+    SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, ContentId,
     TopicId, TopicKey, TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
 };
 use tidings::integration::OnUnknown;
@@ -49,7 +49,7 @@ use tidings::trigger::{
 };
 use tidings::unsubscribe::{TokenProblem, UnsubscribeLinks};
 use tidings::vocabulary::{
-    Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday,
+    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday,
 };
 use tidings::workflow::{TriggerType, Undeclared, WorkflowOrigin};
 use tidings_providers::{SignedHeaders, WebhookKeys};
@@ -107,14 +107,14 @@ texts! {
     EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, JobId, LayoutId, LayoutIdentifier, MessageId,
     NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, StepId,
-    SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TemplateId,
+    SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, ContentId,
     TopicId, TopicKey, TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
     OnUnknown, Detail, DigestType, ExecutionSource, ExecutionStatus, SendStatus, FeedCursor, MarkAs,
     NotificationOutcome, Cursor, Direction, OrderBy, Criticality, Layer, OverrideSource,
     PreferenceLevel, ReceiptKind, ClockTime, Outside, Secret, MonthlyType, OnPast, NthDay,
     OrdinalValue, WindowType, SubscriptionErrorCode, SuppressionReason, MissingVariables, Template,
     Timestamp, ResourceType, ProgressStatus, TopicRecipientType, TriggerStatus, TokenProblem,
-    Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday, TriggerType,
+    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday, TriggerType,
     Undeclared, WorkflowOrigin;
     EmailBody, SubscribeItem, UnsubscribeItem, Recipient, SubscriberRecipient
 }

@@ -1,7 +1,7 @@
 //! A case of preferences decides as an engine does, whatever was saved for which contexts.
 
 use domain::explain::{EvidenceKind, ExplainedStep, SendTime};
-use domain::vocabulary::JobType;
+use domain::vocabulary::StepType;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -171,7 +171,7 @@ impl Facts {
 
 /// The decision of a step, by its evidence.
 fn decision(step: &ExplainedStep) -> Decision {
-    assert_ne!(step.kind, JobType::Trigger);
+    assert_ne!(step.kind, StepType::Trigger);
     let mut decision = None;
     for finding in &step.evidence {
         match &finding.kind {

@@ -100,7 +100,7 @@ fn with_each(table: Table, scenario: impl Fn(World, &Entry, Option<Vec<u8>>)) {
 fn sent(world: &World) -> BTreeSet<Sent> {
     let sent = world.recorder.sent();
     let name = |delivery: &Delivery| {
-        let workflow = delivery.message.template_identifier.clone();
+        let workflow = delivery.message.workflow_identifier.clone();
         let subscriber = delivery.subscriber.subscriber_id.to_string();
         [format!("{workflow:?}"), subscriber, delivery.message.channel.to_string()]
     };

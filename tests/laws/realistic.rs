@@ -56,7 +56,7 @@ fn check(store: impl Store) {
             (made.id, &made.jobs, &made.payload)
         );
         assert_eq!(listed.subscriber.as_ref().unwrap().id, made.subscriber_id);
-        assert_eq!(listed.template.as_ref().unwrap().id, made.workflow_id);
+        assert_eq!(listed.workflow.as_ref().unwrap().id, made.workflow_id);
     }
     let check = env.notifications().check_index().unwrap();
     assert_eq!((check.notifications, check.disagreements), (made.len() as u64, Vec::new()));
@@ -82,7 +82,7 @@ fn a_bench_loads_its_activity_into_an_environment() {
         assert_eq!(last.id, population.internal_subscriber_id(1_199));
         assert_eq!(env.topics().get(population.topic_key(19)).unwrap().id, population.topic_id(19));
         let page = env.notifications().list(&NotificationQuery::default()).unwrap();
-        assert!(page.data.iter().all(|one| one.subscriber.is_some() && one.template.is_some()));
+        assert!(page.data.iter().all(|one| one.subscriber.is_some() && one.workflow.is_some()));
 
         let again = tidings::bench_data::load(&env, &profile, 8, 1).unwrap_err();
         assert_eq!(again.status(), 409);

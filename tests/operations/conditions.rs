@@ -28,7 +28,7 @@ fn the_most_specific_layer_with_a_condition_decides_at_the_trigger() {
     let (all_on, all_off) = (json!({ "enabled": true }), json!({ "enabled": false }));
     let both = |left: &Value, right: &Value| with(left.clone(), right.clone());
     let rows = [
-        // Definition, dashboard, subscriber for all, subscriber for this one.
+        // Definition, operator, subscriber for all, subscriber for this one.
         ([&yes, &none, &none, &none], ""),
         ([&no, &none, &none, &none], workflow),
         ([&no, &yes, &none, &none], ""),
@@ -57,11 +57,11 @@ fn the_most_specific_layer_with_a_condition_decides_at_the_trigger() {
     on_both(|world| {
         world.bare_subscriber("ada");
         for (layers, expected) in &rows {
-            let [definition, dashboard, all, one] = *layers;
+            let [definition, operator, all, one] = *layers;
             let defined = json!({ "preferenceSettings": definition });
             world.workflow(with(workflow_of("hi", &[in_app()]), defined));
-            let dashboard = json!({ "preferences": dashboard });
-            world.env.workflows().update("hi", &parsed(dashboard)).unwrap();
+            let operator = json!({ "preferences": operator });
+            world.env.workflows().update("hi", &parsed(operator)).unwrap();
             say_globally(&world, spread(all, json!({ "enabled": null, "condition": null })));
             if *one != none {
                 say(&world, spread(one, json!({ "workflowId": "hi" })));

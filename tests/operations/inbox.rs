@@ -79,7 +79,7 @@ fn a_message_has_every_field_of_the_specification() {
             json!({
                 "_id": message.id,
                 "_templateId": workflow.id,
-                "_messageTemplateId": workflow.steps[0].template_id,
+                "_messageTemplateId": workflow.steps[0].content_id,
                 "_environmentId": world.env.environment_id(),
                 "_organizationId": "acme",
                 "_notificationId": only(receipt.notifications).notification_id,

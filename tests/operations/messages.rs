@@ -204,7 +204,7 @@ fn a_list_names_the_subscriber_and_the_workflow() {
         let orphan = (only(world.messages("ada")), got());
 
         let named = changed(message.clone(), |it| it.subscriber = Some(subscriber));
-        let whole = changed(named.clone(), |it| it.template = Some(workflow));
+        let whole = changed(named.clone(), |it| it.workflow = Some(workflow));
         assert_eq!(listed, (whole.clone(), whole));
         assert_eq!(orphan, (named.clone(), named));
     });

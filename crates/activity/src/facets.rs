@@ -4,7 +4,7 @@ use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriptionIdentifier, TopicKey, WorkflowId};
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use domain::vocabulary::{JobType, Severity};
+use domain::vocabulary::{StepType, Severity};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -79,7 +79,7 @@ impl Term {
     }
 
     /// Term of the notifications whose workflow has a step of this kind.
-    pub fn channel(kind: JobType) -> Self {
+    pub fn channel(kind: StepType) -> Self {
         Dimension::Channel.term(word(kind.as_str()))
     }
 
@@ -138,7 +138,7 @@ impl From<&Notification> for Facets {
             Term::severity(notification.severity.unwrap_or_default()),
         ];
         terms.extend(notification.workflow_id.map(Term::workflow));
-        terms.extend(notification.channels.iter().map(|kind| Term::channel(*kind)));
+        terms.extend(notification.step_types.iter().map(|kind| Term::channel(*kind)));
         for topic in &notification.topics {
             terms.push(Term::topic(&topic.topic_key));
             terms.extend(topic.subscription_ids.iter().map(Term::subscription));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn words_have_values_of_their_own() {
-        let channels = JobType::ALL.iter().map(|kind| kind.as_str());
+        let channels = StepType::ALL.iter().map(|kind| kind.as_str());
         let words: Vec<&str> =
             channels.chain(Severity::ALL.iter().map(|one| one.as_str())).collect();
         let values: BTreeSet<u128> = words.iter().map(|one| word(one)).collect();

@@ -6,7 +6,7 @@ use domain::job::{Detail, DigestType, ExecutionDetail, Job, JobDigest, JobStatus
 use domain::notification::Notification;
 use domain::step::DigestEvent;
 use domain::time::Timestamp;
-use domain::vocabulary::{Channel, JobType, ProviderId, TimeUnit};
+use domain::vocabulary::{Channel, StepType, ProviderId, TimeUnit};
 
 use crate::draw::Lots;
 use crate::profile::Profile;
@@ -100,7 +100,7 @@ impl Course {
 
     // A digest collects the event of its own notification.
     fn wait(&mut self, turn: &mut Turn<'_>, event: &DigestEvent) {
-        turn.job.digest = (turn.job.kind == JobType::Digest).then(|| digest(event.clone()));
+        turn.job.digest = (turn.job.kind == StepType::Digest).then(|| digest(event.clone()));
         self.log(turn, Detail::StepQueued, None);
         turn.now = turn.now.after(Duration::from_secs(5 * 60));
         turn.end(JobStatus::Completed);

@@ -10,7 +10,7 @@ use domain::ids::{
 };
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use domain::vocabulary::{JobType, Severity};
+use domain::vocabulary::{StepType, Severity};
 
 use crate::{Activity, Population};
 
@@ -49,7 +49,7 @@ pub enum Wanted {
     /// It has this severity.
     Severity(Severity),
     /// Its workflow has a step of this kind.
-    Channel(JobType),
+    Channel(StepType),
 }
 
 impl Wanted {
@@ -64,7 +64,7 @@ impl Wanted {
             }
             Self::Contexts(contexts) => notification.context_keys == *contexts,
             Self::Severity(severity) => notification.severity.unwrap_or_default() == *severity,
-            Self::Channel(kind) => notification.channels.contains(kind),
+            Self::Channel(kind) => notification.step_types.contains(kind),
         }
     }
 }
@@ -264,7 +264,7 @@ impl Asked<'_> {
             self.between(twenty.any_of(self.workflows(20)).any_of([HIGH, MEDIUM]), 40..=60),
             Shape::new("20 subscribers, 3 channels, 2 severities")
                 .any_of(self.subscribers(100..120))
-                .any_of([JobType::Email, JobType::Sms, JobType::Push].map(Wanted::Channel))
+                .any_of([StepType::Email, StepType::Sms, StepType::Push].map(Wanted::Channel))
                 .any_of([HIGH, LOW]),
             Shape::new("3 addresses, workflow")
                 .any_of([20, 300, 4_000].map(|rank| self.subscriber(rank)))
@@ -316,9 +316,9 @@ const MEDIUM: Wanted = Wanted::Severity(Severity::Medium);
 const LOW: Wanted = Wanted::Severity(Severity::Low);
 
 // A channel that the workflow of that rank has, or has not.
-fn channel(there: &Population, rank: usize, does: bool) -> JobType {
+fn channel(there: &Population, rank: usize, does: bool) -> StepType {
     let channels = there.workflows().get(rank).map(domain::workflow::Workflow::job_types);
     let channels = channels.unwrap_or_default();
-    let all = [JobType::InApp, JobType::Email, JobType::Push, JobType::Sms, JobType::Chat];
-    all.into_iter().find(|kind| channels.contains(kind) == does).unwrap_or(JobType::Email)
+    let all = [StepType::InApp, StepType::Email, StepType::Push, StepType::Sms, StepType::Chat];
+    all.into_iter().find(|kind| channels.contains(kind) == does).unwrap_or(StepType::Email)
 }

@@ -7,7 +7,7 @@ use domain::job::{Detail, JobStatus};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
-use domain::vocabulary::{JobType, Severity};
+use domain::vocabulary::{StepType, Severity};
 use domain::workflow::Workflow;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -112,7 +112,7 @@ fn nothing_is_called_like_another() {
         add((*id).into());
         for step in steps {
             add(step.id.into());
-            add(step.template_id.into());
+            add(step.content_id.into());
         }
     }
     let transactions: HashSet<_> = (0..5_000).map(|n| population.transaction_id(n)).collect();
@@ -309,17 +309,17 @@ fn records_are_such_as_the_engine_writes() {
         assert!((1_000..6_000).contains(&json.len()), "{}", json.len());
         let workflow = workflows[&notification.workflow_id.unwrap()];
         assert_eq!(Home::from(&notification), home());
-        assert_eq!(notification.channels, workflow.job_types());
+        assert_eq!(notification.step_types, workflow.step_types());
         assert_eq!(notification.jobs.len(), workflow.steps.len());
         let said = notification.overrides.as_ref().map(|overrides| &overrides["severity"]);
         let severity = said.map_or("none", |word| word.as_str().unwrap());
         assert_eq!(notification.severity.map(Severity::as_str), Some(severity));
         let mut now = notification.created_at;
         for (job, step) in notification.jobs.iter().zip(&workflow.steps) {
-            assert_eq!((job.step.id, job.kind), (step.id, step.definition.kind.job_type()));
+            assert_eq!((job.step.id, job.kind), (step.id, step.definition.kind.step_type()));
             let sends = job.kind.channel().is_some() && job.status != JobStatus::Skipped;
             assert_eq!(job.message_id.is_some(), sends);
-            assert_eq!(job.digest.is_some(), job.kind == JobType::Digest);
+            assert_eq!(job.digest.is_some(), job.kind == StepType::Digest);
             let written = job.execution_details.iter().filter_map(|entry| entry.created_at);
             for at in written.chain(job.updated_at) {
                 assert!(at >= now);

@@ -12,7 +12,7 @@ use crate::job::{Detail, ExecutionDetail, Job, JobStatus};
 use crate::message::Message;
 use crate::time::Timestamp;
 use crate::trigger::TriggerStatus;
-use crate::vocabulary::{Channel, JobType, wire_enum};
+use crate::vocabulary::{Channel, StepType, wire_enum};
 
 #[doc(hidden)]
 pub use evidence::EvidenceLog;
@@ -119,7 +119,7 @@ pub struct ExplainedRecipient {
 pub struct ExplainedStep {
     /// Type of the step.
     #[serde(rename = "type")]
-    pub kind: JobType,
+    pub kind: StepType,
     /// Name of the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

@@ -333,7 +333,7 @@ made_id! {
 }
 made_id! {
     /// Id of the content of a step.
-    TemplateId, "templateId"
+    ContentId, "templateId"
 }
 made_id! {
     /// Id of a topic, made by the engine.

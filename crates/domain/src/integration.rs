@@ -63,8 +63,8 @@ pub struct Integration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<Timestamp>,
     /// Conditions for sending in place of the primary integration.
-    #[serde(default)]
-    pub conditions: Vec<Filter>,
+    #[serde(rename = "conditions", default)]
+    pub filters: Vec<Filter>,
     /// Place among the fallbacks of the channel, which take over from the others. The lowest is the
     /// first. `None` if the integration is no fallback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,8 +180,8 @@ pub struct IntegrationCreate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     /// Conditions for sending in place of the primary integration.
-    #[serde(default)]
-    pub conditions: Vec<Filter>,
+    #[serde(rename = "conditions", default)]
+    pub filters: Vec<Filter>,
     /// Settings for reports of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Configurations>,
@@ -195,7 +195,7 @@ pub struct IntegrationCreate {
 
 shape! { IntegrationCreate {
     "providerId": provider_id, "channel": channel, "name": name, "identifier": identifier,
-    "credentials": credentials, "active": active, "conditions": conditions,
+    "credentials": credentials, "active": active, "conditions": filters,
     "configurations": configurations, "fallback": fallback, "onUnknown": on_unknown,
 } }
 
@@ -213,8 +213,8 @@ pub struct IntegrationUpdate {
     pub credentials: Option<Credentials>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<Filter>>,
+    #[serde(rename = "conditions", skip_serializing_if = "Option::is_none")]
+    pub filters: Option<Vec<Filter>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub configurations: Patch<Configurations>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
@@ -225,7 +225,7 @@ pub struct IntegrationUpdate {
 
 shape! { update IntegrationUpdate {
     "name": name, "identifier": identifier, "credentials": credentials, "active": active,
-    "conditions": conditions, "configurations": configurations, "fallback": fallback,
+    "conditions": filters, "configurations": configurations, "fallback": fallback,
     "onUnknown": on_unknown,
 } }
 
@@ -269,7 +269,7 @@ impl Integration {
             configurations: create.configurations,
             standing: Standing::Inactive,
             paused_at: None,
-            conditions: create.conditions,
+            filters: create.filters,
             fallback: create.fallback,
             on_unknown: create.on_unknown,
         };
@@ -297,7 +297,7 @@ impl Integration {
         integration.name = update.name.unwrap_or(integration.name);
         integration.identifier = update.identifier.unwrap_or(integration.identifier);
         integration.credentials = update.credentials.unwrap_or(integration.credentials);
-        integration.conditions = update.conditions.unwrap_or(integration.conditions);
+        integration.filters = update.filters.unwrap_or(integration.filters);
         integration.on_unknown = update.on_unknown.unwrap_or(integration.on_unknown);
         update.configurations.apply(&mut integration.configurations);
         update.fallback.apply(&mut integration.fallback);
@@ -324,7 +324,7 @@ impl Integration {
             let expected = "left out: only e-mail and text messages have fallbacks";
             return Err(Invalid::new("fallback", Reason::malformed(expected)));
         }
-        filter::check(&self.conditions).map_err(|invalid| {
+        filter::check(&self.filters).map_err(|invalid| {
             let place = invalid.field.replacen("filters", "conditions", 1);
             invalid.named(place)
         })

@@ -10,12 +10,12 @@ use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
 use crate::filter::Filter;
-use crate::ids::{IntegrationId, JobId, MessageId, StepId, TaskId, TemplateId};
+use crate::ids::{IntegrationId, JobId, MessageId, StepId, TaskId, ContentId};
 use crate::json::Object;
 use crate::receipt::ProviderMessage;
 use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
-use crate::vocabulary::{JobType, ProviderId};
+use crate::vocabulary::{StepType, ProviderId};
 use crate::workflow::Workflow;
 
 pub use detail::{Detail, ExecutionDetail, ExecutionSource, ExecutionStatus};
@@ -40,7 +40,7 @@ pub struct Job {
     pub id: JobId,
     /// Type of the step.
     #[serde(rename = "type")]
-    pub kind: JobType,
+    pub kind: StepType,
     /// Events of a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<JobDigest>,
@@ -134,7 +134,7 @@ pub struct JobStep {
     pub filters: Vec<Filter>,
     /// Id of the content, given by the engine.
     #[serde(rename = "_templateId")]
-    pub template_id: TemplateId,
+    pub content_id: ContentId,
     /// Address for replies, which has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_callback: Option<ReplyCallback>,
@@ -172,7 +172,7 @@ impl Job {
     /// Returns a job that waits for the job before it.
     #[doc(hidden)]
     pub fn new(id: JobId, step: &WorkflowStep, now: Timestamp) -> Self {
-        let kind = step.definition.kind.job_type();
+        let kind = step.definition.kind.step_type();
         Self {
             id,
             kind,
@@ -350,7 +350,7 @@ impl From<&WorkflowStep> for JobStep {
             id: step.id,
             active: step.definition.active,
             filters: step.definition.filters.clone(),
-            template_id: step.template_id,
+            content_id: step.content_id,
             reply_callback: step.definition.reply_callback.clone(),
             control_variables: None,
             metadata: None,

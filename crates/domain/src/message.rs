@@ -18,7 +18,7 @@ use crate::content::{Cta, MessageContent};
 use crate::context::ContextSet;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{
-    EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId, TemplateId,
+    EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId, ContentId,
     TransactionId, WorkflowId, WorkflowIdentifier,
 };
 use crate::json::{Object, shape};
@@ -65,7 +65,7 @@ pub struct Message {
     pub workflow_id: Option<WorkflowId>,
     /// Id of the step's content.
     #[serde(rename = "_messageTemplateId", default, skip_serializing_if = "Option::is_none")]
-    pub template_id: Option<TemplateId>,
+    pub content_id: Option<ContentId>,
     /// Id of the feed. It is always absent.
     #[serde(rename = "_feedId", default, skip_serializing_if = "Option::is_none")]
     pub feed_id: Option<String>,
@@ -86,11 +86,11 @@ pub struct Message {
     pub subscriber: Option<Subscriber>,
     /// Workflow, filled in by reads of messages on all channels, as long as it exists. An inbox leaves it
     /// out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template: Option<Workflow>,
+    #[serde(rename = "template", default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Workflow>,
     /// Identifier of the workflow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template_identifier: Option<WorkflowIdentifier>,
+    #[serde(rename = "templateIdentifier", default, skip_serializing_if = "Option::is_none")]
+    pub workflow_identifier: Option<WorkflowIdentifier>,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Times of delivery: more than one if the message was delivered again. Of a message that was snoozed more than
@@ -241,21 +241,21 @@ impl Message {
     }
 
     /// Returns the message with the content `rendered` on `channel`, for the subscriber of
-    /// `notification`. `template_id` is the step's content in `workflow`.
+    /// `notification`. `content_id` is the step's content in `workflow`.
     #[doc(hidden)]
     pub fn new(
         id: MessageId,
         notification: &Notification,
         workflow: &Workflow,
-        template_id: TemplateId,
+        content_id: ContentId,
         channel: Channel,
         rendered: Rendered,
         now: Timestamp,
     ) -> Self {
         Self {
             workflow_id: Some(workflow.id),
-            template_id: Some(template_id),
-            template_identifier: Some(workflow.identifier().clone()),
+            content_id: Some(content_id),
+            workflow_identifier: Some(workflow.identifier().clone()),
             content: Some(rendered.content),
             subject: rendered.subject,
             title: rendered.title,
@@ -274,7 +274,7 @@ impl Message {
         rendered: Rendered,
         (now, random): (Timestamp, u64),
     ) -> Option<Self> {
-        let template = notification.jobs.get(job)?.step.template_id;
+        let template = notification.jobs.get(job)?.step.content_id;
         let id = MessageId::new(now, notification.place_of_message(job), random);
         Some(Self::new(id, notification, workflow, template, channel, rendered, now))
     }
@@ -284,15 +284,15 @@ impl Message {
         Self {
             id,
             workflow_id: None,
-            template_id: None,
+            content_id: None,
             feed_id: None,
             environment_id: notification.environment_id,
             organization_id: notification.organization_id.clone(),
             notification_id: notification.id,
             subscriber_id: notification.subscriber_id,
             subscriber: None,
-            template: None,
-            template_identifier: None,
+            workflow: None,
+            workflow_identifier: None,
             created_at: now,
             delivered_at: Vec::new(),
             listed_at: None,

@@ -22,7 +22,7 @@ use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
 use crate::time::Timestamp;
 use crate::trigger::SubscriberRecipient;
-use crate::vocabulary::{JobType, Severity};
+use crate::vocabulary::{StepType, Severity};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
 pub use ordinal::Ordinal;
@@ -63,14 +63,14 @@ pub struct Notification {
     /// Time of the last change.
     pub updated_at: Timestamp,
     /// Types of the workflow's steps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub channels: Vec<JobType>,
+    #[serde(rename = "channels", default, skip_serializing_if = "Vec::is_empty")]
+    pub step_types: Vec<StepType>,
     /// Subscriber, filled in by reads while it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<NotificationSubscriber>,
     /// Workflow, filled in by reads while it exists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template: Option<NotificationTemplate>,
+    #[serde(rename = "template", default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<NotificationWorkflow>,
     /// Jobs, in the order of the steps.
     #[serde(default)]
     pub jobs: Vec<Job>,
@@ -155,7 +155,7 @@ pub struct NotificationSubscriber {
 /// Workflow of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct NotificationTemplate {
+pub struct NotificationWorkflow {
     /// Id given by the engine.
     #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<WorkflowId>,
@@ -239,9 +239,9 @@ impl Notification {
             digested_notification_id: None,
             created_at,
             updated_at: created_at,
-            channels: workflow.job_types(),
+            step_types: workflow.step_types(),
             subscriber: None,
-            template: None,
+            workflow: None,
             jobs,
             payload: Some(trigger.payload.clone()),
             overrides: trigger.overrides.clone(),
@@ -276,9 +276,9 @@ impl Notification {
             digested_notification_id: None,
             created_at,
             updated_at: created_at,
-            channels: Vec::new(),
+            step_types: Vec::new(),
             subscriber: None,
-            template: None,
+            workflow: None,
             jobs: Vec::new(),
             payload: None,
             overrides: None,
@@ -327,7 +327,7 @@ impl Notification {
     #[doc(hidden)]
     pub fn is_collecting(&self) -> bool {
         let waits = |job: &Job| matches!(job.status, JobStatus::Delayed { .. });
-        self.jobs.iter().any(|job| job.kind == JobType::Digest && waits(job))
+        self.jobs.iter().any(|job| job.kind == StepType::Digest && waits(job))
     }
 
     /// Returns the id that the host has given to the subscriber, who may have been deleted since.
@@ -401,7 +401,7 @@ impl From<&Subscriber> for NotificationSubscriber {
     }
 }
 
-impl From<&Workflow> for NotificationTemplate {
+impl From<&Workflow> for NotificationWorkflow {
     fn from(workflow: &Workflow) -> Self {
         Self {
             id: Some(workflow.id),

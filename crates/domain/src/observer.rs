@@ -8,7 +8,7 @@ use crate::message::{Message, MessageStatus};
 use crate::notification::Notification;
 use crate::preference::{PreferenceScope, SubscriberPreference};
 use crate::time::Timestamp;
-use crate::vocabulary::{Channel, JobType};
+use crate::vocabulary::{Channel, StepType};
 
 /// Something that has happened. All of it but [`ClockJumped`](Self::ClockJumped),
 /// [`WorkerFailed`](Self::WorkerFailed) and [`Lagged`](Self::Lagged) is stored.
@@ -93,7 +93,7 @@ pub struct JobEvent {
     /// Step of the job.
     pub step_id: StepId,
     /// Type of the step.
-    pub kind: JobType,
+    pub kind: StepType,
     /// Last entry in the log of the job, which is the reason of its status.
     pub reason: Option<Detail>,
 }

@@ -39,7 +39,7 @@ use crate::task::Tries;
 use crate::time::Timestamp;
 use crate::translation::Texts;
 use crate::unsubscribe::Link;
-use crate::vocabulary::JobType;
+use crate::vocabulary::StepType;
 use crate::workflow::Workflow;
 
 pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call, layout};
@@ -131,7 +131,7 @@ pub struct RunJob {
     /// Step.
     pub step: StepId,
     /// Type of the step.
-    pub kind: JobType,
+    pub kind: StepType,
     /// Status.
     pub status: JobStatus,
     /// Number of extensions to the schedule of the subscriber.
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     pub fn new(event: &Event<'a>) -> Self {
         let job = |step: &WorkflowStep| RunJob {
             step: step.id,
-            kind: step.definition.kind.job_type(),
+            kind: step.definition.kind.step_type(),
             status: JobStatus::Pending,
             extensions: 0,
         };
@@ -377,7 +377,7 @@ impl RunJob {
 
     // Returns `true` for a digest that the event has passed.
     fn has_passed(self) -> bool {
-        self.kind == JobType::Digest && self.status == JobStatus::Skipped
+        self.kind == StepType::Digest && self.status == JobStatus::Skipped
     }
 }
 

@@ -12,7 +12,7 @@
 //! let newsletter = WorkflowCreate::new("newsletter", "Newsletter")?;
 //! let email = |enabled| Preference::default().with(Channel::Email, enabled);
 //! let case = PreferenceCase::new(&newsletter)?
-//!     .dashboard(email(false))?
+//!     .operator(email(false))?
 //!     .subscriber_workflow(email(true))?;
 //!
 //! assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::SubscriberWorkflow));

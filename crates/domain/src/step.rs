@@ -24,12 +24,12 @@ use crate::condition::Rule;
 use crate::content::{ButtonType, Cta, EmailBlock, MessageContent};
 use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
-use crate::ids::{LayoutIdentifier, StepId, TemplateId};
+use crate::ids::{LayoutIdentifier, StepId, ContentId};
 use crate::job::Detail;
 use crate::json::{Shape, Shaped, is_default, shape};
 use crate::patch::Patch;
 use crate::template::Template;
-use crate::vocabulary::{Channel, JobType};
+use crate::vocabulary::{Channel, StepType};
 
 pub use custom::CustomMetadata;
 #[doc(hidden)]
@@ -61,7 +61,7 @@ pub struct WorkflowStep {
     pub id: StepId,
     /// Id of its content, made by the engine.
     #[serde(rename = "_templateId")]
-    pub template_id: TemplateId,
+    pub content_id: ContentId,
     /// Id of the step before it.
     #[serde(rename = "_parentId", default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<StepId>,
@@ -391,23 +391,23 @@ pub struct ContentWarning {
 
 impl StepKind {
     /// Returns the type of the step's jobs.
-    pub const fn job_type(&self) -> JobType {
+    pub const fn step_type(&self) -> StepType {
         match self {
-            StepKind::InApp { .. } => JobType::InApp,
-            StepKind::Email { .. } => JobType::Email,
-            StepKind::Sms { .. } => JobType::Sms,
-            StepKind::Chat { .. } => JobType::Chat,
-            StepKind::Push { .. } => JobType::Push,
-            StepKind::Digest { .. } => JobType::Digest,
-            StepKind::Delay { .. } => JobType::Delay,
-            StepKind::Throttle { .. } => JobType::Throttle,
-            StepKind::Custom { .. } => JobType::Custom,
+            StepKind::InApp { .. } => StepType::InApp,
+            StepKind::Email { .. } => StepType::Email,
+            StepKind::Sms { .. } => StepType::Sms,
+            StepKind::Chat { .. } => StepType::Chat,
+            StepKind::Push { .. } => StepType::Push,
+            StepKind::Digest { .. } => StepType::Digest,
+            StepKind::Delay { .. } => StepType::Delay,
+            StepKind::Throttle { .. } => StepType::Throttle,
+            StepKind::Custom { .. } => StepType::Custom,
         }
     }
 
     /// Returns the channel of the step. Returns `None` if it sends nothing.
     pub const fn channel(&self) -> Option<Channel> {
-        self.job_type().channel()
+        self.step_type().channel()
     }
 }
 

@@ -117,7 +117,7 @@ wire_enum! {
 
 wire_enum! {
     /// Type of a step and its jobs.
-    JobType, "type":
+    StepType, "type":
     InApp = "in_app",
     Email = "email",
     Sms = "sms",
@@ -130,32 +130,32 @@ wire_enum! {
     Custom = "custom",
 }
 
-impl From<Channel> for JobType {
+impl From<Channel> for StepType {
     fn from(channel: Channel) -> Self {
         match channel {
-            Channel::InApp => JobType::InApp,
-            Channel::Email => JobType::Email,
-            Channel::Sms => JobType::Sms,
-            Channel::Chat => JobType::Chat,
-            Channel::Push => JobType::Push,
+            Channel::InApp => StepType::InApp,
+            Channel::Email => StepType::Email,
+            Channel::Sms => StepType::Sms,
+            Channel::Chat => StepType::Chat,
+            Channel::Push => StepType::Push,
         }
     }
 }
 
-impl JobType {
+impl StepType {
     /// Returns the channel of such a job. Returns `None` if it sends nothing.
     pub const fn channel(self) -> Option<Channel> {
         match self {
-            JobType::InApp => Some(Channel::InApp),
-            JobType::Email => Some(Channel::Email),
-            JobType::Sms => Some(Channel::Sms),
-            JobType::Chat => Some(Channel::Chat),
-            JobType::Push => Some(Channel::Push),
-            JobType::Digest
-            | JobType::Trigger
-            | JobType::Delay
-            | JobType::Throttle
-            | JobType::Custom => None,
+            StepType::InApp => Some(Channel::InApp),
+            StepType::Email => Some(Channel::Email),
+            StepType::Sms => Some(Channel::Sms),
+            StepType::Chat => Some(Channel::Chat),
+            StepType::Push => Some(Channel::Push),
+            StepType::Digest
+            | StepType::Trigger
+            | StepType::Delay
+            | StepType::Throttle
+            | StepType::Custom => None,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::contact::Locale;
 use crate::environment::Home;
 use crate::error::Invalid;
 use crate::ids::{
-    EnvironmentId, NotificationGroupId, OrganizationId, StepId, TemplateId, UserId, WorkflowId,
+    EnvironmentId, NotificationGroupId, OrganizationId, StepId, ContentId, UserId, WorkflowId,
     WorkflowIdentifier,
 };
 use crate::json::Object;
@@ -29,7 +29,7 @@ use crate::step::WorkflowStep;
 use crate::template::{MissingVariables, Template, Variables};
 use crate::time::{Dated, Timestamp, dated};
 use crate::translation::Texts;
-use crate::vocabulary::{JobType, Severity, wire_enum};
+use crate::vocabulary::{StepType, Severity, wire_enum};
 
 pub use crate::payload::PayloadSchema;
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
@@ -55,9 +55,9 @@ pub struct Workflow {
     pub draft: bool,
     /// Preference in the definition of the workflow.
     pub preference_settings: Preference,
-    /// Preference set by an operator in a dashboard.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preferences: Option<Preference>,
+    /// Preference of the operator, which decides before that of the definition.
+    #[serde(rename = "preferences", default, skip_serializing_if = "Option::is_none")]
+    pub operator_preference: Option<Preference>,
     /// `true` if the workflow is critical: subscribers cannot opt out of it.
     pub critical: bool,
     /// Tags: at most 16 of at most 64 characters.
@@ -156,7 +156,7 @@ wire_enum! {
 
 /// Ids of a new step.
 #[doc(hidden)]
-pub type StepIds = (StepId, TemplateId);
+pub type StepIds = (StepId, ContentId);
 
 dated! { Workflow }
 
@@ -209,7 +209,7 @@ impl Workflow {
             active: create.active.unwrap_or(true),
             draft: false,
             preference_settings: create.preference_settings,
-            preferences: None,
+            operator_preference: None,
             critical: create.critical,
             tags: create.tags,
             triggers: [NotificationTrigger::new(create.identifier, &steps)],
@@ -265,7 +265,7 @@ impl Workflow {
         workflow.tags = update.tags.unwrap_or(workflow.tags);
         workflow.preference_settings =
             update.preference_settings.unwrap_or(workflow.preference_settings);
-        update.preferences.apply(&mut workflow.preferences);
+        update.operator_preference.apply(&mut workflow.operator_preference);
         update.data.apply(&mut workflow.data);
         update.payload_schema.map(PayloadSchema::new).apply(&mut workflow.payload_schema);
         workflow.validate_payload = update.validate_payload.or(workflow.validate_payload);
@@ -333,7 +333,7 @@ impl Workflow {
     ) -> Layers<'a> {
         Layers {
             definition: Some(&self.preference_settings),
-            dashboard: self.preferences.as_ref(),
+            operator: self.operator_preference.as_ref(),
             subscriber_global: global,
             subscriber_workflow: specific,
             critical: self.critical,
@@ -360,9 +360,9 @@ impl Workflow {
 
     /// Returns the types of the active steps, each once.
     #[doc(hidden)]
-    pub fn job_types(&self) -> Vec<JobType> {
+    pub fn step_types(&self) -> Vec<StepType> {
         let mut types: Vec<_> =
-            self.active_steps().map(|step| step.definition.kind.job_type()).collect();
+            self.active_steps().map(|step| step.definition.kind.step_type()).collect();
         types.sort_unstable();
         types.dedup();
         types

@@ -154,7 +154,7 @@ fn body(delivery: &Delivery) -> Value {
         Address::Webhook { .. } => Value::Null,
     };
     json!({
-        "type": message.template_identifier,
+        "type": message.workflow_identifier,
         "timestamp": message.created_at,
         "data": {
             "messageId": message.id,

@@ -133,7 +133,7 @@ fn messages(world: &World) -> Vec<String> {
     let of = |who: &str| world.env.messages().list(who, &query).unwrap().data;
     let all = ["ada", "bob", "cyd"].into_iter().flat_map(of);
     let shown = all.map(|message| {
-        let name = (message.notification_id, message.template_id, message.channel);
+        let name = (message.notification_id, message.content_id, message.channel);
         format!("{name:?} {:?} {:?}", message.content, message.status)
     });
     let mut shown: Vec<String> = shown.collect();

@@ -6,7 +6,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use tidings::message::MarkAs;
-use tidings::vocabulary::{Channel, JobType, Severity};
+use tidings::vocabulary::{Channel, StepType, Severity};
 
 pub const NAMES: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 pub const EMAILS: [&str; 3] = ["ada@example.org", "post@example.org", "post@example.com"];
@@ -87,7 +87,7 @@ pub struct Question {
     pub emails: Vec<&'static str>,
     pub search: Option<&'static str>,
     pub templates: Vec<usize>,
-    pub channels: Vec<JobType>,
+    pub channels: Vec<StepType>,
     pub severity: Vec<Severity>,
     pub transaction: Option<String>,
     /// All of the tenants that the notification is about; it is about one at most.
@@ -133,7 +133,7 @@ prop_compose! {
             option::weighted(0.2, select(vec!["ada", "post", "example.com", "nobody"])),
         ),
         templates in few(&[0, 1, 2, 3]),
-        channels in few(&[JobType::InApp, JobType::Email, JobType::Push]),
+        channels in few(&[StepType::InApp, StepType::Email, StepType::Push]),
         severity in few(Severity::ALL),
         transaction in option::weighted(0.2, (0..20).prop_map(|n| format!("after {n}"))),
         tenants in option::weighted(0.3, subsequence(&TENANTS[..], 0..=1)),

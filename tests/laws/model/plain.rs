@@ -3,7 +3,7 @@
 use std::mem;
 
 use tidings::message::{InboxCounts, MarkAs};
-use tidings::vocabulary::{Channel, JobType, Severity};
+use tidings::vocabulary::{Channel, StepType, Severity};
 
 use super::history::{Happening, Question, Step, WORKFLOWS};
 
@@ -187,8 +187,8 @@ impl Model {
     fn is_asked_for(&self, event: &Event, question: &Question) -> bool {
         let workflow = &WORKFLOWS[event.workflow];
         let job = match workflow.channel {
-            Channel::Email => JobType::Email,
-            _ => JobType::InApp,
+            Channel::Email => StepType::Email,
+            _ => StepType::InApp,
         };
         let severity = if event.urgent { Severity::High } else { workflow.severity };
         (question.templates.is_empty() || question.templates.contains(&event.workflow))

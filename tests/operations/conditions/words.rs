@@ -115,9 +115,9 @@ fn the_conditions_of_a_workflow_are_kept_with_it() {
             let update = parsed(json!({ "preferences": fields }));
             wire(world.env.workflows().update("hi", &update).unwrap())
         };
-        let dashboard = json!({ "condition": no() });
-        let updated = update(dashboard.clone());
-        assert_eq!(updated["preferences"], dashboard);
+        let operator = json!({ "condition": no() });
+        let updated = update(operator.clone());
+        assert_eq!(updated["preferences"], operator);
         assert_eq!(updated["preferenceSettings"], defined);
         assert_eq!(wire(world.env.workflows().get("hi").unwrap()), updated);
         assert_eq!(update(Value::Null).get("preferences"), None);

@@ -35,7 +35,7 @@ fn check(world: &World, size: u32) {
     let done = |call: &&Call| matches!(call, Call::Delete(Table::Tasks, _));
     assert_eq!((report.sent, calls.iter().filter(done).count()), (2, 32));
     let sent = names(&world.recorder.sent(), |delivery| {
-        delivery.message.template_identifier.clone().unwrap()
+        delivery.message.workflow_identifier.clone().unwrap()
     });
     assert_eq!(sent, ["code", "other"]);
 }

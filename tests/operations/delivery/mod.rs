@@ -68,7 +68,7 @@ fn an_email_goes_to_the_address_of_its_subscriber() {
             json!({
                 "_id": message.id,
                 "_templateId": workflow.id,
-                "_messageTemplateId": workflow.steps[0].template_id,
+                "_messageTemplateId": workflow.steps[0].content_id,
                 "_environmentId": world.env.environment_id(),
                 "_organizationId": "acme",
                 "_notificationId": id,
@@ -224,7 +224,7 @@ fn the_log_of_a_job_says_what_happened_and_when() {
                     "_id": workflow.steps[0].id,
                     "active": true,
                     "filters": [],
-                    "_templateId": workflow.steps[0].template_id,
+                    "_templateId": workflow.steps[0].content_id,
                     "name": "Mail",
                 },
                 "providerId": "sendgrid",

@@ -13,7 +13,7 @@ const EACH: usize = 6;
 fn sent(world: &World) -> BTreeMap<String, usize> {
     let mut sent = BTreeMap::new();
     for delivery in world.recorder.sent() {
-        let workflow = delivery.message.template_identifier.unwrap();
+        let workflow = delivery.message.workflow_identifier.unwrap();
         *sent.entry(workflow.to_string()).or_default() += 1;
     }
     sent

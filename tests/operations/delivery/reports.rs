@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::job::{Detail, JobStatus, RetryPolicy};
 use tidings::notification::Notification;
-use tidings::vocabulary::JobType;
+use tidings::vocabulary::StepType;
 use tidings::{
     Builder, Call, DeliveryReport, FailureReason, IntegrationTest, RecordingProvider, SendError,
 };
@@ -35,7 +35,7 @@ fn a_failure_is_named_with_its_job_and_says_when_it_is_tried_again() {
         assert_eq!(failure.job_id, only(world.notification(id).jobs).id);
         assert_eq!(
             (failure.kind, failure.provider_id.as_deref()),
-            (JobType::Email, Some("sendgrid"))
+            (StepType::Email, Some("sendgrid"))
         );
         assert_eq!(failure.reason, FailureReason::Refused(busy));
         assert_eq!(failure.reason.to_string(), "try again later: busy");
@@ -137,7 +137,7 @@ fn what_is_not_handed_to_a_provider_says_why() {
             let failure = only(&without_integration.failures);
             let detail = Detail::NoActiveIntegration;
             assert_eq!(failure.reason, FailureReason::Unsendable { detail, text: None });
-            assert_eq!((failure.kind, &failure.provider_id), (JobType::Sms, &None));
+            assert_eq!((failure.kind, &failure.provider_id), (StepType::Sms, &None));
         },
     );
 }
@@ -223,7 +223,7 @@ fn a_report_counts_what_the_log_shows() {
         assert_eq!(sum, (count(JobStatus::Skipped), count(JobStatus::Failed)));
         assert_eq!((count(JobStatus::Failed), failures.len()), (3, 3));
         for failure in failures {
-            assert_eq!((failure.kind, failure.retry_at), (JobType::Throttle, None));
+            assert_eq!((failure.kind, failure.retry_at), (StepType::Throttle, None));
             let FailureReason::Unsendable { detail, text } = failure.reason else {
                 panic!("{failure}");
             };

@@ -38,7 +38,7 @@ fn stores() -> [Interposed; 2] {
 fn sent_for(world: &World, env: &Scope) -> Vec<String> {
     let sent = world.recorder.sent();
     let own = sent.iter().filter(|one| one.notification.environment_id == env.environment_id());
-    own.map(|one| one.message.template_identifier.clone().unwrap().to_string()).collect()
+    own.map(|one| one.message.workflow_identifier.clone().unwrap().to_string()).collect()
 }
 
 #[test]

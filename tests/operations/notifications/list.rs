@@ -20,7 +20,7 @@ fn the_newest_comes_first_with_its_subscriber_and_its_workflow() {
         let page = list(&world, json!({}));
 
         let data = vec![world.notification(second), world.notification(first)];
-        assert!(data.iter().all(|one| one.subscriber.is_some() && one.template.is_some()));
+        assert!(data.iter().all(|one| one.subscriber.is_some() && one.workflow.is_some()));
         assert_eq!(page, NotificationPage::new(data, false, 10, 0));
         let mut shown = wire(&page);
         shown["data"] = json!([]);
@@ -34,7 +34,7 @@ fn every_condition_must_hold_and_of_its_values_one() {
     #[track_caller]
     fn check(world: &World, query: Value, expected: &[&str]) {
         let told = names(&list(world, query).data, |one| {
-            let (subscriber, template) = (one.subscriber.as_ref(), one.template.as_ref());
+            let (subscriber, template) = (one.subscriber.as_ref(), one.workflow.as_ref());
             format!("{} {}", subscriber.unwrap().subscriber_id, template.unwrap().name)
         });
         assert_eq!(told, expected);
@@ -136,7 +136,7 @@ fn what_was_deleted_is_still_listed() {
         // 22.6
         let page = list(&world, json!({}));
         assert_eq!(ids(&page), [created.to_string()]);
-        assert_eq!((&page.data[0].template, &page.data[0].subscriber), (&None, &None));
+        assert_eq!((&page.data[0].workflow, &page.data[0].subscriber), (&None, &None));
 
         // The workflow is still known by its id; nobody else is known at all.
         let found = |query: Value| list(&world, query).data.len();

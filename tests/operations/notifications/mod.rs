@@ -27,7 +27,7 @@ fn a_notification_has_its_jobs_in_the_order_of_the_steps() {
         assert_eq!(names(&notification.jobs, |job| job.kind), ["sms", "in_app", "email"]);
         let steps = names(&workflow.steps, |step| step.id);
         assert_eq!(names(&notification.jobs, |job| job.step.id), steps);
-        assert_eq!(names(&notification.channels, Clone::clone), ["in_app", "email", "sms"]);
+        assert_eq!(names(&notification.step_types, Clone::clone), ["in_app", "email", "sms"]);
     });
 }
 
@@ -116,18 +116,18 @@ fn a_notification_outlives_its_workflow_and_its_subscriber() {
         world.in_app_workflow("hi");
         let created = world.notify("hi", "ada");
         let before = world.notification(created);
-        assert!(before.template.is_some() && before.subscriber.is_some());
+        assert!(before.workflow.is_some() && before.subscriber.is_some());
 
         // 21.5
         world.env.workflows().delete("hi").unwrap();
-        let without_template = changed(before, |it| it.template = None);
-        assert_eq!(world.notification(created), without_template);
+        let without_workflow = changed(before, |it| it.workflow = None);
+        assert_eq!(world.notification(created), without_workflow);
 
         world.env.subscribers().delete(id("ada")).unwrap();
         world.bare_subscriber("ada");
         assert_eq!(
             world.notification(created),
-            changed(without_template, |it| it.subscriber = None)
+            changed(without_workflow, |it| it.subscriber = None)
         );
     });
 }
@@ -155,7 +155,7 @@ fn a_notification_shows_its_subscriber_as_it_is_now() {
             })
         );
         assert_eq!(
-            wire(notification.template),
+            wire(notification.workflow),
             json!({ "_id": workflow.id, "name": "Greeting", "triggers": workflow.triggers })
         );
     });

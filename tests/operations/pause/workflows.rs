@@ -110,7 +110,7 @@ fn a_critical_workflow_waits_too_and_the_others_go_on() {
         world.notify("other", "ada");
 
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        let name = |delivery: &Delivery| delivery.message.template_identifier.clone().unwrap();
+        let name = |delivery: &Delivery| delivery.message.workflow_identifier.clone().unwrap();
         assert_eq!(names(&world.recorder.sent(), name), ["other"]);
         check_still(&world);
     });

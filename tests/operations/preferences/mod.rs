@@ -105,10 +105,10 @@ fn the_most_specific_layer_that_says_something_decides() {
     ];
     on_both(|world| {
         world.bare_subscriber("ada");
-        for (definition, dashboard, global, specific, expected) in &rows {
+        for (definition, operator, global, specific, expected) in &rows {
             let defined = json!({ "preferenceSettings": definition });
             world.workflow(with(workflow_of("hi", &[email()]), defined));
-            let set = json!({ "preferences": dashboard });
+            let set = json!({ "preferences": operator });
             world.env.workflows().update("hi", &parsed(set)).unwrap();
             update_global(&world, spread(global));
             if *specific != &none {
@@ -118,7 +118,7 @@ fn the_most_specific_layer_that_says_something_decides() {
             let shown = wire(&get(&world, json!({})).workflows[0]);
 
             let (enabled, source, layer) = expected;
-            let layers = format!("{definition} {dashboard} {global} {specific}");
+            let layers = format!("{definition} {operator} {global} {specific}");
             assert_eq!(shown["channels"]["email"], *enabled, "{layers}");
             let email = json!({ "channel": "email", "source": source, "layer": layer });
             assert_eq!(shown["overrides"][1], email, "{layers}");

@@ -66,7 +66,7 @@ fn a_new_workflow_is_as_it_was_described() {
                 "preferenceSettings": { "enabled": true, "email": false },
                 "critical": true,
                 "tags": ["orders", "news"],
-                "steps": [with(step, json!({ "_id": saved.id, "_templateId": saved.template_id }))],
+                "steps": [with(step, json!({ "_id": saved.id, "_templateId": saved.content_id }))],
                 "_organizationId": "acme",
                 "_creatorId": "host",
                 "_environmentId": world.env.environment_id(),
@@ -194,9 +194,9 @@ fn steps_that_name_their_ids_keep_them() {
         );
 
         let [third_now, fresh, first_now] = &updated.steps[..] else { panic!("three steps") };
-        assert_eq!((third_now.id, third_now.template_id), (third.id, third.template_id));
+        assert_eq!((third_now.id, third_now.content_id), (third.id, third.content_id));
         assert_eq!(third_now.definition, parsed(email()));
-        assert_eq!((first_now.id, first_now.template_id), (first.id, first.template_id));
+        assert_eq!((first_now.id, first_now.content_id), (first.id, first.content_id));
         assert_eq!(first_now.definition, parsed(with(in_app(), body)));
         assert!([first.id, second.id, third.id].iter().all(|known| *known != fresh.id));
         let before = updated.steps.iter().map(|step| step.parent_id).collect::<Vec<_>>();

@@ -94,7 +94,7 @@ impl Tidings {
     /// Returns the newest message as it is stored, without its subscriber and workflow.
     pub(crate) fn newest(&self) -> Message {
         let mut message = self.list(&MessageQuery::default().limit(1)).0.remove(0);
-        (message.subscriber, message.template) = (None, None);
+        (message.subscriber, message.workflow) = (None, None);
         message
     }
 }

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use bench_data::{Shape, Triggered, Wanted};
 use domain::ids::{InternalSubscriberId, TopicKey, WorkflowId};
 use domain::notification::Notification;
-use domain::vocabulary::{JobType, Severity};
+use domain::vocabulary::{StepType, Severity};
 
 /// What a notification can be found by.
 pub(crate) struct Fact {
@@ -108,7 +108,7 @@ impl Numbers {
             workflow: self.workflows.of(one.workflow_id.unwrap()),
             contexts: self.contexts.of(one.context_keys.canonical().to_owned()),
             severity: severity(one.severity.unwrap_or_default()),
-            channels: one.channels.iter().fold(0, |bits, kind| bits | 1 << channel(*kind)),
+            channels: one.step_types.iter().fold(0, |bits, kind| bits | 1 << channel(*kind)),
             topics,
         }
     }
@@ -161,8 +161,8 @@ const fn severity(severity: Severity) -> i64 {
     }
 }
 
-fn channel(kind: JobType) -> i64 {
-    let at = JobType::ALL.iter().position(|other| *other == kind).unwrap();
+fn channel(kind: StepType) -> i64 {
+    let at = StepType::ALL.iter().position(|other| *other == kind).unwrap();
     i64::try_from(at).unwrap()
 }
 

@@ -121,7 +121,7 @@ fn query(shape: &Shape, names: &HashMap<InternalSubscriberId, SubscriberId>) -> 
                 query.context_keys = ContextFilter::Exact(contexts.clone());
             }
             Wanted::Severity(severity) => query.severities.push(*severity),
-            Wanted::Channel(kind) => query.channels.push(*kind),
+            Wanted::Channel(kind) => query.step_types.push(*kind),
         }
     }
     query

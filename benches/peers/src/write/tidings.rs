@@ -120,7 +120,7 @@ impl System for Tidings {
 }
 
 fn line(notification: &Notification) -> String {
-    let workflow = &notification.template.as_ref().unwrap().name;
+    let workflow = &notification.workflow.as_ref().unwrap().name;
     let (contexts, job) = (notification.context_keys.canonical(), &notification.jobs[0]);
     let order = &notification.payload.as_ref().unwrap()["order"];
     format!("{workflow}, {contexts}, {order}, {}", job.execution_details[0].detail)

@@ -8,7 +8,7 @@ use domain::ids::{
 };
 use domain::notification::{Notification, NotificationTopic};
 use domain::time::Timestamp;
-use domain::vocabulary::{JobType, Severity};
+use domain::vocabulary::{StepType, Severity};
 use uuid::Uuid;
 
 /// The first instant of a history.
@@ -52,7 +52,7 @@ pub(crate) fn contexts(number: u16) -> ContextSet {
     tenant.into_iter().chain(app).collect()
 }
 
-pub(crate) const CHANNELS: [JobType; 3] = [JobType::InApp, JobType::Email, JobType::Sms];
+pub(crate) const CHANNELS: [StepType; 3] = [StepType::InApp, StepType::Email, StepType::Sms];
 
 /// A notification whose terms are made of the bits of `traits`.
 pub(crate) fn notification(

@@ -2,7 +2,7 @@
 
 use domain::ids::InternalSubscriberId;
 use domain::notification::Notification;
-use domain::vocabulary::{JobType, Severity};
+use domain::vocabulary::{StepType, Severity};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ pub(crate) enum Wish {
     Subscriber(u16),
     Workflow(u16),
     Severity(Severity),
-    Channel(JobType),
+    Channel(StepType),
     Topic(u16),
     Subscription(u16),
     Contexts(u16),
@@ -93,7 +93,7 @@ impl Wish {
             Self::Subscriber(number) => found.subscriber_id == sample::subscriber(number),
             Self::Workflow(number) => found.workflow_id == Some(sample::workflow(number)),
             Self::Severity(severity) => found.severity.unwrap_or(Severity::None) == severity,
-            Self::Channel(kind) => found.channels.contains(&kind),
+            Self::Channel(kind) => found.step_types.contains(&kind),
             Self::Topic(number) => {
                 found.topics.iter().any(|topic| topic.topic_key == sample::topic(number))
             }

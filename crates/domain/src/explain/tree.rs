@@ -225,7 +225,7 @@ fn by(layer: Layer) -> String {
     match layer {
         Layer::Default => "as no layer says otherwise".into(),
         Layer::Definition
-        | Layer::Dashboard
+        | Layer::Operator
         | Layer::SubscriberGlobal
         | Layer::SubscriberWorkflow => {
             format!("by {}", spaced(layer.as_str()))
@@ -285,14 +285,14 @@ fn candidate(candidate: &Candidate) -> Branch {
         None => "chosen".into(),
         Some(Rejected::Inactive) => "not active".into(),
         Some(Rejected::NotNamed) => "the trigger names another one".into(),
-        Some(Rejected::Conditions { .. }) => "its conditions do not hold".into(),
+        Some(Rejected::Filters { .. }) => "its conditions do not hold".into(),
         Some(Rejected::NoAddress { detail }) => spaced(detail.as_str()),
         Some(Rejected::Outranked) => "comes behind another one, or is not primary".to_owned(),
         Some(Rejected::CircuitOpen) => "is left alone, since it keeps failing".to_owned(),
         Some(Rejected::Waits) => "takes over if the chosen one fails".to_owned(),
     };
     let checks = match &candidate.rejected {
-        Some(Rejected::Conditions { checks }) => checks.as_slice(),
+        Some(Rejected::Filters { checks }) => checks.as_slice(),
         _ => &[],
     };
     let line = format!("{} ({}): {reason}", candidate.identifier, candidate.provider_id);

@@ -23,7 +23,7 @@ impl IntegrationCreate {
             identifier: None,
             credentials: Credentials::default(),
             active: None,
-            conditions: Vec::new(),
+            filters: Vec::new(),
             configurations: None,
             fallback: None,
             on_unknown: OnUnknown::default(),
@@ -42,9 +42,9 @@ setters! { IntegrationCreate:
     /// sends nothing.
     active: exact(bool);
     /// Adds a filter. The integration sends only if this filter and all earlier ones hold.
-    only_if @ conditions: all_of(Filter);
+    only_if @ filters: all_of(Filter);
     /// Adds filters. The integration sends only if one of these filters and all earlier ones hold.
-    only_if_any @ conditions: any_of(Filter);
+    only_if_any @ filters: any_of(Filter);
     /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);
     /// Makes the integration a fallback in this place, the lowest first. It takes over from those
@@ -89,7 +89,7 @@ impl IntegrationUpdate {
     pub fn only_if_any(mut self, filters: impl IntoIterator<Item = Filter>) -> Self {
         let mut filters = filters.into_iter().peekable();
         if filters.peek().is_some() {
-            Filter::restrict(self.conditions.get_or_insert_default(), filters);
+            Filter::restrict(self.filters.get_or_insert_default(), filters);
         }
         self
     }
@@ -97,7 +97,7 @@ impl IntegrationUpdate {
     /// Removes the filters.
     #[must_use]
     pub fn clear_filters(mut self) -> Self {
-        self.conditions = Some(Vec::new());
+        self.filters = Some(Vec::new());
         self
     }
 }

@@ -20,7 +20,7 @@ impl Peers {
     }
 
     /// Puts `after` in the place of the integration of its id. `active` activates or deactivates
-    /// it. Without `active`, a primary integration that gets conditions is demoted.
+    /// it. Without `active`, a primary integration that gets filters is demoted.
     pub fn update(&mut self, after: &Integration, active: Option<bool>) {
         let mut was_active = false;
         if let Some(peer) = self.0.iter_mut().find(|peer| peer.id == after.id) {
@@ -30,17 +30,17 @@ impl Peers {
         match active {
             Some(true) if !was_active => self.activate(after.id),
             Some(false) => self.deactivate(after.id),
-            Some(true) | None => self.follow_conditions(after.id),
+            Some(true) | None => self.follow_filters(after.id),
         }
     }
 
     /// Activates the new integration `id`. It becomes primary if no other is, and ranks right
-    /// behind the primary one otherwise. An integration with conditions and a fallback never become
+    /// behind the primary one otherwise. An integration with filters and a fallback never become
     /// primary by that.
     pub fn activate_new(&mut self, id: IntegrationId) {
         let is_free = !self.0.iter().any(Integration::is_primary);
         self.activate_as(id, |integration| {
-            let is_regular = integration.conditions.is_empty() && integration.fallback.is_none();
+            let is_regular = integration.filters.is_empty() && integration.fallback.is_none();
             is_free && integration.channel.has_primary() && is_regular
         });
     }
@@ -68,7 +68,7 @@ impl Peers {
         self.change(id, |integration| integration.standing = Standing::Inactive);
     }
 
-    /// Makes the integration `id` primary: active, and without conditions.
+    /// Makes the integration `id` primary: active, and without filters.
     pub fn make_primary(&mut self, id: IntegrationId) {
         if !self.0.iter().any(|peer| peer.id == id) {
             return;
@@ -80,16 +80,16 @@ impl Peers {
             }
         }
         self.change(id, |integration| {
-            integration.conditions.clear();
+            integration.filters.clear();
             integration.standing = Standing::Active { primary: true, priority: u32::MAX };
         });
     }
 
-    /// Demotes the integration `id` if it is primary and has conditions.
-    pub fn follow_conditions(&mut self, id: IntegrationId) {
+    /// Demotes the integration `id` if it is primary and has filters.
+    pub fn follow_filters(&mut self, id: IntegrationId) {
         self.change(id, |integration| {
             let priority = integration.priority();
-            if integration.is_primary() && !integration.conditions.is_empty() {
+            if integration.is_primary() && !integration.filters.is_empty() {
                 integration.standing = Standing::Active { primary: false, priority };
             }
         });
@@ -107,7 +107,7 @@ impl Peers {
         });
         if was_primary && promote {
             let unconditional =
-                |peer: &&Integration| peer.is_active() && peer.conditions.is_empty();
+                |peer: &&Integration| peer.is_active() && peer.filters.is_empty();
             let last_fallbacks = |peer: &&Integration| (peer.fallback.is_none(), rank(peer));
             let next = self.0.iter().filter(unconditional).max_by_key(last_fallbacks);
             if let Some(next) = next.map(|peer| peer.id) {

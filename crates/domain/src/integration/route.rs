@@ -23,11 +23,11 @@ pub struct Routed<'a> {
 pub enum Choice {
     /// The trigger names it.
     Named,
-    /// Its conditions hold.
-    Conditions,
+    /// Its filters hold.
+    Filters,
     /// It is the primary one.
     Primary,
-    /// No other one without conditions is active.
+    /// No other one without filters is active.
     Sole,
     /// It is the newest one of a channel without a primary one.
     Newest,
@@ -44,9 +44,10 @@ pub enum Rejected {
     Inactive,
     /// The trigger names another one.
     NotNamed,
-    /// Its conditions do not hold.
+    /// Its filters do not hold.
     #[non_exhaustive]
-    Conditions {
+    #[serde(rename = "conditions")]
+    Filters {
         /// Comparisons, each with the expected and the actual value.
         checks: Vec<FilterCheck>,
     },
@@ -77,11 +78,11 @@ pub(crate) fn rejected(
     if let Some(name) = named {
         return (one.identifier.as_str() != name).then_some(Rejected::NotNamed);
     }
-    if one.conditions.is_empty() {
+    if one.filters.is_empty() {
         return None;
     }
-    let FilterReport { holds, checks } = filter::evaluate(&one.conditions, facts);
-    (!holds).then_some(Rejected::Conditions { checks })
+    let FilterReport { holds, checks } = filter::evaluate(&one.filters, facts);
+    (!holds).then_some(Rejected::Filters { checks })
 }
 
 /// Returns `true` for a candidate for a message on `channel`.
@@ -95,8 +96,8 @@ pub(crate) fn is_candidate(
 }
 
 /// Returns the integrations that may send on `channel`, in the order in which they are tried. The
-/// `named` one comes first, then the first in rank whose conditions hold, then the primary one. The
-/// last choice is the only active one without conditions. Channels without a primary integration take
+/// `named` one comes first, then the first in rank whose filters hold, then the primary one. The
+/// last choice is the only active one without filters. Channels without a primary integration take
 /// the newest of these instead. The fallbacks follow, unless the `named` one is no candidate.
 #[doc(hidden)]
 pub fn route<'a>(
@@ -126,7 +127,7 @@ pub fn route<'a>(
     all.map(|(integration, choice)| Routed { integration, choice }).collect()
 }
 
-// A fallback is not the first choice, unless it is the primary one. Its conditions say for which
+// A fallback is not the first choice, unless it is the primary one. Its filters say for which
 // messages it takes over.
 fn first<'a>(
     candidates: &[&'a Integration],
@@ -135,9 +136,9 @@ fn first<'a>(
     let primary = candidates.iter().copied().find(|one| one.is_primary());
     let regular: Vec<_> = candidates.iter().copied().filter(|one| one.fallback.is_none()).collect();
     let (bare, conditional): (Vec<_>, Vec<_>) =
-        regular.into_iter().partition(|one| one.conditions.is_empty());
+        regular.into_iter().partition(|one| one.filters.is_empty());
     if let Some(one) = conditional.into_iter().max_by_key(|one| rank(one)) {
-        return Some((one, Choice::Conditions));
+        return Some((one, Choice::Filters));
     }
     if let Some(one) = primary {
         return Some((one, Choice::Primary));

@@ -30,10 +30,10 @@ fn peer(channel: Channel, short: &str) -> Integration {
             Standing::Active { primary, priority: priority.parse().unwrap() }
         }
     };
-    let conditions = if unconditional == rest { vec![] } else { vec![plan_is_pro()] };
+    let filters = if unconditional == rest { vec![] } else { vec![plan_is_pro()] };
     Integration {
         standing,
-        conditions,
+        filters,
         fallback,
         ..sample::integration(number(name), name, channel)
     }
@@ -45,7 +45,7 @@ fn number(name: &str) -> u128 {
 
 fn short(peers: &[Integration]) -> String {
     let one = |peer: &Integration| {
-        let condition = if peer.conditions.is_empty() { "" } else { "?" };
+        let condition = if peer.filters.is_empty() { "" } else { "?" };
         let rank = match &peer.standing {
             Standing::Inactive => "-".into(),
             Standing::Deleted { .. } => "x".into(),
@@ -99,7 +99,7 @@ fn delete_and_promote(peers: &mut Peers, id: IntegrationId) {
 }
 
 #[test]
-fn the_first_one_without_conditions_is_created_primary() {
+fn the_first_one_without_filters_is_created_primary() {
     check("a-", "a", create, "a*1");
     check("a- b-", "b", create, "a- b*1");
     check("a1 b-", "b", create, "a1 b*2");
@@ -135,7 +135,7 @@ fn what_is_deactivated_leaves_its_rank_to_those_below() {
 
 /// Cases of the specification for making an integration primary, in its order.
 #[test]
-fn the_primary_one_is_active_without_conditions_and_on_top() {
+fn the_primary_one_is_active_without_filters_and_on_top() {
     check("a*2 b?1", "b", Peers::make_primary, "a1 b*2");
     check("a*2 b1", "a", Peers::make_primary, "a*2 b1");
     check("a-", "a", Peers::make_primary, "a*1");
@@ -146,17 +146,17 @@ fn the_primary_one_is_active_without_conditions_and_on_top() {
 }
 
 #[test]
-fn what_gets_conditions_is_not_primary_any_more() {
-    check("a?*2 b1", "a", Peers::follow_conditions, "a?2 b1");
-    check("a*2 b?1", "b", Peers::follow_conditions, "a*2 b?1");
-    check("a*2 b1", "a", Peers::follow_conditions, "a*2 b1");
-    check("a?-", "a", Peers::follow_conditions, "a?-");
+fn what_gets_filters_is_not_primary_any_more() {
+    check("a?*2 b1", "a", Peers::follow_filters, "a?2 b1");
+    check("a*2 b?1", "b", Peers::follow_filters, "a*2 b?1");
+    check("a*2 b1", "a", Peers::follow_filters, "a*2 b1");
+    check("a?-", "a", Peers::follow_filters, "a?-");
 }
 
 /// One row per change: the integrations before, the changed one, `active`, and the integrations
 /// after.
 #[test]
-fn an_update_follows_the_active_flag_or_else_the_conditions() {
+fn an_update_follows_the_active_flag_or_else_the_filters() {
     for (before, changed, active, after) in [
         ("a*2 b1", "a?*2", None, "a?2 b1"),
         ("a*2 b1", "a?*2", Some(true), "a?2 b1"),
@@ -226,7 +226,7 @@ fn what_is_not_there_changes_nothing() {
         activate,
         Peers::deactivate,
         Peers::make_primary,
-        Peers::follow_conditions,
+        Peers::follow_filters,
         delete,
         delete_and_promote,
     ];
@@ -289,7 +289,7 @@ fn fallbacks_follow_in_their_order() {
         ("a1/1", None, "a", "a"),
         ("a2/2 b1/1", None, "b a", "b a"),
         ("a3 b2 c1/1", None, "c", "c"),
-        // Its conditions say for which messages.
+        // Its filters say for which messages.
         ("a*2 b?1/1", None, "a", "a b"),
         ("a*2 b-/1", None, "a", "a"),
         ("a*3 b?2 c1/1", None, "a c", "b c"),
@@ -328,7 +328,7 @@ fn a_rejected_integration_has_a_reason() {
     assert_eq!(route(&[&other], Channel::Email, None, &facts), []);
     let for_pro = peer(Channel::Email, "a?1");
     let checks = match rejected(&for_pro, None, &facts) {
-        Some(Rejected::Conditions { checks }) => checks,
+        Some(Rejected::Filters { checks }) => checks,
         other => panic!("{other:?}"),
     };
     assert!(checks.iter().any(|check| check.actual == Some(json!("free"))), "{checks:?}");
@@ -430,7 +430,7 @@ fn an_update_changes_what_it_names() {
         name: "Main".into(),
         identifier: "main".parse().unwrap(),
         credentials: Credentials { user: Some("ada".into()), ..Credentials::default() },
-        conditions: vec![plan_is_pro()],
+        filters: vec![plan_is_pro()],
         configurations: Some(configurations),
         ..before.clone()
     };
@@ -470,7 +470,7 @@ enum Change {
     ActivateNew,
     Deactivate,
     MakePrimary,
-    SetConditions(bool),
+    SetFilters(bool),
     Delete { promote: bool },
 }
 
@@ -480,7 +480,7 @@ fn change() -> impl Strategy<Value = Change> {
         Just(Change::ActivateNew),
         Just(Change::Deactivate),
         Just(Change::MakePrimary),
-        any::<bool>().prop_map(Change::SetConditions),
+        any::<bool>().prop_map(Change::SetFilters),
         any::<bool>().prop_map(|promote| Change::Delete { promote }),
     ]
 }
@@ -492,11 +492,11 @@ impl Change {
             Change::ActivateNew => peers.activate_new(id),
             Change::Deactivate => peers.deactivate(id),
             Change::MakePrimary => peers.make_primary(id),
-            Change::SetConditions(some) => {
+            Change::SetFilters(some) => {
                 for peer in peers.0.iter_mut().filter(|peer| peer.id == id) {
-                    peer.conditions = if some { vec![plan_is_pro()] } else { vec![] };
+                    peer.filters = if some { vec![plan_is_pro()] } else { vec![] };
                 }
-                peers.follow_conditions(id);
+                peers.follow_filters(id);
             }
             Change::Delete { promote } => peers.delete(id, promote, UserId::host(), sample::at(7)),
         }
@@ -530,7 +530,7 @@ proptest! {
             prop_assert!(active.iter().map(|peer| peer.priority()).eq((1..).take(active.len())));
             let below_top = active.split_last().map_or(&[][..], |(_, below)| below);
             prop_assert!(!below_top.iter().any(|peer| peer.is_primary()));
-            prop_assert!(!active.iter().any(|peer| peer.is_primary() && !peer.conditions.is_empty()));
+            prop_assert!(!active.iter().any(|peer| peer.is_primary() && !peer.filters.is_empty()));
             if !matches!(change, Change::Delete { promote: true }) {
                 prop_assert_eq!(order(&peers, id), before, "the others keep their order");
             }

@@ -23,8 +23,8 @@ pub struct MessageExcerpt {
     #[serde(rename = "_subscriberId")]
     pub subscriber_id: InternalSubscriberId,
     /// Identifier of the workflow.
-    #[serde(default)]
-    pub template_identifier: Option<WorkflowIdentifier>,
+    #[serde(rename = "templateIdentifier", default)]
+    pub workflow_identifier: Option<WorkflowIdentifier>,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Times of delivery.
@@ -83,7 +83,7 @@ pub struct MessageFacts<'m> {
     pub(super) tags: &'m [String],
     pub(super) severity: Severity,
     pub(super) context_keys: &'m ContextSet,
-    pub(super) template_identifier: Option<&'m WorkflowIdentifier>,
+    pub(super) workflow_identifier: Option<&'m WorkflowIdentifier>,
     pub(super) workflow_id: Option<WorkflowId>,
     pub(super) created_at: Timestamp,
     pub(super) payload: Payload<'m>,
@@ -101,7 +101,7 @@ impl<'m> From<&'m Message> for MessageFacts<'m> {
             tags: &message.tags,
             severity: message.severity,
             context_keys: &message.context_keys,
-            template_identifier: message.template_identifier.as_ref(),
+            workflow_identifier: message.workflow_identifier.as_ref(),
             workflow_id: message.workflow_id,
             created_at: message.created_at,
             payload: Payload::Known(message.payload.as_ref()),
@@ -120,7 +120,7 @@ impl<'m> From<&'m MessageExcerpt> for MessageFacts<'m> {
             tags: &excerpt.tags,
             severity: excerpt.severity,
             context_keys: &excerpt.context_keys,
-            template_identifier: excerpt.template_identifier.as_ref(),
+            workflow_identifier: excerpt.workflow_identifier.as_ref(),
             workflow_id: excerpt.workflow_id,
             created_at: excerpt.created_at,
             payload: Payload::Unknown,

@@ -205,7 +205,7 @@ impl MessageQuery {
     }
 
     fn names_workflow_of(&self, message: MessageFacts<'_>) -> bool {
-        let identifier = message.template_identifier;
+        let identifier = message.workflow_identifier;
         let is_named = |name: &str| {
             identifier.is_some_and(|identifier| identifier.as_str() == name)
                 || Workflow::id_in(name).is_some_and(|id| message.workflow_id == Some(id))

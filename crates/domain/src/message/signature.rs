@@ -51,7 +51,7 @@ impl Signature {
 
     fn of_facts(message: MessageFacts<'_>) -> Self {
         let tags = message.tags.iter().map(|tag| Value::Tag(tag));
-        let identifier = message.template_identifier.map(|id| Value::Identifier(id.as_str()));
+        let identifier = message.workflow_identifier.map(|id| Value::Identifier(id.as_str()));
         let always = [
             Value::Channel(message.channel),
             Value::Severity(message.severity),
@@ -196,7 +196,7 @@ mod tests {
             tags: about.tags.iter().map(|tag| format!("tag {tag}")).collect(),
             context_keys: serde_json::from_value(context_keys(&about.contexts)).unwrap(),
             workflow_id: workflow.map(|number| sample::id(number.into())),
-            template_identifier: workflow.map(|number| format!("w{number}").parse().unwrap()),
+            workflow_identifier: workflow.map(|number| format!("w{number}").parse().unwrap()),
             transaction_id: format!("t{}", about.transaction).parse().unwrap(),
             ..message(Channel::ALL[about.channel])
         }

@@ -124,9 +124,9 @@ fn a_new_one_says_what_was_rendered_and_was_seen_by_nobody() {
     assert_eq!(message.content, Some(MessageContent::Text("C".into())));
     assert_eq!((message.cta.clone(), message.channel), (cta, Channel::Push));
     assert_eq!((message.stage, message.status.clone()), (Stage::Unseen, MessageStatus::Sent));
-    assert_eq!(message.template_id, Some(sample::id(8)));
+    assert_eq!(message.content_id, Some(sample::id(8)));
     assert_eq!(message.workflow_id, Some(sample::id(3)));
-    assert_eq!(message.template_identifier, Some("order-shipped".parse().unwrap()));
+    assert_eq!(message.workflow_identifier, Some("order-shipped".parse().unwrap()));
     assert_eq!(message.payload, Some(sample::object(json!({ "a": 1 }))));
     assert_eq!(message.overrides, Some(sample::object(json!({ "b": 2 }))));
     assert_eq!(message.context_keys.canonical(), "tenant:acme");

@@ -5,11 +5,11 @@ use crate::context::ContextKey;
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowRef};
 use crate::setters::setters;
 use crate::time::Timestamp;
-use crate::vocabulary::{JobType, Severity};
+use crate::vocabulary::{StepType, Severity};
 
 setters! { NotificationQuery:
     /// Lists the notifications of workflows with one of these step types. An empty list is refused.
-    channels: some_of(JobType, "channels");
+    step_types: some_of(StepType, "channels");
     /// Lists the notifications of these workflows, by identifier, id or slug. An empty list is refused.
     workflows: some_of(WorkflowRef, "templates");
     /// Lists the notifications for subscribers whose e-mail address is one of these. Addresses are

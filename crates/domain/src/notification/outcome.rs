@@ -96,27 +96,27 @@ impl Notification {
 mod tests {
     use super::*;
     use crate::time::Timestamp;
-    use crate::vocabulary::JobType;
+    use crate::vocabulary::StepType;
 
     #[test]
     fn the_outcome_of_a_job() {
         let at = Timestamp::default();
         let waiting = Some(NotificationOutcome::Waiting);
         let table = [
-            (JobType::Email, JobStatus::Pending, waiting),
-            (JobType::Delay, JobStatus::Delayed { until: at }, waiting),
-            (JobType::Sms, JobStatus::Queued { due_at: at, attempts: 1 }, waiting),
-            (JobType::Push, JobStatus::Running { lease_until: at, attempts: 1 }, waiting),
-            (JobType::InApp, JobStatus::Completed, Some(NotificationOutcome::Delivered)),
-            (JobType::Chat, JobStatus::Completed, Some(NotificationOutcome::Delivered)),
-            (JobType::Delay, JobStatus::Completed, None),
-            (JobType::Digest, JobStatus::Completed, None),
-            (JobType::Throttle, JobStatus::Completed, None),
-            (JobType::Custom, JobStatus::Completed, None),
-            (JobType::Custom, JobStatus::Failed, Some(NotificationOutcome::Failed)),
-            (JobType::Email, JobStatus::Canceled, Some(NotificationOutcome::Canceled)),
-            (JobType::Email, JobStatus::Skipped, Some(NotificationOutcome::Skipped)),
-            (JobType::Digest, JobStatus::Merged, Some(NotificationOutcome::Merged)),
+            (StepType::Email, JobStatus::Pending, waiting),
+            (StepType::Delay, JobStatus::Delayed { until: at }, waiting),
+            (StepType::Sms, JobStatus::Queued { due_at: at, attempts: 1 }, waiting),
+            (StepType::Push, JobStatus::Running { lease_until: at, attempts: 1 }, waiting),
+            (StepType::InApp, JobStatus::Completed, Some(NotificationOutcome::Delivered)),
+            (StepType::Chat, JobStatus::Completed, Some(NotificationOutcome::Delivered)),
+            (StepType::Delay, JobStatus::Completed, None),
+            (StepType::Digest, JobStatus::Completed, None),
+            (StepType::Throttle, JobStatus::Completed, None),
+            (StepType::Custom, JobStatus::Completed, None),
+            (StepType::Custom, JobStatus::Failed, Some(NotificationOutcome::Failed)),
+            (StepType::Email, JobStatus::Canceled, Some(NotificationOutcome::Canceled)),
+            (StepType::Email, JobStatus::Skipped, Some(NotificationOutcome::Skipped)),
+            (StepType::Digest, JobStatus::Merged, Some(NotificationOutcome::Merged)),
         ];
         for (kind, status, expected) in table {
             let job = crate::notification::tests::job(kind, status);

@@ -10,7 +10,7 @@ use crate::json::{is_default, shape};
 use crate::page;
 use crate::query::{self, Emptied, write_unless_emptied};
 use crate::time::Timestamp;
-use crate::vocabulary::{JobType, Severity};
+use crate::vocabulary::{StepType, Severity};
 
 /// Query of notifications, newest first. A notification must meet every condition that is set, by
 /// one of its values. The conditions on the subscriber together count as one condition.
@@ -19,8 +19,8 @@ use crate::vocabulary::{JobType, Severity};
 #[non_exhaustive]
 pub struct NotificationQuery {
     /// Step types of the workflow.
-    #[serde(deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
-    pub channels: Vec<JobType>,
+    #[serde(rename = "channels", deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    pub step_types: Vec<StepType>,
     /// Workflows, by identifier, id or slug.
     #[serde(
         rename = "templates",
@@ -77,7 +77,7 @@ pub struct NotificationQuery {
 }
 
 shape! { NotificationQuery {
-    "channels": channels as many, "templates": workflows as many, "emails": emails as many,
+    "channels": step_types as many, "templates": workflows as many, "emails": emails as many,
     "search": search, "subscriberIds": subscriber_ids as many, "severity": severities as many,
     "page": page as written, "limit": limit as written, "transactionId": transaction_id,
     "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
@@ -130,7 +130,7 @@ impl NotificationQuery {
 
     // Refuses lists that a setter has left without values.
     fn check_emptied(&self) -> Result<(), Invalid> {
-        self.emptied.check("channels", &self.channels)?;
+        self.emptied.check("channels", &self.step_types)?;
         self.emptied.check("templates", &self.workflows)?;
         self.emptied.check("emails", &self.emails)?;
         self.emptied.check("subscriberIds", &self.subscriber_ids)?;
@@ -147,7 +147,7 @@ impl NotificationQuery {
         {
             return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
         }
-        at_most_items("channels", &self.channels, Self::MAX_VALUES)?;
+        at_most_items("channels", &self.step_types, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("emails", &self.emails, Self::MAX_VALUES)?;
         at_most_items("subscriberIds", &self.subscriber_ids, Self::MAX_VALUES)?;
@@ -176,12 +176,12 @@ impl NotificationQuery {
     pub fn matches(&self, notification: &Notification) -> bool {
         let severity = notification.severity.unwrap_or_default();
         let created_at = notification.created_at;
-        let does = |kind: &JobType| notification.channels.contains(kind);
+        let does = |kind: &StepType| notification.step_types.contains(kind);
         let outcomes = notification.outcomes();
         let became = |outcome: &NotificationOutcome| outcomes.has(*outcome);
         let came_through =
             |through: &dyn Fn(&NotificationTopic) -> bool| notification.topics.iter().any(through);
-        (self.channels.is_empty() || self.channels.iter().any(does))
+        (self.step_types.is_empty() || self.step_types.iter().any(does))
             && (self.severities.is_empty() || self.severities.contains(&severity))
             && self.transaction_id.as_ref().is_none_or(|id| notification.transaction_id == *id)
             && self

@@ -13,7 +13,7 @@ fn query(json: Value) -> NotificationQuery {
 }
 
 /// A job of a step of this type.
-pub(super) fn job(kind: JobType, status: JobStatus) -> Job {
+pub(super) fn job(kind: StepType, status: JobStatus) -> Job {
     let mut job = notification().jobs.swap_remove(0);
     (job.kind, job.status) = (kind, status);
     job
@@ -115,7 +115,7 @@ fn who_is_told_by_whom_is_not_for_the_notification_to_say() {
     ] {
         assert!(
             query(json.clone())
-                .matches(&Notification { channels: vec![JobType::Sms], ..notification() }),
+                .matches(&Notification { step_types: vec![StepType::Sms], ..notification() }),
             "{json}"
         );
         assert_eq!(query(json.clone()).names_subscribers(), names, "{json}");
@@ -153,8 +153,8 @@ fn a_page_has_1_to_50_notifications_of_a_span_that_runs_forward() {
 fn a_new_one_has_a_job_for_each_active_step() {
     let notification = notification();
     let kinds: Vec<_> = notification.jobs.iter().map(|job| job.kind).collect();
-    assert_eq!(kinds, [JobType::InApp, JobType::Sms]);
-    assert_eq!(notification.channels, kinds);
+    assert_eq!(kinds, [StepType::InApp, StepType::Sms]);
+    assert_eq!(notification.step_types, kinds);
     assert!(notification.jobs.iter().all(|job| job.status == JobStatus::Pending));
     assert_eq!(notification.jobs[1].step.parent_id, Some(notification.jobs[0].step.id));
 }
@@ -209,7 +209,7 @@ fn a_trigger_may_overrule_the_severity() {
 fn a_job_is_found_by_its_id() {
     let notification = notification();
     let id = notification.jobs[1].id;
-    assert_eq!(notification.job(id).map(|job| job.kind), Some(JobType::Sms));
+    assert_eq!(notification.job(id).map(|job| job.kind), Some(StepType::Sms));
     assert_eq!(notification.job(sample::id(99)), None);
 }
 
@@ -227,7 +227,7 @@ fn what_is_read_along_is_what_the_others_say() {
     );
     let workflow = sample::workflow(json!([]));
     assert_eq!(
-        serde_json::to_value(NotificationTemplate::from(&workflow)).unwrap(),
+        serde_json::to_value(NotificationWorkflow::from(&workflow)).unwrap(),
         json!({ "_id": workflow.id, "name": "Order shipped", "triggers": workflow.triggers })
     );
     assert_eq!(Home::from(&notification()), sample::home());
@@ -239,7 +239,7 @@ fn a_list_that_a_setter_leaves_empty_is_refused() {
     let none = Vec::<String>::new;
     let query = NotificationQuery::default;
     for (field, query) in [
-        ("channels", query().channels([JobType::Email]).channels(Vec::<JobType>::new())),
+        ("channels", query().step_types([StepType::Email]).step_types(Vec::<StepType>::new())),
         ("templates", query().workflows(none())),
         ("emails", query().emails(none())),
         ("subscriberIds", query().subscriber_ids(none()).unwrap()),

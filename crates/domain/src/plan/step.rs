@@ -153,7 +153,7 @@ impl<'a> RunStep<'a> {
             return Ok(());
         }
         Err(skip(match verdict.decided_by() {
-            Layer::Default | Layer::Definition | Layer::Dashboard => {
+            Layer::Default | Layer::Definition | Layer::Operator => {
                 Detail::FilteredByWorkflowPreference
             }
             Layer::SubscriberGlobal => Detail::FilteredBySubscriberGlobalPreference,

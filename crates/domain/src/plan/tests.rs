@@ -11,7 +11,7 @@ use crate::layout::Framed;
 use crate::sample;
 use crate::step::StepDefinition;
 use crate::subscriber::Profile;
-use crate::vocabulary::{Channel, JobType};
+use crate::vocabulary::{Channel, StepType};
 
 const SECRET: &str = "https://chat.example.com/s3cr3t";
 
@@ -349,7 +349,7 @@ fn the_first_obstacle_is_named() {
 }
 
 #[test]
-fn a_dashboard_refuses_for_the_workflow() {
+fn an_operator_refuses_for_the_workflow() {
     let mut world = World::on(Channel::Email);
     let off = Preference::default().with_all(false);
     world.workflow.as_mut().unwrap().preferences = Some(off);
@@ -417,7 +417,7 @@ fn a_custom_step_calls_its_handler() {
     let mut world = World::on(Channel::Email);
     let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
     world.step().kind = serde_json::from_value(custom).unwrap();
-    assert_eq!(world.step().kind.job_type(), JobType::Custom);
+    assert_eq!(world.step().kind.step_type(), StepType::Custom);
     assert_eq!(world.turn(), Action::Call(0));
     let run = Run::of(&world.notification);
     assert_eq!(call(&run, run.jobs[0], world.facts()), Ok("charge"));

@@ -8,7 +8,7 @@ use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, can
 use crate::explain::{EvidenceKind, SendTime};
 use crate::job::{Detail, JobStatus};
 use crate::step::{DelayEnd, DelayMetadata, StepKind, StepOutput, StepResults};
-use crate::vocabulary::{Channel, JobType};
+use crate::vocabulary::{Channel, StepType};
 use crate::workflow::Workflow;
 
 /// Largest number of times that a delay or a digest is extended to the schedule of the subscriber.
@@ -33,7 +33,7 @@ fn decide_from(run: &Run<'_>, closed: Option<usize>, facts: Facts<'_>) -> Vec<Ac
     let mut so_far = Cow::Borrowed(run);
     let refers = facts.workflow.is_some_and(Workflow::refers_to_results);
     for (number, &job) in run.jobs.iter().enumerate().skip(closed.unwrap_or_default()) {
-        let is_open = job.kind == JobType::Digest && closed != Some(number);
+        let is_open = job.kind == StepType::Digest && closed != Some(number);
         if is_open && matches!(job.status, JobStatus::Delayed { .. }) {
             break;
         }
@@ -43,7 +43,7 @@ fn decide_from(run: &Run<'_>, closed: Option<usize>, facts: Facts<'_>) -> Vec<Ac
             ControlFlow::Break(()) => break,
         };
         let effect = Effect::of(&action, facts.workflow, job);
-        let passes = job.kind == JobType::Digest && action.passes();
+        let passes = job.kind == StepType::Digest && action.passes();
         if passes {
             so_far = Cow::Owned(so_far.into_owned().passing());
         }
@@ -246,7 +246,7 @@ fn resume(
     results: &StepResults,
 ) -> Action {
     let detail = match job.kind {
-        JobType::Digest => Detail::DigestClosed,
+        StepType::Digest => Detail::DigestClosed,
         _ => Detail::DelayFinished,
     };
     let step = match RunStep::new(run, job, facts, results) {

@@ -61,7 +61,7 @@ use crate::workflow::WorkflowCreate;
 #[must_use]
 pub struct PreferenceCase {
     definition: Preference,
-    dashboard: Option<Preference>,
+    operator: Option<Preference>,
     subscriber_global: Option<Preference>,
     subscriber_workflow: Option<Preference>,
     critical: bool,
@@ -120,7 +120,7 @@ impl PreferenceCase {
         workflow.preference_settings.check().map_err(within)?;
         Ok(Self {
             definition: workflow.preference_settings.clone(),
-            dashboard: None,
+            operator: None,
             subscriber_global: None,
             subscriber_workflow: None,
             critical: workflow.critical,
@@ -140,9 +140,9 @@ impl PreferenceCase {
     /// # Errors
     ///
     /// Condition with an unknown variable.
-    pub fn dashboard(self, preference: Preference) -> Result<Self, Invalid> {
+    pub fn operator(self, preference: Preference) -> Result<Self, Invalid> {
         preference.check().map_err(|invalid| invalid.within("preferences"))?;
-        Ok(Self { dashboard: Some(preference), ..self })
+        Ok(Self { operator: Some(preference), ..self })
     }
 
     /// Sets the preference of the subscriber for every workflow.
@@ -290,7 +290,7 @@ impl PreferenceCase {
         let counts = self.counts();
         Layers {
             definition: Some(&self.definition),
-            dashboard: self.dashboard.as_ref(),
+            operator: self.operator.as_ref(),
             subscriber_global: self.subscriber_global.as_ref().filter(|_| counts),
             subscriber_workflow: self.subscriber_workflow.as_ref().filter(|_| counts),
             critical: self.critical,

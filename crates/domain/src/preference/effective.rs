@@ -77,7 +77,7 @@ wire_enum! {
     /// Side that decided about a channel.
     OverrideSource, "source":
     Subscriber = "subscriber",
-    Template = "template",
+    Workflow = "template",
     WorkflowOverride = "workflowOverride",
 }
 
@@ -85,7 +85,7 @@ impl From<Layer> for OverrideSource {
     fn from(layer: Layer) -> Self {
         match layer {
             Layer::SubscriberGlobal | Layer::SubscriberWorkflow => OverrideSource::Subscriber,
-            Layer::Default | Layer::Definition | Layer::Dashboard => OverrideSource::Template,
+            Layer::Default | Layer::Definition | Layer::Operator => OverrideSource::Workflow,
         }
     }
 }
@@ -140,7 +140,7 @@ wire_enum! {
     /// Scope of a preference.
     PreferenceLevel, "level":
     Global = "global",
-    Template = "template",
+    Workflow = "template",
 }
 
 /// Public part of a workflow, for subscribers.
@@ -218,7 +218,7 @@ impl UpdatedPreference {
     pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
         let layers = workflow.layers(global, Some(specific));
         Self {
-            level: PreferenceLevel::Template,
+            level: PreferenceLevel::Workflow,
             workflow: Some(workflow.info()),
             enabled: resolve_unnamed(layers).is_enabled(),
             channels: PreferenceChannels::resolved(layers),

@@ -11,8 +11,8 @@ use crate::vocabulary::{Channel, wire_enum};
 pub struct Layers<'a> {
     /// Preference in the definition of the workflow.
     pub definition: Option<&'a Preference>,
-    /// Preference set by an operator in a dashboard.
-    pub dashboard: Option<&'a Preference>,
+    /// Preference of the operator.
+    pub operator: Option<&'a Preference>,
     /// Preference of the subscriber for every workflow.
     pub subscriber_global: Option<&'a Preference>,
     /// Preference of the subscriber for this workflow.
@@ -84,7 +84,7 @@ wire_enum! {
     Layer, "layer":
     Default = "default",
     Definition = "definition",
-    Dashboard = "dashboard",
+    Operator = "dashboard",
     SubscriberGlobal = "subscriber_global",
     SubscriberWorkflow = "subscriber_workflow",
 }
@@ -102,7 +102,7 @@ impl<'a> Layers<'a> {
         let layers = [
             (self.subscriber_workflow.filter(|_| counts), Layer::SubscriberWorkflow),
             (self.subscriber_global.filter(|_| counts), Layer::SubscriberGlobal),
-            (self.dashboard, Layer::Dashboard),
+            (self.operator, Layer::Operator),
             (self.definition, Layer::Definition),
         ];
         layers.into_iter().filter_map(|(preference, layer)| Some((preference?, layer)))

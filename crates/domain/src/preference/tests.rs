@@ -52,8 +52,8 @@ fn the_most_specific_setting_wins() {
             let critical = Layers { critical: true, ..layers };
             check(critical, workflow == ON, Layer::Definition);
 
-            let dashboard = Layers { definition: None, dashboard: Some(&definition), ..critical };
-            check(dashboard, workflow == ON, Layer::Dashboard);
+            let operator = Layers { definition: None, operator: Some(&definition), ..critical };
+            check(operator, workflow == ON, Layer::Operator);
         }
     }
 }
@@ -65,10 +65,10 @@ fn nobody_objects() {
 }
 
 #[test]
-fn the_dashboard_overrules_the_definition() {
+fn the_operator_overrules_the_definition() {
     let (off, on) = (channel(OFF), channel(ON));
-    let layers = Layers { definition: Some(&off), dashboard: Some(&on), ..Layers::default() };
-    check(layers, true, Layer::Dashboard);
+    let layers = Layers { definition: Some(&off), operator: Some(&on), ..Layers::default() };
+    check(layers, true, Layer::Operator);
 }
 
 /// Worked examples of the specification, by name.
@@ -125,11 +125,11 @@ mod examples {
     /// One value says whether a workflow is critical, for preferences and for schedules.
     #[test]
     fn p8_a_critical_workflow_takes_the_word_of_its_operator_only() {
-        let (definition, dashboard) = (channel(OFF), channel(ON));
+        let (definition, operator) = (channel(OFF), channel(ON));
         let global = Preference::default().with(Channel::Email, false);
         let layers =
-            Layers { critical: true, dashboard: Some(&dashboard), ..of(&definition, &global) };
-        check(layers, true, Layer::Dashboard);
+            Layers { critical: true, operator: Some(&operator), ..of(&definition, &global) };
+        check(layers, true, Layer::Operator);
         check(Layers { critical: false, ..layers }, false, Layer::SubscriberGlobal);
     }
 
@@ -163,10 +163,10 @@ fn every_channel_is_shown_with_its_decider() {
     assert_eq!(
         sources,
         [
-            (Channel::InApp, OverrideSource::Template),
-            (Channel::Email, OverrideSource::Template),
-            (Channel::Sms, OverrideSource::Template),
-            (Channel::Chat, OverrideSource::Template),
+            (Channel::InApp, OverrideSource::Workflow),
+            (Channel::Email, OverrideSource::Workflow),
+            (Channel::Sms, OverrideSource::Workflow),
+            (Channel::Chat, OverrideSource::Workflow),
             (Channel::Push, OverrideSource::Subscriber),
         ]
     );
@@ -184,7 +184,7 @@ fn an_update_keeps_what_is_not_named() {
 // The same rule as a fold: the last layer with a setting counts.
 fn last_word(layers: Layers<'_>, channel: Channel) -> Resolved {
     let mut speakers =
-        vec![(Layer::Definition, layers.definition), (Layer::Dashboard, layers.dashboard)];
+        vec![(Layer::Definition, layers.definition), (Layer::Operator, layers.operator)];
     if !layers.critical {
         speakers.push((Layer::SubscriberGlobal, layers.subscriber_global));
         speakers.push((Layer::SubscriberWorkflow, layers.subscriber_workflow));
@@ -220,10 +220,10 @@ proptest! {
         critical in any::<bool>(),
         channel in proptest::sample::select(Channel::ALL),
     ) {
-        let [definition, dashboard, global, specific] = &given;
+        let [definition, operator, global, specific] = &given;
         let layers = Layers {
             definition: definition.as_ref(),
-            dashboard: dashboard.as_ref(),
+            operator: operator.as_ref(),
             subscriber_global: global.as_ref(),
             subscriber_workflow: specific.as_ref(),
             critical,
@@ -243,10 +243,10 @@ proptest! {
         critical in any::<bool>(),
         channel in proptest::sample::select(Channel::ALL),
     ) {
-        let [definition, dashboard, global, specific] = &given;
+        let [definition, operator, global, specific] = &given;
         let layers = Layers {
             definition: definition.as_ref(),
-            dashboard: dashboard.as_ref(),
+            operator: operator.as_ref(),
             subscriber_global: global.as_ref(),
             subscriber_workflow: specific.as_ref(),
             critical,
@@ -326,7 +326,7 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
             let data = data.as_ref().map_or(ConditionData::AssumedToHold, ConditionData::Known);
             let below = Layers { definition: Some(&off), data, ..Layers::default() };
             let rows = [
-                (Layers { dashboard: Some(&given), ..below }, Layer::Dashboard),
+                (Layers { operator: Some(&given), ..below }, Layer::Operator),
                 (Layers { subscriber_global: Some(&given), ..below }, Layer::SubscriberGlobal),
                 (Layers { subscriber_workflow: Some(&given), ..below }, Layer::SubscriberWorkflow),
                 (Layers { definition: Some(&given), data, ..Layers::default() }, Layer::Definition),
@@ -346,7 +346,7 @@ fn a_condition_without_data_is_undecided() {
     let layers = Layers::default();
     for (layers, layer) in [
         (Layers { definition: Some(&given), ..layers }, Layer::Definition),
-        (Layers { dashboard: Some(&given), ..layers }, Layer::Dashboard),
+        (Layers { operator: Some(&given), ..layers }, Layer::Operator),
         (Layers { subscriber_global: Some(&given), ..layers }, Layer::SubscriberGlobal),
         (Layers { subscriber_workflow: Some(&given), ..layers }, Layer::SubscriberWorkflow),
     ] {

@@ -45,7 +45,7 @@ use crate::translation::{
 };
 use crate::trigger::{Recipient, Trigger};
 use crate::vocabulary::{
-    Channel, ChannelProviderId, JobType, ProviderId, Severity, TimeUnit, Weekday,
+    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday,
 };
 use crate::workflow::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 
@@ -650,7 +650,7 @@ fn lists() {
     same(Ok(sorted), json!({ "orderBy": "key", "orderDirection": "ASC" }));
     let typed = || {
         NotificationQuery::default()
-            .channels([JobType::Email])
+            .channels([StepType::Email])
             .workflows(["w"])
             .emails(["a@b.c"])
             .search("x")

@@ -66,7 +66,7 @@ impl Variant {
         check_name("name", self.name.as_deref())?;
         self.kind.check()?;
         filter::check_step(&self.filters)?;
-        if self.kind.job_type() != of.job_type() {
+        if self.kind.step_type() != of.step_type() {
             let expected = "the type of its step";
             return Err(Invalid::new("type", Reason::malformed(expected)));
         }

@@ -11,7 +11,7 @@ use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, T
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
-use crate::ids::{LayoutIdentifier, StepId, TemplateId};
+use crate::ids::{LayoutIdentifier, StepId, ContentId};
 use crate::patch::Patch;
 use crate::setters::setters;
 use crate::template::Template;
@@ -282,7 +282,7 @@ impl StepKind {
     }
 
     fn lacks(&self, field: &str) -> Invalid {
-        let expected = format!("left out of a step of type `{}`", self.job_type());
+        let expected = format!("left out of a step of type `{}`", self.step_type());
         Invalid::new(format!("template.{field}"), Reason::malformed(expected))
     }
 }
@@ -294,8 +294,8 @@ fn template<T>(field: &str, value: impl IntoChecked<T>) -> Result<T, Invalid> {
 impl WorkflowStep {
     /// Returns the step of a saved workflow with this `definition`.
     #[doc(hidden)]
-    pub fn new(id: StepId, template_id: TemplateId, definition: StepDefinition) -> Self {
-        Self { id, template_id, parent_id: None, awaits: Vec::new(), definition }
+    pub fn new(id: StepId, content_id: ContentId, definition: StepDefinition) -> Self {
+        Self { id, content_id, parent_id: None, awaits: Vec::new(), definition }
     }
 }
 

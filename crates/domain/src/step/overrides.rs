@@ -8,7 +8,7 @@ use super::span::check_amount;
 use super::{DelayMetadata, DigestMetadata, StepKind};
 use crate::error::{Invalid, Reason};
 use crate::json::Object;
-use crate::vocabulary::{JobType, TimeUnit};
+use crate::vocabulary::{StepType, TimeUnit};
 
 impl StepKind {
     /// Returns the action with the lengths in the `overrides` of a trigger: the `amount` and `unit`
@@ -20,7 +20,7 @@ impl StepKind {
         if !self.has_fixed_length() {
             return Ok(kind);
         }
-        let name = self.job_type().as_str();
+        let name = self.step_type().as_str();
         let Some((new_amount, new_unit)) = length_in(overrides, name)? else { return Ok(kind) };
         match kind.to_mut() {
             StepKind::Digest {
@@ -45,7 +45,7 @@ impl StepKind {
 
 /// Refuses lengths of delays and digests that are not valid.
 pub(crate) fn check_lengths(overrides: &Object) -> Result<(), Invalid> {
-    [JobType::Delay, JobType::Digest]
+    [StepType::Delay, StepType::Digest]
         .iter()
         .try_for_each(|kind| length_in(overrides, kind.as_str()).map(drop))
 }

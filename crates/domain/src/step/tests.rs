@@ -223,7 +223,7 @@ fn every_kind_is_written_as_it_is_read() {
     ];
     for step in loud.into_iter().chain(silent()) {
         let kind = kind(step.clone());
-        assert_eq!(kind.job_type().as_str(), step["type"]);
+        assert_eq!(kind.step_type().as_str(), step["type"]);
         assert_eq!(serde_json::to_value(kind).unwrap(), step);
     }
 }

@@ -94,9 +94,9 @@ setters! { WorkflowUpdate:
     /// Sets the preference in the definition: which channels may be used.
     preference @ preference_settings: exact(Preference);
     /// Sets the preference of the operator, which decides before that of the definition.
-    operator_preference @ preferences: exact(Preference);
+    operator_preference: exact(Preference);
     /// Removes the preference of the operator.
-    clear_operator_preference @ preferences: clear();
+    clear_operator_preference @ operator_preference: clear();
     /// Sets the steps, which replace the stored ones: at most 20.
     steps: each(Step);
     /// Sets custom data.

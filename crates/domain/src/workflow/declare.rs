@@ -23,7 +23,7 @@ impl Workflow {
 
     /// Returns the workflow after the declaration `create`. It is unchanged if nothing differs.
     ///
-    /// The declaration replaces every field except `preferences`, and except an absent `active`.
+    /// The declaration replaces every field except `operator_preference`, and except an absent `active`.
     /// Its steps are matched to the stored ones.
     #[doc(hidden)]
     pub fn redeclared(
@@ -85,7 +85,7 @@ impl From<WorkflowCreate> for WorkflowUpdate {
             severity: Some(severity),
             tags: Some(tags),
             preference_settings: Some(preference_settings),
-            preferences: Patch::Keep,
+            operator_preference: Patch::Keep,
             steps: Some(steps),
             data: data.map_or(Patch::Clear, Patch::Set),
             payload_schema: payload_schema.map_or(Patch::Clear, Patch::Set),

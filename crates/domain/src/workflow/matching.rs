@@ -56,12 +56,12 @@ fn is_named_alike<'s>(
     new.id.is_none()
         && name(updated).is_some()
         && name(updated) == name(old)
-        && updated.kind.job_type() == old.kind.job_type()
+        && updated.kind.step_type() == old.kind.step_type()
 }
 
 fn have_same_types(before: &[WorkflowStep], after: &[Step]) -> bool {
-    let before = before.iter().map(|old| old.definition.kind.job_type());
-    before.eq(after.iter().map(|new| new.definition.kind.job_type()))
+    let before = before.iter().map(|old| old.definition.kind.step_type());
+    before.eq(after.iter().map(|new| new.definition.kind.step_type()))
 }
 
 #[cfg(test)]

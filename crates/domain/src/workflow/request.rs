@@ -117,8 +117,8 @@ pub struct WorkflowUpdate {
     pub tags: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preference_settings: Option<Preference>,
-    #[serde(skip_serializing_if = "Patch::is_keep")]
-    pub preferences: Patch<Preference>,
+    #[serde(rename = "preferences", skip_serializing_if = "Patch::is_keep")]
+    pub operator_preference: Patch<Preference>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<Step>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
@@ -133,7 +133,7 @@ shape! { update WorkflowUpdate {
     "name": name, "description": description, "active": active, "critical": critical,
     "isTranslationEnabled": is_translation_enabled, "defaultLocale": default_locale,
     "missingVariables": missing_variables, "severity": severity, "tags": tags,
-    "preferenceSettings": preference_settings, "preferences": preferences, "steps": steps,
+    "preferenceSettings": preference_settings, "preferences": operator_preference, "steps": steps,
     "data": data, "payloadSchema": payload_schema, "validatePayload": validate_payload,
 } }
 
@@ -164,9 +164,9 @@ impl WorkflowUpdate {
         if let Some(settings) = &self.preference_settings {
             settings.check().map_err(|invalid| invalid.within("preferenceSettings"))?;
         }
-        match &self.preferences {
-            Patch::Set(preferences) => {
-                preferences.check().map_err(|invalid| invalid.within("preferences"))
+        match &self.operator_preference {
+            Patch::Set(preference) => {
+                preference.check().map_err(|invalid| invalid.within("preferences"))
             }
             Patch::Keep | Patch::Clear => Ok(()),
         }

@@ -19,7 +19,7 @@ pub(super) fn saved(
         definition.check().map_err(at)?;
         check_named_once(&saved, &definition).map_err(at)?;
         let awaits = definition.awaited(&saved).map_err(at)?;
-        let (id, template_id) = match (id, kept) {
+        let (id, content_id) = match (id, kept) {
             (Some(id), _) if saved.iter().any(|step| step.id == id) => {
                 return Err(at(Invalid::new("_id", Reason::Repeated)));
             }
@@ -28,15 +28,15 @@ pub(super) fn saved(
                 return Err(at(Invalid::new("_id", Reason::malformed(expected))));
             }
             // Its jobs on the way have the old type.
-            (_, Some(kept)) if kept.definition.kind.job_type() != definition.kind.job_type() => {
+            (_, Some(kept)) if kept.definition.kind.step_type() != definition.kind.step_type() => {
                 let expected = "the type that the step has";
                 return Err(at(Invalid::new("type", Reason::malformed(expected))));
             }
-            (_, Some(kept)) => (kept.id, kept.template_id),
+            (_, Some(kept)) => (kept.id, kept.content_id),
             (None, None) => new_step(),
         };
         let parent_id = saved.last().map(|step| step.id);
-        saved.push(WorkflowStep { id, template_id, parent_id, awaits, definition });
+        saved.push(WorkflowStep { id, content_id, parent_id, awaits, definition });
     }
     Ok(saved)
 }

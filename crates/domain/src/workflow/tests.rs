@@ -247,9 +247,9 @@ fn an_update_keeps_the_ids_of_the_steps_it_names() {
     let after = updated(&before, json!({ "steps": [kept(c, "C"), in_app("d"), kept(a, "a")] }));
 
     let steps = after.unwrap().steps;
-    let ids: Vec<_> = steps.iter().map(|step| (step.id, step.template_id)).collect();
+    let ids: Vec<_> = steps.iter().map(|step| (step.id, step.content_id)).collect();
     let new = (sample::id(102), sample::id(103));
-    assert_eq!(ids, [(c.id, c.template_id), new, (a.id, a.template_id)]);
+    assert_eq!(ids, [(c.id, c.content_id), new, (a.id, a.content_id)]);
     let parents: Vec<_> = steps.iter().map(|step| step.parent_id).collect();
     assert_eq!(parents, [None, Some(c.id), Some(new.0)]);
     assert_eq!(steps[0].definition, serde_json::from_value(in_app("C")).unwrap());
@@ -282,7 +282,7 @@ fn an_update_changes_what_it_names() {
         severity: Severity::Low,
         tags: vec!["T".into()],
         preference_settings: off.clone(),
-        preferences: Some(off),
+        operator_preference: Some(off),
         data: None,
         updated_at: sample::at(9),
         ..before.clone()
@@ -295,7 +295,7 @@ fn an_update_changes_what_it_names() {
         after.updated(update, || (sample::id(0), sample::id(0)), sample::at(99)).unwrap()
     };
     assert_eq!(later(update).updated_at, sample::at(9), "nor by the same");
-    assert_eq!(later(json!({ "preferences": null })).preferences, None);
+    assert_eq!(later(json!({ "preferences": null })).operator_preference, None);
     let error = updated(&before, json!({ "name": "" })).unwrap_err();
     assert_eq!(error, Invalid::new("name", Reason::Empty));
 }
@@ -374,7 +374,7 @@ fn only_active_steps_are_run() {
     let active: Vec<_> = workflow.active_steps().map(|step| step.id).collect();
     let [a, b, _, d] = &workflow.steps[..] else { panic!("{:?}", workflow.steps) };
     assert_eq!(active, [a.id, b.id, d.id]);
-    assert_eq!(workflow.job_types(), [JobType::InApp, JobType::Sms]);
+    assert_eq!(workflow.step_types(), [StepType::InApp, StepType::Sms]);
     assert_eq!(workflow.step(b.id), Some(b));
     assert_eq!(workflow.step(sample::id(99)), None);
 }
@@ -382,17 +382,17 @@ fn only_active_steps_are_run() {
 #[test]
 fn everybody_with_a_say_has_a_layer() {
     let mut workflow = created(json!({ "critical": true })).unwrap();
-    let [definition, dashboard, global, specific] = [
+    let [definition, operator, global, specific] = [
         Preference::default().with_all(true),
         Preference::default().with_all(false),
         Preference::default().with(crate::vocabulary::Channel::Sms, true),
         Preference::default().with(crate::vocabulary::Channel::Sms, false),
     ];
     workflow.preference_settings = definition.clone();
-    workflow.preferences = Some(dashboard.clone());
+    workflow.operator_preference = Some(operator.clone());
     let layers = workflow.layers(Some(&global), Some(&specific));
     assert_eq!(layers.definition, Some(&definition));
-    assert_eq!(layers.dashboard, Some(&dashboard));
+    assert_eq!(layers.operator, Some(&operator));
     assert_eq!(layers.subscriber_global, Some(&global));
     assert_eq!(layers.subscriber_workflow, Some(&specific));
     assert!(layers.critical);

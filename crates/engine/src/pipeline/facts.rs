@@ -21,7 +21,7 @@ use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
 use domain::time::Timestamp;
 use domain::translation::Texts;
-use domain::vocabulary::{Channel, JobType};
+use domain::vocabulary::{Channel, StepType};
 use domain::workflow::Workflow;
 use store::{Order, ReadRecords, Table, layout};
 
@@ -119,7 +119,7 @@ impl RunFacts {
         mut self,
         view: &dyn View,
         notification: &Notification,
-        kind: JobType,
+        kind: StepType,
     ) -> Result<Self> {
         let channel = kind
             .channel()
@@ -153,7 +153,7 @@ impl RunFacts {
     pub(crate) fn with_suppressions(
         mut self,
         view: &dyn View,
-        kind: JobType,
+        kind: StepType,
         now: Timestamp,
     ) -> Result<Self> {
         let Some(profile) = self.subscriber.as_ref().map(|subscriber| &subscriber.profile) else {

@@ -9,7 +9,7 @@ use domain::notification::Notification;
 use domain::task::{Awaited, Task, Work};
 use domain::time::Timestamp;
 use domain::trigger::FanOut;
-use domain::vocabulary::JobType;
+use domain::vocabulary::StepType;
 use store::check::{Stalled, Waiting};
 use store::{ReadRecords, Record, WriteRecords, layout};
 use uuid::Uuid;
@@ -74,7 +74,7 @@ impl Course<'_, '_> {
 
     fn resume(&mut self, job: usize, awaited: &Awaited) -> Result<()> {
         let Some(waiting) = self.notification.jobs.get(job) else { return Ok(()) };
-        let is_call = waiting.kind == JobType::Custom;
+        let is_call = waiting.kind == StepType::Custom;
         let (status, own) = (waiting.status, waiting.id);
         let now = self.tx.now();
         match (awaited, status) {

@@ -69,7 +69,7 @@ impl Vetted {
 
 impl Integrations<'_> {
     /// Creates an integration. The first active one for e-mail or text messages becomes primary,
-    /// unless it has conditions; others stand right behind the primary one.
+    /// unless it has filters; others stand right behind the primary one.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ impl Integrations<'_> {
     }
 
     /// Changes an integration. One that becomes active does not become primary by that, and one
-    /// that becomes inactive or gets conditions is not primary any more.
+    /// that becomes inactive or gets filters is not primary any more.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl Integrations<'_> {
         })
     }
 
-    /// Makes an integration the primary one of its channel: it becomes active, and its conditions
+    /// Makes an integration the primary one of its channel: it becomes active, and its filters
     /// are removed. The one that was primary stays active.
     ///
     /// # Errors

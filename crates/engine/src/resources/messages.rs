@@ -72,7 +72,7 @@ impl Messages<'_> {
             let mut page = page(view, list, &subscriber, &Asked::of_all(query))?;
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
-                message.template = template(view, message)?;
+                message.workflow = workflow(view, message)?;
             }
             Ok(page)
         })
@@ -114,7 +114,7 @@ impl Messages<'_> {
         self.scope.view(|view| {
             let subscriber = subscribers::get(view, subscriber)?;
             let Some(mut message) = find(view, &subscriber, id)? else { return Ok(None) };
-            message.template = template(view, &message)?;
+            message.workflow = workflow(view, &message)?;
             message.subscriber = Some(subscriber);
             Ok(Some(message))
         })

@@ -473,7 +473,7 @@ fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
     for notification in notifications.iter_mut() {
         notification.subscriber = subscribers.get(&notification.subscriber_id).cloned().flatten();
         let workflow = notification.workflow_id.and_then(|id| workflows.get(&id)?.as_deref());
-        notification.template = workflow.map(Into::into);
+        notification.workflow = workflow.map(Into::into);
     }
     leases::fill_in(view, notifications)
 }

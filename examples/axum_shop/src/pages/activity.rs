@@ -65,7 +65,7 @@ fn row(notification: &Notification) -> Markup {
     html! {
         tr.notification {
             td { (moment(notification.created_at)) }
-            td { @if let Some(workflow) = &notification.template { (workflow.name) } }
+            td { @if let Some(workflow) = &notification.workflow { (workflow.name) } }
             td { @if let Some(customer) = subscriber { (customer.subscriber_id) } }
             td {
                 @for job in &notification.jobs {

@@ -44,8 +44,8 @@ fn every_layer_has_its_say() {
     let defined = case(json!({ "preferenceSettings": { "email": false } }));
     assert_eq!(email(&defined), Decision::Disabled(Layer::Definition));
     assert_eq!(defined.decide(Channel::Sms), Decision::Send(Layer::Default));
-    let case = defined.dashboard(Preference::default().with_all(true)).unwrap();
-    assert_eq!(email(&case), Decision::Send(Layer::Dashboard));
+    let case = defined.operator(Preference::default().with_all(true)).unwrap();
+    assert_eq!(email(&case), Decision::Send(Layer::Operator));
     let case = case.subscriber_global(off.clone()).unwrap();
     assert_eq!(email(&case), Decision::Disabled(Layer::SubscriberGlobal));
     let case = case.subscriber_workflow(Preference::default().with(Channel::Email, true)).unwrap();
@@ -219,7 +219,7 @@ fn what_an_engine_refuses_is_refused() {
     create.preference_settings = on_if();
     for (refused, problem) in [
         (PreferenceCase::new(&create), format!("`preferenceSettings.{unknown}")),
-        (case().dashboard(on_if()), format!("`preferences.{unknown}")),
+        (case().operator(on_if()), format!("`preferences.{unknown}")),
         (case().subscriber_global(on_if()), format!("`{unknown}")),
         (case().subscriber_workflow(on_if()), format!("`{unknown}")),
         (case().subscription_if(misspelled()), format!("`{unknown}")),
@@ -341,8 +341,8 @@ impl Facts {
                 None => case.subscription(enabled),
             };
         }
-        if let Some(dashboard) = self.workflow.preferences.clone() {
-            case = case.dashboard(dashboard).unwrap();
+        if let Some(operator) = self.workflow.operator_preference.clone() {
+            case = case.operator(operator).unwrap();
         }
         let [global, specific] = self.layers.clone();
         if let Some(global) = global {
@@ -365,7 +365,7 @@ proptest! {
         [tenant, saved_for] in [(); 2].map(|()| option::of(select(vec!["pro", "free"]))),
         channel in select(vec![Channel::Email, Channel::Sms]),
     ) {
-        let [definition, dashboard, global, specific] = layers;
+        let [definition, operator, global, specific] = layers;
         let key_of = |tenant| ContextKey::new("tenant", tenant).unwrap();
         let mut create = WorkflowCreate::new("shipped", "Shipped").unwrap();
         create.critical = critical;
@@ -373,7 +373,7 @@ proptest! {
         let ids = || (sample::id(4), sample::id(5));
         let new = Workflow::new(sample::id(3), &sample::home(), create.clone(), ids, sample::at(0));
         let mut workflow = new.unwrap();
-        workflow.preferences = dashboard;
+        workflow.operator_preference = operator;
         let facts = Facts {
             workflow,
             subscriber: sample::subscriber(json!({ "data": { "plan": of_ada } })),

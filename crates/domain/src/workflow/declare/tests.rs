@@ -78,7 +78,7 @@ fn a_declaration_replaces_whether_payloads_are_checked() {
 }
 
 #[test]
-fn what_a_dashboard_said_about_channels_stays() {
+fn what_an_operator_said_about_channels_stays() {
     let update = json!({ "preferences": { "email": false } });
     let update = serde_json::from_value(update).unwrap();
     let before = declared(json!({})).updated(update, ids(50), sample::at(5)).unwrap();

@@ -6,7 +6,7 @@ use domain::ids::{EnvironmentId, JobId, NotificationId};
 use domain::job::Detail;
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use domain::vocabulary::JobType;
+use domain::vocabulary::StepType;
 use parking_lot::Mutex;
 use serde::Serialize;
 use thiserror::Error;
@@ -68,8 +68,8 @@ pub struct DeliveryFailure {
     /// The job, which is also the [idempotency key](crate::Delivery::idempotency_key) of its
     /// deliveries.
     pub job_id: JobId,
-    /// The kind of the job, which [names its channel](JobType::channel).
-    pub kind: JobType,
+    /// The kind of the job, which [names its channel](StepType::channel).
+    pub kind: StepType,
     /// The provider of the integration. `None` if this run ended before a provider was asked.
     pub provider_id: Option<String>,
     /// Reason for which the message was not sent. JSON has its text.
@@ -196,7 +196,7 @@ impl DeliveryFailure {
     /// The failure of a job of `notification` for good, before a provider was asked.
     pub(super) fn unsent(
         notification: &Notification,
-        job: (JobId, JobType),
+        job: (JobId, StepType),
         reason: FailureReason,
     ) -> Self {
         let (job_id, kind) = job;
@@ -223,7 +223,7 @@ mod tests {
             environment_id: id.parse().unwrap(),
             notification_id: id.parse().unwrap(),
             job_id: id.parse().unwrap(),
-            kind: JobType::Email,
+            kind: StepType::Email,
             provider_id: None,
             reason: FailureReason::NoProvider,
             retry_at: None,

@@ -12,7 +12,7 @@ use domain::step::Rendered;
 use domain::task::{SendWork, Task};
 use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
-use domain::vocabulary::{Channel, JobType};
+use domain::vocabulary::{Channel, StepType};
 
 use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -128,7 +128,7 @@ impl<'a> Attempt<'a> {
     }
 
     // The unsubscribe link of the message. It is the same in every attempt.
-    fn link(&self, view: &dyn View, kind: JobType) -> Result<Option<Link>> {
+    fn link(&self, view: &dyn View, kind: StepType) -> Result<Option<Link>> {
         match (self.facts.workflow.as_deref(), kind.channel()) {
             (Some(workflow), Some(channel)) if !workflow.critical => {
                 let (subscriber, since) =

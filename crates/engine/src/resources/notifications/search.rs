@@ -143,8 +143,8 @@ impl Named {
 fn filter(view: &dyn View, query: &NotificationQuery) -> Result<Filter> {
     let transaction = query.transaction_id.clone();
     let mut filter = Filter::new(query.earliest, query.latest, transaction);
-    if !query.channels.is_empty() {
-        filter = filter.any_of(query.channels.iter().map(|kind| Term::channel(*kind)));
+    if !query.step_types.is_empty() {
+        filter = filter.any_of(query.step_types.iter().map(|kind| Term::channel(*kind)));
     }
     if !query.severities.is_empty() {
         filter = filter.any_of(query.severities.iter().map(|severity| Term::severity(*severity)));
