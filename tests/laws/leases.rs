@@ -20,7 +20,7 @@ use testkit::interposed::Interposed;
 use testkit::tables::{check_indexes, dump, load};
 use testkit::world::{World, email, in_app};
 use tidings::dead_letter::DeadLetterQuery;
-use tidings::ids::JobId;
+use tidings::ids::SendId;
 use tidings::job::{Detail, ExecutionDetail, JobStatus};
 use tidings::message::{Message, MessageStatus};
 use tidings::time::Timestamp;
@@ -114,16 +114,16 @@ struct Sends {
     clock: ManualClock,
     /// What is stored, without the scheduler.
     stored: Scope,
-    begun: Arc<Mutex<BTreeMap<JobId, Vec<Send>>>>,
+    begun: Arc<Mutex<BTreeMap<SendId, Vec<Send>>>>,
     /// The jobs whose first send has been answered.
-    answered: Arc<Mutex<BTreeSet<JobId>>>,
+    answered: Arc<Mutex<BTreeSet<SendId>>>,
 }
 
 impl Provider for Sends {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let who = delivery.subscriber.subscriber_id.to_string();
         let notification = self.stored.notifications().get(delivery.notification.id).unwrap();
-        let job = notification.jobs.iter().find(|job| job.id == delivery.idempotency_key());
+        let job = notification.jobs.iter().find(|job| SendId::from(job.id) == delivery.idempotency_key());
         let JobStatus::Running { lease_until, .. } = job.unwrap().status else {
             panic!("it is sent without a lease: {job:#?}");
         };

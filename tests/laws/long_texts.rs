@@ -25,7 +25,7 @@ use tidings::ids::{
     ApiKeyId, ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DetailId,
     DigestWindowId, EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, JobId, LayoutId, LayoutIdentifier, MessageId,
-    NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, StepId,
+    NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, SendId, StepId,
     SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, ContentId,
     TopicId, TopicKey, TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
 };
@@ -106,7 +106,7 @@ texts! {
     DigestWindowId,
     EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, JobId, LayoutId, LayoutIdentifier, MessageId,
-    NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, StepId,
+    NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, SendId, StepId,
     SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, ContentId,
     TopicId, TopicKey, TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
     OnUnknown, Detail, DigestType, ExecutionSource, ExecutionStatus, SendStatus, FeedCursor, MarkAs,

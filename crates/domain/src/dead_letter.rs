@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{
-    DeadLetterId, IntegrationId, InternalSubscriberId, JobId, MessageId, NotificationId, StepId,
+    DeadLetterId, IntegrationId, InternalSubscriberId, MessageId, NotificationId, SendId, StepId,
     TransactionId, WorkflowId,
 };
 use crate::job::{Detail, SendTarget};
@@ -47,7 +47,7 @@ pub struct DeadLetter {
     /// Channel of the message.
     pub channel: Channel,
     /// Idempotency key of the attempts. Those of a redriven message have the same one.
-    pub idempotency_key: JobId,
+    pub idempotency_key: SendId,
     /// Destination of a chat or push message. `None` if it has none, or if no attempt was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<SendTarget>,

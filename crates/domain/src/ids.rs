@@ -303,6 +303,11 @@ made_id! {
     NotificationGroupId, "notificationGroupId"
 }
 made_id! {
+    /// Id of a send: the way of a message to one destination. A message whose job has one destination
+    /// has the id of its job.
+    SendId, "sendId"
+}
+made_id! {
     /// Id of a step of a workflow.
     StepId, "stepId"
 }
@@ -383,6 +388,12 @@ reference! {
     /// layout.
     LayoutRef,
     &str, String, &String, LayoutIdentifier, &LayoutIdentifier, LayoutId, &LayoutId
+}
+
+impl From<JobId> for SendId {
+    fn from(job: JobId) -> Self {
+        Self(job.0)
+    }
 }
 
 /// Returns a UUID of version 7 from the milliseconds since the Unix epoch and the lower 74 bits of

@@ -166,7 +166,7 @@ impl Job {
     #[doc(hidden)]
     pub fn task_ids(&self) -> impl Iterator<Item = TaskId> {
         let sends = self.sends.iter().map(|send| send.id);
-        [self.id].into_iter().chain(sends).map(|id| Uuid::from(id).into())
+        [self.id.into()].into_iter().chain(sends).map(|id| Uuid::from(id).into())
     }
 
     /// Returns a job that waits for the job before it.

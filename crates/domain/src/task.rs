@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::environment::Home;
 use crate::ids::{
-    EnvironmentId, IntegrationId, JobId, MessageId, NotificationId, OrganizationId, TaskId,
+    EnvironmentId, IntegrationId, MessageId, NotificationId, OrganizationId, SendId, TaskId,
     WorkflowId,
 };
 use crate::message::Message;
@@ -232,7 +232,7 @@ impl Task {
 
     /// Returns the id of the send of the task. Returns `None` if the task sends the only message of
     /// its job, or none.
-    pub fn send_id(&self) -> Option<JobId> {
+    pub fn send_id(&self) -> Option<SendId> {
         self.send_work()?.target.as_ref().map(|_| Uuid::from(self.id).into())
     }
 

@@ -9,7 +9,7 @@ use testkit::interposed::{Interposed, Point};
 use testkit::tables::{dump, records};
 use testkit::world::World;
 use tidings::Delivery;
-use tidings::ids::JobId;
+use tidings::ids::{JobId, SendId};
 use tidings::job::{Job, JobStatus};
 use tidings::message::{Message, MessageQuery};
 use tidings::notification::{Notification, NotificationQuery};
@@ -100,7 +100,7 @@ fn fail_deliveries(of_calls: usize, copy: impl Fn() -> World) {
 #[derive(Debug, PartialEq)]
 struct Outcome {
     /// Each message that went out, by its idempotency key.
-    sent: BTreeMap<JobId, String>,
+    sent: BTreeMap<SendId, String>,
     jobs: BTreeSet<String>,
     messages: Vec<String>,
 }

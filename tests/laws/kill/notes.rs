@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use testkit::kill::acknowledge;
 use tidings::Delivery;
-use tidings::ids::JobId;
+use tidings::ids::SendId;
 
 use crate::feed::Seen;
 
@@ -25,7 +25,7 @@ pub(super) enum Note {
     /// An event was canceled. A provider may get so many of its messages later.
     Canceled(String, u64),
     /// A provider gets a message.
-    Handed(JobId, Handed),
+    Handed(SendId, Handed),
     /// A client of this subscriber was told.
     Seen(String, Seen),
 }
@@ -98,7 +98,7 @@ pub(super) struct Told<'n> {
     accepted: BTreeSet<&'n str>,
     canceling: BTreeSet<&'n str>,
     canceled: BTreeMap<&'n str, u64>,
-    messages: BTreeMap<JobId, &'n Handed>,
+    messages: BTreeMap<SendId, &'n Handed>,
 }
 
 impl<'n> Told<'n> {
@@ -122,7 +122,7 @@ impl<'n> Told<'n> {
     }
 
     #[track_caller]
-    fn hand(&mut self, key: JobId, message: &'n Handed) {
+    fn hand(&mut self, key: SendId, message: &'n Handed) {
         let first = self.messages.entry(key).or_insert(message);
         assert_eq!(*first, message, "{key} has two contents");
         // The message of a digest goes on with the events that are left.

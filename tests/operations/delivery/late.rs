@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::ids::JobId;
+use tidings::ids::SendId;
 use tidings::integration::{Integration, IntegrationUpdate, OnUnknown};
 use tidings::subscriber::ChannelSettings;
 use tidings::{Delivery, Engine, ProviderReceipt, SendError};
@@ -15,7 +15,7 @@ use super::{Told, log, retryable};
 use crate::world::{World, on_both, parsed, wire};
 
 /// Device, idempotency key and text of a call.
-type Call = (String, JobId, String);
+type Call = (String, SendId, String);
 
 fn call_of(delivery: &Delivery) -> Call {
     let text = wire(&delivery.message)["content"].as_str().unwrap().to_owned();

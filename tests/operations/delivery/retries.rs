@@ -57,7 +57,7 @@ fn a_message_whose_answer_was_lost_is_tried_again_with_its_key() {
         let log = log(&world.notification(id), 0);
         assert!(log.contains(&"provider_retry: no answer: reset".into()), "{log:?}");
         let sent = only(world.recorder.sent());
-        assert_eq!(sent.idempotency_key(), only(world.notification(id).jobs).id);
+        assert_eq!(sent.idempotency_key(), only(world.notification(id).jobs).id.into());
     });
 }
 

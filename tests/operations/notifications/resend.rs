@@ -35,7 +35,7 @@ fn a_message_is_sent_again() {
         let [first, second] = &world.recorder.sent()[..] else { panic!("two messages") };
         assert_ne!(first.idempotency_key(), second.idempotency_key());
         let job = &world.notification(id).jobs[1];
-        assert_eq!(job.id, second.idempotency_key());
+        assert_eq!(second.idempotency_key(), job.id.into());
         let words = names(&job.execution_details, |entry| entry.detail);
         let once = ["step_queued", "integration_selected", "message_sent"];
         assert_eq!(words, [&once[..], &["step_resent"], &once[..]].concat());

@@ -113,7 +113,7 @@ impl Notification {
             step_id: job.step.id,
             subscriber_id: self.subscriber_id,
             channel: job.kind.channel()?,
-            idempotency_key: send.map_or(job.id, |send| send.id),
+            idempotency_key: send.map_or(job.id.into(), |send| send.id),
             target: send.map(|send| send.target.clone()).or_else(|| mark.called.clone()),
             reason: mark.reason,
             text: mark.text.clone(),

@@ -34,7 +34,7 @@ fn the_marks_of_jobs_and_sends_are_dead_letters() {
     let facts: Vec<_> = notification.letter_facts().map(|one| (one.id, one.channel)).collect();
     assert_eq!(facts, [(id(1), Channel::Email), (id(2), Channel::Push)]);
     let mail = notification.dead_letter(id(1)).unwrap();
-    assert_eq!((mail.idempotency_key, mail.target), (notification.jobs[1].id, None));
+    assert_eq!((mail.idempotency_key, mail.target), (notification.jobs[1].id.into(), None));
     let push = notification.dead_letter(id(2)).unwrap();
     assert_eq!(push.idempotency_key, notification.jobs[2].sends[1].id);
     assert_eq!(push.target, Some(notification.jobs[2].sends[1].target.clone()));

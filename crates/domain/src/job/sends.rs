@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
-use crate::ids::{EndpointIdentifier, IntegrationId, JobId, MessageId, v7};
+use crate::ids::{EndpointIdentifier, IntegrationId, JobId, MessageId, SendId, v7};
 use crate::job::{Job, JobStatus};
 use crate::vocabulary::wire_enum;
 
@@ -17,7 +17,7 @@ use crate::vocabulary::wire_enum;
 pub struct JobSend {
     /// Idempotency key of the attempts.
     #[serde(rename = "_id")]
-    pub id: JobId,
+    pub id: SendId,
     /// Destination.
     #[serde(flatten)]
     pub target: SendTarget,

@@ -650,7 +650,7 @@ fn lists() {
     same(Ok(sorted), json!({ "orderBy": "key", "orderDirection": "ASC" }));
     let typed = || {
         NotificationQuery::default()
-            .channels([StepType::Email])
+            .step_types([StepType::Email])
             .workflows(["w"])
             .emails(["a@b.c"])
             .search("x")

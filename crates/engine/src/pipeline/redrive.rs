@@ -34,7 +34,7 @@ impl Course<'_, '_> {
                 send.status = SendStatus::Queued;
                 (send.id, Some(send.target.clone()))
             }
-            None => (job_id, None),
+            None => (job_id.into(), None),
         };
         self.notification = redriven;
         self.log(place.job, Detail::StepRedriven, None);

@@ -2,7 +2,7 @@
 
 use domain::digest::DigestBucket;
 use domain::environment::{Environment, Home};
-use domain::ids::{DigestWindowId, EnvironmentId, JobId, OrganizationId};
+use domain::ids::{DigestWindowId, EnvironmentId, OrganizationId, SendId};
 use domain::job::JobStatus;
 use domain::message::Message;
 use domain::notification::Notification;
@@ -83,8 +83,8 @@ impl Course<'_, '_> {
             }
             (Awaited::Task(_), _) if is_call => self.call(job),
             (Awaited::Task(task), _) => {
-                let id: JobId = Uuid::from(*task).into();
-                self.end_lost(job, Some(id).filter(|id| *id != own))
+                let id: SendId = Uuid::from(*task).into();
+                self.end_lost(job, Some(id).filter(|id| *id != own.into()))
             }
             (Awaited::Turn(_) | Awaited::FanOut(_), status) => {
                 let work = Work::Turn { notification_id: self.notification.id };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::credentials::Credentials;
 use domain::error::Invalid;
-use domain::ids::{IntegrationId, JobId};
+use domain::ids::{IntegrationId, JobId, SendId};
 use domain::integration::Integration;
 use domain::job::SendTarget;
 use domain::json::Object;
@@ -162,7 +162,7 @@ pub struct Delivery {
     /// Destination of a chat or push message.
     pub(super) target: Option<SendTarget>,
     /// Send of the task, if the message has several destinations.
-    pub(super) send: Option<JobId>,
+    pub(super) send: Option<SendId>,
     /// Earlier attempts.
     pub(super) tries: Tries,
     pub(super) attempts: u32,
@@ -279,8 +279,8 @@ impl Delivery {
     ///
     /// The integration and the address of a later attempt may differ. A message to several devices or
     /// endpoints has a key for each of them, and so has one whose first device is gone.
-    pub fn idempotency_key(&self) -> JobId {
-        self.send.unwrap_or(self.job)
+    pub fn idempotency_key(&self) -> SendId {
+        self.send.unwrap_or(self.job.into())
     }
 
     /// Returns the number of the attempt, from 1. Attempts that ended in a crash count.

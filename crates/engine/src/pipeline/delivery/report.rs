@@ -65,8 +65,8 @@ pub struct DeliveryFailure {
     pub environment_id: EnvironmentId,
     /// The notification that the job is a part of.
     pub notification_id: NotificationId,
-    /// The job, which is also the [idempotency key](crate::Delivery::idempotency_key) of its
-    /// deliveries.
+    /// The job. A delivery to one of several destinations has an
+    /// [idempotency key](crate::Delivery::idempotency_key) of its own.
     pub job_id: JobId,
     /// The kind of the job, which [names its channel](StepType::channel).
     pub kind: StepType,

@@ -15,7 +15,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::ids::JobId;
+use domain::ids::SendId;
 use domain::job::{Detail, Job, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
@@ -340,7 +340,7 @@ impl Course<'_, '_> {
     }
 
     // Ends a job that has failed, or its send.
-    fn end_failed(&mut self, job: usize, send: Option<JobId>) -> Result<()> {
+    fn end_failed(&mut self, job: usize, send: Option<SendId>) -> Result<()> {
         match send {
             Some(send) => self.end_send(job, send, SendStatus::Failed),
             None => self.fail(job),

@@ -1,7 +1,7 @@
 //! Settlement of messages that have failed for good: they become dead letters.
 
 use domain::dead_letter::{DeadLetterMark, DeadLetterReason};
-use domain::ids::{IntegrationId, JobId, MessageId};
+use domain::ids::{IntegrationId, MessageId, SendId};
 use domain::job::{Detail, SendTarget};
 use domain::message::{Message, MessageStatus};
 use domain::task::Task;
@@ -38,7 +38,7 @@ impl DeadLetterCause {
 
 impl Course<'_, '_> {
     /// Marks a job, or its send, whose message has failed for good.
-    pub(super) fn mark_dead(&mut self, job: usize, send: Option<JobId>, cause: DeadLetterCause) {
+    pub(super) fn mark_dead(&mut self, job: usize, send: Option<SendId>, cause: DeadLetterCause) {
         let mut mark = DeadLetterMark::new(self.tx.id(), cause.reason, self.tx.now());
         mark.text = cause.text;
         mark.integration_id = cause.integration_id;
@@ -88,7 +88,7 @@ impl Course<'_, '_> {
     }
 
     /// Ends a job, or one of its sends, whose task is missing. Whether the message was sent is not known.
-    pub(crate) fn end_lost(&mut self, job: usize, send: Option<JobId>) -> Result<()> {
+    pub(crate) fn end_lost(&mut self, job: usize, send: Option<SendId>) -> Result<()> {
         self.log(job, Detail::RecordUnreadable, Some(Table::Tasks.name().to_owned()));
         let (reason, text) = (DeadLetterReason::AnswerLost, None);
         let cause =
@@ -101,7 +101,7 @@ impl Course<'_, '_> {
     pub(super) fn store_of(
         &mut self,
         job: usize,
-        send: Option<JobId>,
+        send: Option<SendId>,
         message: Message,
     ) -> Result<Option<MessageId>> {
         match send {

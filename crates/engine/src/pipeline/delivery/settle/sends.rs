@@ -1,7 +1,7 @@
 //! Settlement of the sends of a message with several destinations.
 
 use domain::endpoint::ChannelEndpoint;
-use domain::ids::{JobId, MessageId};
+use domain::ids::{MessageId, SendId};
 use domain::job::{Destination, Detail, JobSend, JobStatus, SendStatus, SendTarget, SendsOutcome};
 use domain::message::Message;
 use domain::plan::{Refusal, RefusalKind};
@@ -59,7 +59,7 @@ impl Course<'_, '_> {
     pub(super) fn store_send(
         &mut self,
         job: usize,
-        send: JobId,
+        send: SendId,
         message: Message,
     ) -> Result<Option<MessageId>> {
         let Some(stored) = self.notification.jobs.get(job) else { return Ok(None) };
@@ -93,7 +93,7 @@ impl Course<'_, '_> {
         &mut self,
         job: usize,
         task: &Task,
-        send: JobId,
+        send: SendId,
         refusal: &Refusal,
     ) -> Result<Settled> {
         let (detail, text) = (refusal.detail, refusal.raw.clone());
@@ -117,7 +117,7 @@ impl Course<'_, '_> {
     }
 
     // Ends a send, and the job with the last one.
-    pub(super) fn end_send(&mut self, job: usize, send: JobId, status: SendStatus) -> Result<()> {
+    pub(super) fn end_send(&mut self, job: usize, send: SendId, status: SendStatus) -> Result<()> {
         let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(()) };
         if let Some(one) = stored.sends.iter_mut().find(|one| one.id == send) {
             one.status = status;
