@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use serde_json::json;
-use tidings::step::{DelayMetadata, Step, Window};
+use tidings::step::{DelayMetadata, Step, DigestWindow};
 use tidings::store::Store;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
@@ -133,7 +133,7 @@ fn sends(store_name: &str, store: impl Store) {
 }
 
 fn digest(store_name: &str, store: impl Store) {
-    let digest = Step::digest(Window::new(1, TimeUnit::Hours));
+    let digest = Step::digest(DigestWindow::new(1, TimeUnit::Hours));
     let World { engine, env, clock } = world(store, vec![digest, in_app()], Engine::builder());
     let mut times = Vec::new();
     for _ in 0..EVENTS {

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use domain::condition::Rule;
 use domain::preference::{
-    BulkPreference, BulkPreferences, ConditionData, Layers, Preference, PreferencesQuery, resolve,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, ConditionData, Layers, Preference, PreferencesQuery, resolve,
 };
 use domain::vocabulary::Channel;
 use serde_json::json;
@@ -20,7 +20,7 @@ use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
 
 fn decisions(criterion: &mut Criterion) {
-    let all = Preference::default().with_all(true);
+    let all = Preference::default().enabled(true);
     let full = Channel::ALL.iter().fold(all, |full, channel| full.with(*channel, true));
     let silent = Preference::default();
     let layers = Layers {
@@ -76,7 +76,7 @@ fn reading(
     env.subscribers()
         .create(&serde_json::from_value(json!({ "subscriberId": "ada" })).unwrap())
         .unwrap();
-    let mut update = BulkPreferences::default();
+    let mut update = WorkflowPreferenceUpdates::default();
     for number in 0..100 {
         let workflow = json!({
             "workflowId": format!("workflow-{number}"),
@@ -86,7 +86,7 @@ fn reading(
         });
         env.workflows().create(&serde_json::from_value(workflow).unwrap()).unwrap();
         if number % 4 == 0 {
-            let off = BulkPreference::new(format!("workflow-{number}"));
+            let off = WorkflowPreferenceUpdate::new(format!("workflow-{number}"));
             update = update.preference(off.with(Channel::Email, false));
         }
     }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tidings::Scope;
 use tidings::ids::SubscriberId;
 use tidings::integration::{Integration, IntegrationCreate};
-use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate};
+use tidings::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
 use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
@@ -42,7 +42,7 @@ pub struct Customer {
 pub struct Word {
     pub subscriber_id: SubscriberId,
     pub global: Option<GlobalPreferenceUpdate>,
-    pub workflows: Option<BulkPreferences>,
+    pub workflows: Option<WorkflowPreferenceUpdates>,
 }
 
 /// Something that happened.

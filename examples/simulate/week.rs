@@ -4,9 +4,9 @@ use std::error::Error;
 
 use serde_json::json;
 use tidings::integration::IntegrationCreate;
-use tidings::preference::{BulkPreference, BulkPreferences, GlobalPreferenceUpdate};
+use tidings::preference::{WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
 use tidings::schedule::{DaySchedule, Schedule};
-use tidings::step::{DelayMetadata, Step, ThrottleMetadata, Window};
+use tidings::step::{DelayMetadata, Step, ThrottleMetadata, DigestWindow};
 use tidings::subscriber::SubscriberCreate;
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
@@ -107,7 +107,7 @@ fn workflows() -> Result<Vec<WorkflowCreate>> {
     let trial = "Your trial of {{ payload.plan }} ends on Friday";
     Ok(vec![
         WorkflowCreate::new("replies", "Replies")?
-            .step(Step::digest(Window::new(1, TimeUnit::Hours)))
+            .step(Step::digest(DigestWindow::new(1, TimeUnit::Hours)))
             .step(Step::in_app(heads)?)
             .step(Step::email(heads, "<p>Read them.</p>")?),
         WorkflowCreate::new("trial", "Trial")?
@@ -140,8 +140,8 @@ pub fn pass(engine: &Engine, env: &Scope) -> Result<(), Box<dyn Error>> {
                 env.events().cancel(*transaction_id)?;
             }
             NoEmail(subscriber, workflow) => {
-                let no_email = BulkPreference::new(*workflow).with(Channel::Email, false);
-                let update = BulkPreferences::default().preference(no_email);
+                let no_email = WorkflowPreferenceUpdate::new(*workflow).with(Channel::Email, false);
+                let update = WorkflowPreferenceUpdates::default().preference(no_email);
                 env.preferences(*subscriber)?.update_bulk(&update)?;
             }
         }

@@ -13,7 +13,7 @@ use domain::notification::NotificationOutcome;
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use domain::step::{
-    DelayMetadata, DigestMetadata, MonthlyType, NthDay, OnPast, OrdinalValue, WindowType,
+    DelayMetadata, DigestMetadata, MonthlyType, NthDay, OnPast, OrdinalValue, ThrottleWindow,
 };
 use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
@@ -165,7 +165,7 @@ fn words_of_times_are_closed() {
     );
     check(MonthlyType::ALL, "each on");
     check(OnPast::ALL, "immediate skip fail");
-    check(WindowType::ALL, "fixed sliding");
+    check(ThrottleWindow::ALL, "fixed sliding");
 }
 
 /// Words that decide what else is there.

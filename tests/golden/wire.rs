@@ -24,7 +24,7 @@ use domain::message::{CompleteAction, MarkMessages, Message, MessageQuery};
 use domain::notification::{Notification, NotificationPage, NotificationQuery};
 use domain::page::{ForwardPage, Page};
 use domain::preference::{
-    BulkPreferences, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
+    WorkflowPreferenceUpdates, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
 };
 use domain::preview::Preview;
 use domain::receipt::Receipt;
@@ -267,7 +267,7 @@ fn of_messages() -> Vec<Golden> {
             "bulk_preferences_result",
             &document::UPDATED_PREFERENCE,
         ),
-        response::<BulkPreferences>("bulk_preferences", &document::BULK_PREFERENCES),
+        response::<WorkflowPreferenceUpdates>("bulk_preferences", &document::BULK_PREFERENCES),
         request::<GlobalPreferenceUpdate>(
             "global_preference_update",
             &document::GLOBAL_PREFERENCE_UPDATE,

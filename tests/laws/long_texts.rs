@@ -38,7 +38,7 @@ use tidings::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use tidings::receipt::ReceiptKind;
 use tidings::schedule::{ClockTime, Outside};
 use tidings::secret::Secret;
-use tidings::step::{EmailBody, MonthlyType, NthDay, OnPast, OrdinalValue, WindowType};
+use tidings::step::{EmailBody, MonthlyType, NthDay, OnPast, OrdinalValue, ThrottleWindow};
 use tidings::subscription::{SubscribeItem, SubscriptionErrorCode, UnsubscribeItem};
 use tidings::suppression::SuppressionReason;
 use tidings::template::{MissingVariables, Template};
@@ -112,7 +112,7 @@ texts! {
     OnUnknown, Detail, DigestType, ExecutionSource, ExecutionStatus, SendStatus, FeedCursor, MarkAs,
     NotificationOutcome, Cursor, Direction, OrderBy, Criticality, Layer, OverrideSource,
     PreferenceLevel, ReceiptKind, ClockTime, Outside, Secret, MonthlyType, OnPast, NthDay,
-    OrdinalValue, WindowType, SubscriptionErrorCode, SuppressionReason, MissingVariables, Template,
+    OrdinalValue, ThrottleWindow, SubscriptionErrorCode, SuppressionReason, MissingVariables, Template,
     Timestamp, ResourceType, ProgressStatus, TopicRecipientType, TriggerStatus, TokenProblem,
     Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday, TriggerType,
     Undeclared, WorkflowOrigin;

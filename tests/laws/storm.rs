@@ -40,7 +40,7 @@ use tidings::receipt::{InboundRefusal, Receipt};
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 use tidings::{
-    Call, Clock, Delivery, Entropy, Error, Handler, Inbound, InboundReport, IntegrationTest,
+    Call, Clock, Delivery, Entropy, Error, Handler, Inbound, InboundReport, IntegrationTestResult,
     ManualClock, Provider, ProviderReceipt, Scope, SendError,
 };
 
@@ -212,9 +212,9 @@ impl Provider for Host {
         Ok(Vec::new())
     }
 
-    fn check(&self, _: &Integration) -> IntegrationTest {
+    fn check(&self, _: &Integration) -> IntegrationTestResult {
         self.may_panic(Callback::Check, 2);
-        IntegrationTest::Passed
+        IntegrationTestResult::Passed
     }
 }
 

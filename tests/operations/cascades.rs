@@ -8,7 +8,7 @@ use store::Table;
 use testkit::interposed::{Interposed, Lie, Point};
 use testkit::tables::check_indexes;
 use tidings::integration::{Integration, IntegrationDelete};
-use tidings::preference::BulkPreferences;
+use tidings::preference::WorkflowPreferenceUpdates;
 use tidings::subscription::Subscribe;
 use tidings::translation::TranslationUpsert;
 use tidings::trigger::Trigger;
@@ -46,7 +46,7 @@ const DELETIONS: &[Deletion] = &[
                 []
             );
             let word = json!({ "workflowId": "hi", "channels": { "sms": false } });
-            let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
+            let update: WorkflowPreferenceUpdates = parsed(json!({ "preferences": [word] }));
             env.preferences(id(name)).unwrap().update_bulk(&update).unwrap();
             endpoints(env, "slack", name, 1);
             // So many, with the three of above.
@@ -89,7 +89,7 @@ const DELETIONS: &[Deletion] = &[
             // Some of them are words of subscribers.
             for n in 0..2 {
                 let word = json!({ "workflowId": name, "channels": { "sms": false } });
-                let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
+                let update: WorkflowPreferenceUpdates = parsed(json!({ "preferences": [word] }));
                 env.preferences(id(&format!("s{n}"))).unwrap().update_bulk(&update).unwrap();
             }
             translations(env, "workflow", name, count - 2);
@@ -454,7 +454,7 @@ fn opted_out(world: &World, workflow: &str) -> Vec<String> {
 
 fn opt_out(env: &Scope, subscriber: &str, workflow: &str) {
     let word = json!({ "workflowId": workflow, "channels": { "in_app": false } });
-    let update: BulkPreferences = parsed(json!({ "preferences": [word] }));
+    let update: WorkflowPreferenceUpdates = parsed(json!({ "preferences": [word] }));
     env.preferences(id(subscriber)).unwrap().update_bulk(&update).unwrap();
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 use tidings::condition::{Rule, var};
 use tidings::ids::NotificationId;
-use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate, UpdatedPreference};
+use tidings::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate, UpdatedPreference};
 
 use crate::world::{
     World, email, id, in_app, names, on_both, only, parsed, payload_is, with, workflow_of,
@@ -242,7 +242,7 @@ fn say(world: &World, said: Value) -> UpdatedPreference {
 
 fn say_for(world: &World, said: Value, context: Value) -> UpdatedPreference {
     let fields = [("preferences", Value::from(vec![said])), ("context", context)];
-    let update: BulkPreferences = parsed(Value::from_iter(fields));
+    let update: WorkflowPreferenceUpdates = parsed(Value::from_iter(fields));
     only(world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap())
 }
 

@@ -16,7 +16,7 @@ use tidings::filter::{Filter, FilterChild, FilterField, FilterOperator, Joint};
 use tidings::integration::IntegrationCreate;
 use tidings::json::{Object, read_value};
 use tidings::message::{CompleteAction, MessageQuery};
-use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, Preference, PreferenceCase};
+use tidings::preference::{WorkflowPreferenceUpdate, GlobalPreferenceUpdate, Preference, PreferenceCase};
 use tidings::preview::Preview;
 use tidings::step::Step;
 use tidings::subscriber::{SubscriberCreate, SubscriberUpdate};
@@ -107,7 +107,7 @@ const CASES: &[Case] = &[
     ),
     (
         "rules",
-        "Rule::new Rule::try_from Step::run_if Preference::condition BulkPreference::condition \
+        "Rule::new Rule::try_from Step::run_if Preference::condition WorkflowPreferenceUpdate::condition \
          GlobalPreferenceUpdate::condition WorkflowSetting::condition",
         || {
             too_deep("condition", Rule::new(object()));
@@ -115,7 +115,7 @@ const CASES: &[Case] = &[
             too_deep("condition", Rule::try_from(object()));
             too_deep("runIf", Step::in_app("Hello").unwrap().run_if(object()));
             too_deep("condition", Preference::default().condition(object()));
-            too_deep("condition", BulkPreference::new("w").condition(object()));
+            too_deep("condition", WorkflowPreferenceUpdate::new("w").condition(object()));
             too_deep("condition", GlobalPreferenceUpdate::default().condition(object()));
             too_deep("condition", WorkflowSetting::new("w").condition(object()));
         },

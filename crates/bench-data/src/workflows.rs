@@ -3,7 +3,7 @@
 use domain::environment::Home;
 use domain::error::Invalid;
 use domain::ids::WorkflowId;
-use domain::step::{DelayMetadata, Step, StepKind, Window, WorkflowStep};
+use domain::step::{DelayMetadata, Step, StepKind, DigestWindow, WorkflowStep};
 use domain::time::Timestamp;
 use domain::vocabulary::{Channel, TimeUnit};
 use domain::workflow::{Workflow, WorkflowCreate};
@@ -100,7 +100,7 @@ const URL: &str = "{{payload.url}}";
 fn waiting(rank: usize) -> Option<StepKind> {
     let (amount, unit) = (5, TimeUnit::Minutes);
     match rank % 10 {
-        2 => Some(StepKind::Digest { metadata: Window::new(amount, unit).into() }),
+        2 => Some(StepKind::Digest { metadata: DigestWindow::new(amount, unit).into() }),
         5 => Some(StepKind::Delay { metadata: DelayMetadata::lasting(amount, unit) }),
         _ => None,
     }

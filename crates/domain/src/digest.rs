@@ -21,7 +21,7 @@ pub struct DigestBucket {
     pub id: BucketId,
     /// Latest window. `None` if all events have passed at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<DigestWindow>,
+    pub window: Option<OpenWindow>,
     /// Time of the latest event, whatever came of it.
     pub last_event: Timestamp,
 }
@@ -51,7 +51,7 @@ pub struct BucketId {
 /// Window of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DigestWindow {
+pub struct OpenWindow {
     /// Id given by the engine.
     #[serde(rename = "_id")]
     pub id: DigestWindowId,

@@ -17,7 +17,7 @@
 //! | triggers | [`Trigger::MAX_RECIPIENTS`], [`MAX_AT_ONCE`](Trigger::MAX_AT_ONCE), [`MAX_EXCLUDED`](Trigger::MAX_EXCLUDED), [`MAX_BULK`](Trigger::MAX_BULK) |
 //! | contexts | [`ContextPayload::MAX`] in a call, [`Context::MAX_DATA`], [`ContextPart::MAX_LEN`] |
 //! | subscribers | [`Profile::MAX_CHANNELS`], [`MAX_DEVICE_TOKENS`](Profile::MAX_DEVICE_TOKENS), [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN), [`SubscriberCreate::MAX_BULK`], [`MAX_BULK_SIZE`](SubscriberCreate::MAX_BULK_SIZE) |
-//! | preferences | [`BulkPreferences::MAX`], [`DaySchedule::MAX_HOURS`] |
+//! | preferences | [`WorkflowPreferenceUpdates::MAX`], [`DaySchedule::MAX_HOURS`] |
 //! | topics | [`Topic::MAX_NAME`], [`TopicKey::MAX_LEN`] |
 //! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER), [`SubscriptionIdentifier::MAX_LEN`] |
 //! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`], [`MAX_TOKEN`](UnsubscribeLinks::MAX_TOKEN) |
@@ -53,7 +53,7 @@ use crate::{
     message::{DataFilter, Message, MessageQuery, TagFilter},
     notification::NotificationQuery,
     page::PageQuery,
-    preference::BulkPreferences,
+    preference::WorkflowPreferenceUpdates,
     receipt::Receipt,
     schedule::DaySchedule,
     step::{StepDefinition, ThrottleMetadata},

@@ -45,7 +45,7 @@ pub(crate) use layers::settings;
 pub use layers::{ConditionData, Layer, Layers, Resolved, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 pub use request::{
-    BulkPreference, BulkPreferences, BulkRefusal, Criticality, GlobalPreferenceUpdate,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, BulkRefusal, Criticality, GlobalPreferenceUpdate,
     PreferencesQuery,
 };
 
@@ -84,7 +84,7 @@ impl Preference {
 
     /// Returns the preference with every channel without a setting of its own switched on or off.
     #[must_use]
-    pub fn with_all(self, enabled: bool) -> Self {
+    pub fn enabled(self, enabled: bool) -> Self {
         Self { enabled: Some(enabled), ..self }
     }
 

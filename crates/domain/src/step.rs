@@ -37,7 +37,7 @@ pub use delay::DelayEnd;
 pub use delay::{DelayMetadata, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay};
 #[doc(hidden)]
 pub use digest::{Arrival, DigestState};
-pub use digest::{DigestMetadata, TimedWindow, Window};
+pub use digest::{DigestMetadata, TimedWindow, DigestWindow};
 #[doc(hidden)]
 pub use lookup::EventKey;
 pub(crate) use lookup::find as find_in_payload;
@@ -49,7 +49,7 @@ pub use results::{DigestEvent, Digested, StepOutput, StepResults};
 pub use span::NoEnd;
 #[doc(hidden)]
 pub use throttle::{Admission, Slot};
-pub use throttle::{ThrottleMetadata, WindowType};
+pub use throttle::{ThrottleMetadata, ThrottleWindow};
 pub use timed::{MonthlyType, NthDay, OrdinalValue, TimedConfig};
 
 /// Step of a saved workflow.

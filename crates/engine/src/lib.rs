@@ -68,7 +68,7 @@ pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{Entity, Error, Rejection, Result, Unauthorized};
 pub use pipeline::delivery::{
     Call, Delivery, DeliveryFailure, DeliveryQueue, DeliveryReport, FailureReason, Handler,
-    Inbound, InboundReport, IntegrationStats, IntegrationTest, LaneStats, Provider,
+    Inbound, InboundReport, IntegrationStats, IntegrationTestResult, LaneStats, Provider,
     ProviderReceipt, QueueDepth, QueueStats, RecordingProvider, SendError,
 };
 pub use pipeline::receipts::BulkReceipts;

@@ -16,7 +16,7 @@ use tidings::credentials::Credentials;
 use tidings::error::{Invalid, Reason};
 use tidings::integration::Integration;
 use tidings::vocabulary::Channel;
-use tidings::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
+use tidings::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 
 use self::account::Account;
 use self::connection::Connection;
@@ -116,7 +116,7 @@ impl Provider for Smtp {
     }
 
     /// Connects, greets the server, and logs in.
-    fn check(&self, integration: &Integration) -> IntegrationTest {
+    fn check(&self, integration: &Integration) -> IntegrationTestResult {
         let account = Account::of(&integration.credentials).map_err(misconfigured);
         let tried = account.and_then(|account| {
             let opened = Connection::open(&account, self.deadline());

@@ -10,7 +10,7 @@ use tidings::error::{Invalid, Reason};
 use tidings::integration::Integration;
 use tidings::secret::Secret;
 use tidings::vocabulary::Channel;
-use tidings::{Address, Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
+use tidings::{Address, Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 
 use crate::destination::refused;
 use crate::http::{AddressScope, Client, Settings, UrlOf};
@@ -92,12 +92,12 @@ impl Provider for Webhook {
     }
 
     /// Asks for the head of the URL of the integration. Any answer will do.
-    fn check(&self, integration: &Integration) -> IntegrationTest {
+    fn check(&self, integration: &Integration) -> IntegrationTestResult {
         let keys = keys(&integration.credentials).map_err(misconfigured);
         match (keys, &integration.credentials.webhook_url) {
-            (Err(error), _) => IntegrationTest::Failed(error),
+            (Err(error), _) => IntegrationTestResult::Failed(error),
             (Ok(_), Some(url)) => self.client.reach(url.expose()).into(),
-            (Ok(_), None) => IntegrationTest::NotSupported,
+            (Ok(_), None) => IntegrationTestResult::NotSupported,
         }
     }
 

@@ -19,7 +19,7 @@ use tidings::json::{self, Shaped};
 use tidings::layout::{LayoutQuery, LayoutUpsert};
 use tidings::message::{CompleteAction, MarkMessages, MessageQuery};
 use tidings::notification::NotificationQuery;
-use tidings::preference::{BulkPreferences, GlobalPreferenceUpdate, PreferencesQuery};
+use tidings::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate, PreferencesQuery};
 use tidings::preview::Preview;
 use tidings::query;
 use tidings::receipt::Receipt;
@@ -54,7 +54,7 @@ pub struct Kind {
 pub const KINDS: &[Kind] = &[
     kind::<ApiKeyCreate>(),
     kind::<Broadcast>(),
-    kind::<BulkPreferences>(),
+    kind::<WorkflowPreferenceUpdates>(),
     kind::<ChannelConnectionCreate>(),
     kind::<ChannelConnectionQuery>(),
     kind::<ChannelConnectionUpdate>(),

@@ -14,7 +14,7 @@ fn account_of_a_server(password: &str) -> Result<(), Box<dyn Error>> {
     use tidings::credentials::Credentials;
     use tidings::integration::IntegrationCreate;
     use tidings::vocabulary::Channel;
-    use tidings::{Engine, IntegrationTest};
+    use tidings::{Engine, IntegrationTestResult};
     use tidings_providers::Smtp;
 
     let engine = Engine::builder().provider("smtp", Smtp::default()).open("notifications.redb")?;
@@ -23,7 +23,7 @@ fn account_of_a_server(password: &str) -> Result<(), Box<dyn Error>> {
     let account = account.user("shop").password(password);
     let mail = IntegrationCreate::new("smtp", Channel::Email)?.identifier("mail")?;
     let mail = env.integrations().upsert(&mail.credentials(account))?;
-    assert_eq!(env.integrations().test(mail.id)?, IntegrationTest::Passed);
+    assert_eq!(env.integrations().test(mail.id)?, IntegrationTestResult::Passed);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidings::Error;
-use tidings::preference::{BulkPreference, GlobalPreferenceUpdate, PreferencesQuery};
+use tidings::preference::{WorkflowPreferenceUpdate, GlobalPreferenceUpdate, PreferencesQuery};
 use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
 use super::{no, say, say_for, say_globally, yes};
@@ -149,14 +149,14 @@ fn a_bad_rule_is_refused_with_the_way_to_it() {
     for (rule, text) in rows {
         let ruled = json!({ "condition": rule });
         let word = with(json!({ "workflowId": "hi", "channels": {} }), ruled.clone());
-        assert_eq!(unreadable::<BulkPreference>(word), text);
+        assert_eq!(unreadable::<WorkflowPreferenceUpdate>(word), text);
         assert_eq!(unreadable::<GlobalPreferenceUpdate>(ruled.clone()), text);
         let create = with(workflow_of("hi", &[]), json!({ "preferenceSettings": ruled }));
         assert_eq!(unreadable::<WorkflowCreate>(create), text);
         let update = json!({ "preferences": ruled });
         assert_eq!(unreadable::<WorkflowUpdate>(update), text);
     }
-    let error = unreadable::<BulkPreference>(json!({
+    let error = unreadable::<WorkflowPreferenceUpdate>(json!({
         "workflowId": "hi", "channels": {}, "condition": { "<": [1] },
     }));
     assert!(error.starts_with("`condition.<` must have "), "{error}");

@@ -7,7 +7,7 @@ use tidings::job::{Detail, JobStatus, RetryPolicy};
 use tidings::notification::Notification;
 use tidings::vocabulary::StepType;
 use tidings::{
-    Builder, Call, DeliveryReport, FailureReason, IntegrationTest, RecordingProvider, SendError,
+    Builder, Call, DeliveryReport, FailureReason, IntegrationTestResult, RecordingProvider, SendError,
 };
 
 use super::retries::due_at;
@@ -108,10 +108,10 @@ fn reports_are_written_as_json() {
         let check = wire(world.engine.check().unwrap());
         assert_eq!((&check["findings"], &check["isFinished"]), (&json!([]), &json!(true)));
         assert_eq!(wire(world.engine.repair().unwrap())["putAside"], json!(0));
-        let refused = IntegrationTest::Failed(SendError::misconfigured("no key"));
+        let refused = IntegrationTestResult::Failed(SendError::misconfigured("no key"));
         let expected = json!({ "result": "failed", "error": "not set up: no key" });
         assert_eq!(wire(&refused), expected);
-        assert_eq!(wire(&IntegrationTest::Passed), json!({ "result": "passed" }));
+        assert_eq!(wire(&IntegrationTestResult::Passed), json!({ "result": "passed" }));
     });
 }
 

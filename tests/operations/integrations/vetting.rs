@@ -9,7 +9,7 @@ use tidings::credentials::Credentials;
 use tidings::error::{Invalid, Reason};
 use tidings::integration::{Integration, IntegrationCreate, IntegrationUpdate};
 use tidings::vocabulary::Channel;
-use tidings::{Delivery, Error, IntegrationTest, Provider, ProviderReceipt, SendError};
+use tidings::{Delivery, Error, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 
 use crate::world::{World, on_both_with, parsed};
 
@@ -31,7 +31,7 @@ impl Provider for Relay {
         host.map(drop).ok_or(Invalid::new("credentials.host", Reason::Missing))
     }
 
-    fn check(&self, integration: &Integration) -> IntegrationTest {
+    fn check(&self, integration: &Integration) -> IntegrationTestResult {
         match integration.credentials.host.as_deref() {
             Some("up") => Ok(()),
             Some("panics") => panic!("on purpose"),
@@ -145,18 +145,18 @@ fn a_test_says_whether_the_provider_reaches_its_service() {
             integrations.test(integrations.create(&create).unwrap().id).unwrap()
         };
         let of_relay = |host| tested(relay("email", &json!({ "host": host })));
-        let failed = |reason| IntegrationTest::Failed(SendError::retryable(reason));
+        let failed = |reason| IntegrationTestResult::Failed(SendError::retryable(reason));
 
-        assert_eq!(of_relay("up"), IntegrationTest::Passed);
+        assert_eq!(of_relay("up"), IntegrationTestResult::Passed);
         assert_eq!(of_relay("down"), failed("nobody answers"));
         assert_eq!(of_relay("panics"), failed("the provider panicked"));
         let other = IntegrationCreate::new("ses", Channel::Email).unwrap();
-        assert_eq!(tested(other), IntegrationTest::NoProvider);
+        assert_eq!(tested(other), IntegrationTestResult::NoProvider);
         let nobody = integrations.test("0198a000-0000-7000-8000-000000000001").unwrap_err();
         assert_eq!(nobody.status(), 404);
     });
     let world = World::in_memory();
     let ses = world.active_integration("email", "ses");
     let tested = world.env.integrations().test(ses.id).unwrap();
-    assert_eq!(tested, IntegrationTest::NotSupported);
+    assert_eq!(tested, IntegrationTestResult::NotSupported);
 }

@@ -1,7 +1,7 @@
 //! Saying something about several workflows at once (operation 6).
 
 use serde_json::{Value, json};
-use tidings::preference::{BulkPreference, BulkPreferences, UpdatedPreference};
+use tidings::preference::{WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, UpdatedPreference};
 use tidings::workflow::Workflow;
 
 use super::{all, get};
@@ -163,7 +163,7 @@ fn words_for_a_context_are_heard_in_it_alone() {
         world.workflow_of("hi", &[email()]);
         let say = |context: Value, enabled: bool| {
             let word = json!({ "workflowId": "hi", "channels": { "email": enabled } });
-            let update: BulkPreferences =
+            let update: WorkflowPreferenceUpdates =
                 parsed(json!({ "preferences": [word], "context": context }));
             world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap();
         };
@@ -226,7 +226,7 @@ fn an_update_holds_as_a_whole_or_not_at_all() {
             "400 critical workflows take no preferences: alarm, security",
         );
     });
-    let word = |fields: Value| unreadable::<BulkPreference>(fields);
+    let word = |fields: Value| unreadable::<WorkflowPreferenceUpdate>(fields);
     assert_eq!(word(json!({ "workflowId": "hi" })), "missing field `channels`");
     assert_eq!(word(json!({ "channels": {} })), "missing field `workflowId`");
 }
@@ -243,7 +243,7 @@ fn a_hundred_words_are_not_too_many() {
 }
 
 pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
-    let update = BulkPreferences::default().preferences(parsed::<Vec<BulkPreference>>(words));
+    let update = WorkflowPreferenceUpdates::default().preferences(parsed::<Vec<WorkflowPreferenceUpdate>>(words));
     world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap()
 }
 

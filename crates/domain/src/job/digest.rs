@@ -6,7 +6,7 @@ use crate::ids::DigestWindowId;
 use crate::json;
 use crate::plan::DigestedEvents;
 use crate::step::{
-    DigestEvent, DigestMetadata, MonthlyType, NthDay, OrdinalValue, TimedConfig, Window,
+    DigestEvent, DigestMetadata, MonthlyType, NthDay, OrdinalValue, TimedConfig, DigestWindow,
 };
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
@@ -70,7 +70,7 @@ impl JobDigest {
         }
     }
 
-    fn of_window(kind: DigestType, window: &Window) -> Self {
+    fn of_window(kind: DigestType, window: &DigestWindow) -> Self {
         Self {
             digest_key: window.digest_key.clone(),
             amount: window.amount,

@@ -25,10 +25,10 @@ use crate::error::{Invalid, Reason};
 /// ```
 /// # extern crate tidings_domain as tidings;
 /// use tidings::json::read;
-/// use tidings::preference::BulkPreferences;
+/// use tidings::preference::WorkflowPreferenceUpdates;
 ///
 /// let body = br#"{ "preferences": [{ "workflowId": "w", "channels": { "emial": false } }] }"#;
-/// let refused = read::<BulkPreferences>(body).unwrap_err();
+/// let refused = read::<WorkflowPreferenceUpdates>(body).unwrap_err();
 /// let expected = "`preferences[0].channels.emial` is not known; did you mean `email`?";
 /// assert_eq!(refused.to_string(), expected);
 /// ```

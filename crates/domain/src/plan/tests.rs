@@ -351,7 +351,7 @@ fn the_first_obstacle_is_named() {
 #[test]
 fn an_operator_refuses_for_the_workflow() {
     let mut world = World::on(Channel::Email);
-    let off = Preference::default().with_all(false);
+    let off = Preference::default().enabled(false);
     world.workflow.as_mut().unwrap().preferences = Some(off);
     check(&world, RefusalKind::Skip, Detail::FilteredByWorkflowPreference);
 }
@@ -359,7 +359,7 @@ fn an_operator_refuses_for_the_workflow() {
 #[test]
 fn a_critical_workflow_does_not_listen() {
     let mut world = World::on(Channel::Email);
-    world.global = Some(Preference::default().with_all(false));
+    world.global = Some(Preference::default().enabled(false));
     world.specific = world.global.clone();
     world.workflow.as_mut().unwrap().critical = true;
     assert!(world.dispatch().is_ok());

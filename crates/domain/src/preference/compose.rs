@@ -1,7 +1,7 @@
 //! Constructors and setters of preferences.
 
 use super::{
-    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preference,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, Criticality, GlobalPreferenceUpdate, Preference,
     PreferencesQuery,
 };
 use crate::condition::Rule;
@@ -17,7 +17,7 @@ setters! { Preference:
     condition: within(Rule);
 }
 
-impl BulkPreference {
+impl WorkflowPreferenceUpdate {
     /// Returns an update for a workflow, by its identifier, id or slug, that changes nothing.
     pub fn new(workflow_id: impl Into<WorkflowRef>) -> Self {
         let (enabled, channels, condition) = Default::default();
@@ -37,9 +37,9 @@ impl BulkPreference {
     }
 }
 
-setters! { BulkPreference:
+setters! { WorkflowPreferenceUpdate:
     /// Switches every channel without a setting of its own on or off.
-    with_all @ enabled: exact(bool);
+    enabled: exact(bool);
     /// Removes the setting for every channel without one of its own.
     clear_enabled @ enabled: clear();
     /// Sets the condition, which overrides the setting for all channels.
@@ -48,14 +48,14 @@ setters! { BulkPreference:
     clear_condition @ condition: clear();
 }
 
-setters! { BulkPreferences:
+setters! { WorkflowPreferenceUpdates:
     /// Adds an update for one workflow: 100 at most.
-    preference @ preferences: push(BulkPreference);
+    preference @ preferences: push(WorkflowPreferenceUpdate);
     /// Sets the updates, one for each workflow: 100 at most.
-    preferences: each(BulkPreference);
+    preferences: each(WorkflowPreferenceUpdate);
 }
 
-context_setter!(BulkPreferences);
+context_setter!(WorkflowPreferenceUpdates);
 
 impl GlobalPreferenceUpdate {
     /// Switches a channel on or off.
@@ -73,7 +73,7 @@ impl GlobalPreferenceUpdate {
 
 setters! { GlobalPreferenceUpdate:
     /// Switches every channel without a setting of its own on or off.
-    with_all @ enabled: exact(bool);
+    enabled: exact(bool);
     /// Removes the setting for every channel without one of its own.
     clear_enabled @ enabled: clear();
     /// Sets the condition, which overrides the setting for all channels.

@@ -118,22 +118,33 @@ pub struct WorkflowName {
     pub updated_at: Option<Timestamp>,
 }
 
-/// Effective preference after an update, for one workflow or for all.
+/// Effective preference after an update, for one workflow or for all. On the wire it has its
+/// [level](Self::level) too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "LeveledPreference", from = "LeveledPreference")]
 #[non_exhaustive]
 pub struct UpdatedPreference {
-    /// Scope of the preference.
-    pub level: PreferenceLevel,
     /// Workflow, for a preference of one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowInfo>,
     /// `true` if a channel without a setting may be used.
     pub enabled: bool,
     /// Setting for each channel: `true` if it may be used.
     pub channels: PreferenceChannels,
     /// Condition of the subscriber.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
+}
+
+// Members on the wire. The level follows from the workflow, and is not read.
+#[derive(Serialize, Deserialize)]
+struct LeveledPreference {
+    #[serde(skip_deserializing)]
+    level: Option<PreferenceLevel>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workflow: Option<WorkflowInfo>,
+    enabled: bool,
+    channels: PreferenceChannels,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    condition: Option<Rule>,
 }
 
 wire_enum! {
@@ -218,11 +229,18 @@ impl UpdatedPreference {
     pub fn new(workflow: &Workflow, global: Option<&Preference>, specific: &Preference) -> Self {
         let layers = workflow.layers(global, Some(specific));
         Self {
-            level: PreferenceLevel::Workflow,
             workflow: Some(workflow.info()),
             enabled: resolve_unnamed(layers).is_enabled(),
             channels: PreferenceChannels::resolved(layers),
             condition: specific.condition.clone(),
+        }
+    }
+
+    /// Returns the scope of the preference.
+    pub const fn level(&self) -> PreferenceLevel {
+        match &self.workflow {
+            Some(_) => PreferenceLevel::Workflow,
+            None => PreferenceLevel::Global,
         }
     }
 }
@@ -230,7 +248,21 @@ impl UpdatedPreference {
 impl From<GlobalPreference> for UpdatedPreference {
     fn from(global: GlobalPreference) -> Self {
         let GlobalPreference { enabled, channels, condition, .. } = global;
-        let level = PreferenceLevel::Global;
-        Self { level, workflow: None, enabled, channels, condition }
+        Self { workflow: None, enabled, channels, condition }
+    }
+}
+
+impl From<UpdatedPreference> for LeveledPreference {
+    fn from(updated: UpdatedPreference) -> Self {
+        let level = Some(updated.level());
+        let UpdatedPreference { workflow, enabled, channels, condition } = updated;
+        Self { level, workflow, enabled, channels, condition }
+    }
+}
+
+impl From<LeveledPreference> for UpdatedPreference {
+    fn from(leveled: LeveledPreference) -> Self {
+        let LeveledPreference { level: _, workflow, enabled, channels, condition } = leveled;
+        Self { workflow, enabled, channels, condition }
     }
 }

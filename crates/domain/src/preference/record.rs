@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BulkPreference, GlobalPreferenceUpdate, Preference};
+use super::{WorkflowPreferenceUpdate, GlobalPreferenceUpdate, Preference};
 use crate::context::ContextSet;
 use crate::ids::{EnvironmentId, InternalSubscriberId, WorkflowId};
 use crate::schedule::Schedule;
@@ -47,7 +47,7 @@ impl SubscriberPreference {
     /// Returns the preference after `update`. An update without a difference changes
     /// nothing, not even the time.
     #[must_use]
-    pub fn updated_for_workflow(&self, update: &BulkPreference, now: Timestamp) -> Self {
+    pub fn updated_for_workflow(&self, update: &WorkflowPreferenceUpdate, now: Timestamp) -> Self {
         let mut after = self.clone();
         update.channels.apply(&mut after.preference.channels);
         update.enabled.apply(&mut after.preference.enabled);

@@ -64,21 +64,21 @@ impl Criticality {
 /// Update of a subscriber's preferences for several workflows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct BulkPreferences {
+pub struct WorkflowPreferenceUpdates {
     /// Updates: 1 to 100. The last one for a workflow counts.
-    pub preferences: Vec<BulkPreference>,
+    pub preferences: Vec<WorkflowPreferenceUpdate>,
     /// Contexts of the preferences, which count for events of exactly these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
 
-shape! { BulkPreferences { "preferences": preferences, "context": context } }
+shape! { WorkflowPreferenceUpdates { "preferences": preferences, "context": context } }
 
 /// Update of a subscriber's preference for one workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct BulkPreference {
+pub struct WorkflowPreferenceUpdate {
     /// Workflow: identifier, id or slug.
     pub workflow_id: WorkflowRef,
     /// Setting for every channel without one of its own. It has no effect while there is a condition.
@@ -92,7 +92,7 @@ pub struct BulkPreference {
     pub condition: Patch<Rule>,
 }
 
-shape! { BulkPreference {
+shape! { WorkflowPreferenceUpdate {
     "workflowId": workflow_id, "enabled": enabled, "channels": channels, "condition": condition
 } }
 
@@ -134,15 +134,15 @@ pub enum BulkRefusal {
     Critical(Vec<String>),
 }
 
-impl BulkPreferences {
+impl WorkflowPreferenceUpdates {
     /// Returns each workflow of the update once, in the order of its first mention, with the last
     /// of its items. `found` has the workflow of each item, if it exists.
     #[doc(hidden)]
     pub fn changes(
         &self,
         found: impl IntoIterator<Item = Option<Workflow>>,
-    ) -> Result<Vec<(Workflow, &BulkPreference)>, BulkRefusal> {
-        let mut changes: Vec<(Workflow, &BulkPreference)> = Vec::new();
+    ) -> Result<Vec<(Workflow, &WorkflowPreferenceUpdate)>, BulkRefusal> {
+        let mut changes: Vec<(Workflow, &WorkflowPreferenceUpdate)> = Vec::new();
         let (mut missing, mut critical) = (Vec::new(), Vec::new());
         for (item, workflow) in self.preferences.iter().zip(found) {
             let name = || item.workflow_id.to_string();

@@ -77,7 +77,7 @@ mod examples {
 
     #[test]
     fn p1_a_subscriber_turns_one_channel_off() {
-        let workflow = Preference::default().with_all(true);
+        let workflow = Preference::default().enabled(true);
         let global = Preference::default().with(Channel::Email, false);
         let layers = of(&workflow, &global);
         check(layers, false, Layer::SubscriberGlobal);
@@ -87,7 +87,7 @@ mod examples {
 
     #[test]
     fn p2_p3_the_word_for_a_workflow_beats_the_general_one() {
-        let workflow = Preference::default().with_all(true);
+        let workflow = Preference::default().enabled(true);
         let global = Preference::default().with(Channel::Email, false);
         let specific = Preference::default().with(Channel::Email, true);
         let layers = Layers { subscriber_workflow: Some(&specific), ..of(&workflow, &global) };
@@ -96,21 +96,21 @@ mod examples {
 
     #[test]
     fn p4_muting_everything_beats_a_channel_of_the_workflow() {
-        let workflow = Preference::default().with_all(true).with(Channel::Email, true);
-        let global = Preference::default().with_all(false);
+        let workflow = Preference::default().enabled(true).with(Channel::Email, true);
+        let global = Preference::default().enabled(false);
         check(of(&workflow, &global), false, Layer::SubscriberGlobal);
     }
 
     #[test]
     fn p5_muting_everything_beats_a_workflow_that_is_on() {
-        let workflow = Preference::default().with_all(true);
-        let global = Preference::default().with_all(false);
+        let workflow = Preference::default().enabled(true);
+        let global = Preference::default().enabled(false);
         check(of(&workflow, &global), false, Layer::SubscriberGlobal);
     }
 
     #[test]
     fn p6_a_layer_that_says_nothing_has_no_effect() {
-        let workflow = Preference::default().with_all(false);
+        let workflow = Preference::default().enabled(false);
         check(of(&workflow, &Preference::default()), false, Layer::Definition);
     }
 
@@ -135,7 +135,7 @@ mod examples {
 
     #[test]
     fn p9_the_layer_that_spoke_is_the_one_named() {
-        let workflow = Preference::default().with_all(true);
+        let workflow = Preference::default().enabled(true);
         let global = Preference::default().with(Channel::Email, false);
         let specific = Preference::default().with(Channel::Sms, true);
         let layers = Layers { subscriber_workflow: Some(&specific), ..of(&workflow, &global) };
@@ -306,17 +306,17 @@ fn a_condition_replaces_the_setting_for_all_and_gates_the_others() {
     let silent = Preference::default();
     for (given, holding, failing) in [
         (silent.clone(), true, false),
-        (silent.clone().with_all(true), true, false),
-        (silent.clone().with_all(false), true, false),
+        (silent.clone().enabled(true), true, false),
+        (silent.clone().enabled(false), true, false),
         (silent.clone().with(Channel::Email, true), true, false),
         (silent.clone().with(Channel::Email, false), false, false),
-        (silent.clone().with_all(false).with(Channel::Email, true), true, false),
-        (silent.clone().with_all(true).with(Channel::Email, false), false, false),
+        (silent.clone().enabled(false).with(Channel::Email, true), true, false),
+        (silent.clone().enabled(true).with(Channel::Email, false), false, false),
         // A setting for another channel has no effect on this one.
         (silent.clone().with(Channel::Sms, false), true, false),
     ] {
         let given = given.condition(tier("premium")).unwrap();
-        let off = Preference::default().with_all(false);
+        let off = Preference::default().enabled(false);
         for (data, expected) in [
             (Some(json!({ "payload": { "tier": "premium" } })), holding),
             (Some(json!({ "payload": { "tier": "free" } })), failing),
@@ -415,9 +415,9 @@ fn a_channel_without_a_setting_follows_the_setting_for_all_says() {
     for (given, expected) in [
         (silent.clone(), None),
         (silent.clone().with(Channel::Email, false), None),
-        (silent.clone().with_all(true), Some(true)),
-        (silent.clone().with_all(false).with(Channel::Email, true), Some(false)),
-        (silent.clone().with_all(true).condition(never.clone()).unwrap(), Some(false)),
+        (silent.clone().enabled(true), Some(true)),
+        (silent.clone().enabled(false).with(Channel::Email, true), Some(false)),
+        (silent.clone().enabled(true).condition(never.clone()).unwrap(), Some(false)),
         (silent.with(Channel::Email, true).condition(never).unwrap(), Some(false)),
     ] {
         let data = json!({});
@@ -469,7 +469,7 @@ mod record {
                 Preference { channels: PreferenceChannels::default(), ..given.clone() },
             ),
             (json!({ "channels": { "sms": null } }), given.clone()),
-            (json!({ "channels": {}, "enabled": false }), given.clone().with_all(false)),
+            (json!({ "channels": {}, "enabled": false }), given.clone().enabled(false)),
             (json!({ "channels": {}, "enabled": null }), given.clone()),
             (json!({ "channels": {}, "condition": null }), unconditional),
             (
@@ -480,7 +480,7 @@ mod record {
         ] {
             let mut json = json;
             json["workflowId"] = "order-shipped".into();
-            let bulk: BulkPreference = serde_json::from_value(json).unwrap();
+            let bulk: WorkflowPreferenceUpdate = serde_json::from_value(json).unwrap();
             let after = before.updated_for_workflow(&bulk, sample::at(9));
             // An update without a difference changes no time.
             let updated_at = sample::at(if expected == *given { 1 } else { 9 });
@@ -495,13 +495,13 @@ mod record {
     fn an_update_for_every_workflow_keeps_absent_channels() {
         let hours = Schedule::open().with_outside(Channel::Sms, Outside::Drop);
         let before = SubscriberPreference {
-            preference: Preference::default().with_all(false).condition(tier("a")).unwrap(),
+            preference: Preference::default().enabled(false).condition(tier("a")).unwrap(),
             ..word(PreferenceScope::Global { schedule: Some(hours.clone()) })
         };
         let given = &before.preference;
         for (json, expected, schedule) in [
             (json!({}), given.clone(), Some(&hours)),
-            (json!({ "enabled": true }), given.clone().with_all(true), Some(&hours)),
+            (json!({ "enabled": true }), given.clone().enabled(true), Some(&hours)),
             (
                 json!({ "enabled": null }),
                 Preference { enabled: None, ..given.clone() },
@@ -553,7 +553,7 @@ fn a_preference_without_settings_is_empty() {
         (nothing(), one(), true),
         (nothing(), all(None), true),
         (nothing(), all(Some(crate::schedule::Schedule::open())), false),
-        (nothing().with_all(true), one(), false),
+        (nothing().enabled(true), one(), false),
         (nothing().with(Channel::Chat, true), all(None), false),
         (nothing().condition(tier("a")).unwrap(), one(), false),
     ] {
@@ -568,7 +568,7 @@ fn a_condition_that_is_no_rule_is_refused() {
         json!({ "workflowId": "w", "channels": {}, "condition": true }),
         json!({ "workflowId": "w", "channels": {}, "condition": {} }),
     ] {
-        let error = serde_json::from_value::<BulkPreference>(json).unwrap_err().to_string();
+        let error = serde_json::from_value::<WorkflowPreferenceUpdate>(json).unwrap_err().to_string();
         assert!(error.contains("`condition`"), "{error}");
     }
 }
@@ -587,9 +587,9 @@ fn a_criticality_shows_its_workflows() {
 
 #[test]
 fn a_bulk_is_about_1_to_100_workflows() {
-    let item = |_| BulkPreference::new("w");
+    let item = |_| WorkflowPreferenceUpdate::new("w");
     let check = |count| {
-        let bulk = BulkPreferences { preferences: (0..count).map(item).collect(), context: None };
+        let bulk = WorkflowPreferenceUpdates { preferences: (0..count).map(item).collect(), context: None };
         bulk.check().map_err(|invalid| invalid.to_string())
     };
     assert_eq!([check(1), check(100)], [Ok(()), Ok(())]);
@@ -603,8 +603,8 @@ fn a_bulk_changes_each_workflow_once_unless_one_is_missing_or_critical() {
         Some(Workflow { id: sample::id(id), critical, ..sample::workflow(json!([])) })
     };
     let names = |names: &str| names.split_terminator(' ').map(str::to_owned).collect::<Vec<_>>();
-    let bulk = |items: &str| BulkPreferences {
-        preferences: names(items).into_iter().map(BulkPreference::new).collect(),
+    let bulk = |items: &str| WorkflowPreferenceUpdates {
+        preferences: names(items).into_iter().map(WorkflowPreferenceUpdate::new).collect(),
         context: None,
     };
     let [a, b, critical] = [workflow(1, false), workflow(2, false), workflow(3, true)];
@@ -617,7 +617,7 @@ fn a_bulk_changes_each_workflow_once_unless_one_is_missing_or_critical() {
     ] {
         let bulk = bulk(items);
         let changes = bulk.changes(found.into_iter().cloned()).map(|changes| {
-            let one = |(workflow, item): &(Workflow, &BulkPreference)| {
+            let one = |(workflow, item): &(Workflow, &WorkflowPreferenceUpdate)| {
                 let number = uuid::Uuid::from(workflow.id).as_u128();
                 format!("{number}:{} ", item.workflow_id)
             };

@@ -24,13 +24,13 @@ use crate::message::{MarkAs, MarkMessages, MessageQuery};
 use crate::notification::NotificationQuery;
 use crate::page::{Direction, OrderBy, PageQuery};
 use crate::preference::{
-    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preference,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, Criticality, GlobalPreferenceUpdate, Preference,
     PreferencesQuery,
 };
 use crate::sample;
 use crate::schedule::{DaySchedule, Schedule};
 use crate::step::{
-    DelayMetadata, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow, Variant, Window,
+    DelayMetadata, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow, Variant, DigestWindow,
 };
 use crate::subscriber::{
     ChannelCredentials, ChannelSettings, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
@@ -121,7 +121,7 @@ fn workflows() {
             .translated(true)
             .severity(Severity::Low)
             .tags(["x"])
-            .preference(Preference::default().with_all(true))
+            .preference(Preference::default().enabled(true))
             .clear_operator_preference()
             .steps([kept])
             .data(json!({}))
@@ -221,7 +221,7 @@ fn steps_that_send_nothing() {
     let until = Step::delay(DelayMetadata::until("payload.at"));
     let scheduled = json!({ "type": "scheduled", "delayPath": "payload.at" });
     same(Ok(until), json!({ "type": "delay", "metadata": scheduled }));
-    let window = Window::new(1, TimeUnit::Hours)
+    let window = DigestWindow::new(1, TimeUnit::Hours)
         .digest_key("order")
         .backoff(true)
         .backoff_amount(2)
@@ -449,15 +449,15 @@ fn preferences() {
     let said = || {
         Preference::default()
             .with(Channel::Email, false)
-            .with_all(true)
+            .enabled(true)
             .condition(var("payload.total").greater_than(100))
     };
     same(said(), json!({ "email": false, "enabled": true, "condition": rule() }));
     let bulk = || {
-        BulkPreferences::default()
-            .preference(BulkPreference::new("w").with(Channel::Sms, true).condition(rule())?)
-            .preference(BulkPreference::new("v").clear_condition().clear_enabled())
-            .preference(BulkPreference::new("u").with_all(false).clear_channel(Channel::Chat))
+        WorkflowPreferenceUpdates::default()
+            .preference(WorkflowPreferenceUpdate::new("w").with(Channel::Sms, true).condition(rule())?)
+            .preference(WorkflowPreferenceUpdate::new("v").clear_condition().clear_enabled())
+            .preference(WorkflowPreferenceUpdate::new("u").enabled(false).clear_channel(Channel::Chat))
             .context("tenant", "acme")
     };
     same(
@@ -474,7 +474,7 @@ fn preferences() {
     let global = || {
         GlobalPreferenceUpdate::default()
             .with(Channel::Push, false)
-            .with_all(false)
+            .enabled(false)
             .condition(rule())?
             .schedule(
                 Schedule::open()

@@ -20,16 +20,16 @@ use crate::vocabulary::TimeUnit;
 #[non_exhaustive]
 pub enum DigestMetadata {
     /// Fixed time from the first event on.
-    Regular(Window),
+    Regular(DigestWindow),
     /// Fixed time as well, but the first event after a quiet time passes at once.
-    Backoff(Window),
+    Backoff(DigestWindow),
     /// Until the next calendar time.
     Timed(TimedWindow),
 }
 
 shape! { DigestMetadata by "type" {
-    "regular": {; Window },
-    "backoff": {; Window },
+    "regular": {; DigestWindow },
+    "backoff": {; DigestWindow },
     "timed": {; TimedWindow },
 } }
 
@@ -37,7 +37,7 @@ shape! { DigestMetadata by "type" {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
-pub struct Window {
+pub struct DigestWindow {
     /// Number of units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<u32>,
@@ -65,7 +65,7 @@ pub struct Window {
     pub extend_to_schedule: Option<bool>,
 }
 
-shape! { Window {
+shape! { DigestWindow {
     "amount": amount, "unit": unit, "digestKey": digest_key, "backoff": backoff,
     "backoffAmount": backoff_amount, "backoffUnit": backoff_unit, "updateMode": update_mode,
     "extendToSchedule": extend_to_schedule,
@@ -231,7 +231,7 @@ impl DigestMetadata {
     // Returns the look-back of a digest with backoff.
     fn quiet_time(&self) -> Result<Option<Span>, NoEnd> {
         match self {
-            Self::Backoff(window) | Self::Regular(window @ Window { backoff: Some(true), .. }) => {
+            Self::Backoff(window) | Self::Regular(window @ DigestWindow { backoff: Some(true), .. }) => {
                 let (amount, unit) = (window.backoff_amount, window.backoff_unit);
                 let span = amount.zip(unit).map(|(amount, unit)| Span { amount, unit });
                 span.map(Some).ok_or_else(|| NoEnd::missing("metadata.backoffAmount"))
@@ -280,7 +280,7 @@ pub(super) fn unreadable(invalid: &Invalid) -> NoEnd {
     NoEnd::Malformed { path: format!("metadata.{}", invalid.field), expected: "a calendar time" }
 }
 
-impl Window {
+impl DigestWindow {
     /// Returns a window of `amount` units.
     pub fn new(amount: u32, unit: TimeUnit) -> Self {
         Self { amount: Some(amount), unit: Some(unit), ..Self::default() }
@@ -305,7 +305,7 @@ pub(super) fn check_span(
     check_amount(amount_field, amount, unit.ok_or_else(|| missing(unit_field))?)
 }
 
-setters! { Window:
+setters! { DigestWindow:
     /// Sets the path in the payload whose values are collected separately.
     digest_key: into(String);
     /// Lets the first event after a quiet time pass at once, or not.
@@ -333,8 +333,8 @@ setters! { TimedWindow:
     extend_to_schedule: exact(bool);
 }
 
-impl From<Window> for DigestMetadata {
-    fn from(window: Window) -> Self {
+impl From<DigestWindow> for DigestMetadata {
+    fn from(window: DigestWindow) -> Self {
         DigestMetadata::Regular(window)
     }
 }

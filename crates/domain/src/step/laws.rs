@@ -65,7 +65,7 @@ fn timed_windows() -> impl Strategy<Value = DigestMetadata> {
 
 fn windows() -> impl Strategy<Value = DigestMetadata> {
     let regular = (1_u32..100, select(TimeUnit::ALL))
-        .prop_map(|(amount, unit)| DigestMetadata::from(Window::new(amount, unit)));
+        .prop_map(|(amount, unit)| DigestMetadata::from(DigestWindow::new(amount, unit)));
     prop_oneof![regular, timed_windows()]
 }
 
@@ -175,7 +175,7 @@ proptest! {
         window in windows(), times in prop::array::uniform2(times()), zone in zones(),
     ) {
         let is_regular_month = matches!(
-            &window, DigestMetadata::Regular(Window { unit: Some(TimeUnit::Months), .. })
+            &window, DigestMetadata::Regular(DigestWindow { unit: Some(TimeUnit::Months), .. })
         );
         prop_assume!(!is_regular_month);
         let [first, second] = [times[0].min(times[1]), times[0].max(times[1])];
@@ -244,7 +244,7 @@ proptest! {
     ) {
         let metadata = ThrottleMetadata::new(60, TimeUnit::Seconds)
             .threshold(threshold)
-            .window_type(WindowType::Sliding);
+            .window_type(ThrottleWindow::Sliding);
         let (mut now, mut slots, mut passed) = (0, Vec::new(), Vec::<i64>::new());
         for gap in gaps {
             now += gap * 1_000;

@@ -30,7 +30,7 @@ pub struct ThrottleMetadata {
     pub dynamic_key: Option<String>,
     /// Type of the window. If absent, fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_type: Option<WindowType>,
+    pub window_type: Option<ThrottleWindow>,
     /// Number of events that pass in a window. If absent, 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u32>,
@@ -47,7 +47,7 @@ shape! { ThrottleMetadata {
 wire_enum! {
     /// Type of a throttle's window: a `fixed` one starts with the first event that passes, a
     /// `sliding` one with each of them.
-    WindowType, "windowType":
+    ThrottleWindow, "windowType":
     Fixed = "fixed",
     Sliding = "sliding",
 }
@@ -131,10 +131,10 @@ impl ThrottleMetadata {
         if let Some(until) = leaving {
             return Ok(Admission::Refused { until: *until });
         }
-        let until = match (self.window_type.unwrap_or(WindowType::Fixed), taken.first()) {
+        let until = match (self.window_type.unwrap_or(ThrottleWindow::Fixed), taken.first()) {
             // All slots of a fixed window end with it.
-            (WindowType::Fixed, Some(end)) => *end,
-            (WindowType::Fixed, None) | (WindowType::Sliding, _) => {
+            (ThrottleWindow::Fixed, Some(end)) => *end,
+            (ThrottleWindow::Fixed, None) | (ThrottleWindow::Sliding, _) => {
                 self.window_end(now, payload, zone)?
             }
         };
@@ -164,7 +164,7 @@ impl ThrottleMetadata {
 
 setters! { ThrottleMetadata:
     /// Sets the type of the window.
-    window_type: exact(WindowType);
+    window_type: exact(ThrottleWindow);
     /// Sets the number of events that pass in a window.
     threshold: exact(u32);
     /// Sets the path in the payload whose values are counted separately.

@@ -269,7 +269,7 @@ fn an_update_changes_what_it_names() {
         "description": "d", "tags": ["t"], "data": { "a": 1 }, "steps": [in_app("x")],
     }))
     .unwrap();
-    let off = Preference::default().with_all(false);
+    let off = Preference::default().enabled(false);
     let update = json!({
         "name": "N", "description": "D", "active": false, "critical": true, "severity": "low",
         "tags": ["T"], "preferenceSettings": off, "preferences": off, "data": null,
@@ -383,8 +383,8 @@ fn only_active_steps_are_run() {
 fn everybody_with_a_say_has_a_layer() {
     let mut workflow = created(json!({ "critical": true })).unwrap();
     let [definition, operator, global, specific] = [
-        Preference::default().with_all(true),
-        Preference::default().with_all(false),
+        Preference::default().enabled(true),
+        Preference::default().enabled(false),
         Preference::default().with(crate::vocabulary::Channel::Sms, true),
         Preference::default().with(crate::vocabulary::Channel::Sms, false),
     ];

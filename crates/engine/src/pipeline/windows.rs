@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use domain::digest::{BucketId, DigestBucket, DigestWindow, ThrottleSlot, WindowEvent};
+use domain::digest::{BucketId, DigestBucket, OpenWindow, ThrottleSlot, WindowEvent};
 use domain::explain::{DigestResult, EvidenceKind};
 use domain::ids::DigestWindowId;
 use domain::job::{Detail, JobDigest, JobStatus};
@@ -60,7 +60,7 @@ impl Course<'_, '_> {
     // The latest window, if events may join it. The time of a call that has waited for its
     // transaction, and that of a clock that has gone back, may be before the end of a window that
     // is being closed.
-    fn open_window(&self, bucket: Option<&DigestBucket>) -> Result<Option<DigestWindow>> {
+    fn open_window(&self, bucket: Option<&DigestBucket>) -> Result<Option<OpenWindow>> {
         let Some(window) = bucket.and_then(|bucket| bucket.window) else { return Ok(None) };
         let task = layout::task(self.tx.environment_id(), Uuid::from(window.id).into());
         let is_open = match self.tx.find::<Task>(&task)? {
@@ -73,7 +73,7 @@ impl Course<'_, '_> {
     }
 
     // The event joins a window. The notification of the first event does the rest.
-    fn join(&mut self, job: usize, window: DigestWindow, gather: &Gather) -> Result<DigestWindow> {
+    fn join(&mut self, job: usize, window: OpenWindow, gather: &Gather) -> Result<OpenWindow> {
         self.add_event(window)?;
         self.log(job, Detail::DigestMerged, Some(window.notification_id.to_string()));
         self.note_window(job, window, gather);
@@ -81,12 +81,12 @@ impl Course<'_, '_> {
             self.move_job(job, JobStatus::Merged);
         }
         self.notification.digested_notification_id = Some(window.notification_id);
-        Ok(DigestWindow { events: window.events.saturating_add(1), ..window })
+        Ok(OpenWindow { events: window.events.saturating_add(1), ..window })
     }
 
-    fn open(&mut self, job: usize, until: Timestamp, gather: &Gather) -> Result<DigestWindow> {
+    fn open(&mut self, job: usize, until: Timestamp, gather: &Gather) -> Result<OpenWindow> {
         let notification_id = self.notification.id;
-        let window = DigestWindow { id: self.tx.id(), notification_id, until, events: 0 };
+        let window = OpenWindow { id: self.tx.id(), notification_id, until, events: 0 };
         self.add_event(window)?;
         self.log(job, Detail::DigestOpened, Some(until.to_string()));
         self.move_job(job, JobStatus::Delayed { until });
@@ -96,11 +96,11 @@ impl Course<'_, '_> {
         let work = Work::Close { notification_id, step_id, window_id, key };
         // The task has the id of the window, which is open while there is the task.
         self.queue(Uuid::from(window.id).into(), until, work)?;
-        Ok(DigestWindow { events: 1, ..window })
+        Ok(OpenWindow { events: 1, ..window })
     }
 
     // Names the window in the job of the digest.
-    fn note_window(&mut self, job: usize, window: DigestWindow, gather: &Gather) {
+    fn note_window(&mut self, job: usize, window: OpenWindow, gather: &Gather) {
         let mut digest = JobDigest::of(&gather.metadata);
         digest.window_id = Some(window.id);
         if let Some(job) = self.notification.jobs.get_mut(job) {
@@ -108,7 +108,7 @@ impl Course<'_, '_> {
         }
     }
 
-    fn add_event(&mut self, window: DigestWindow) -> Result<()> {
+    fn add_event(&mut self, window: OpenWindow) -> Result<()> {
         Ok(self.tx.insert(&WindowEvent {
             environment_id: self.notification.environment_id,
             window_id: window.id,
@@ -136,7 +136,7 @@ impl Course<'_, '_> {
         let Some(window) = before.window.filter(|window| window.id == window_id) else {
             return Ok(());
         };
-        let window = Some(DigestWindow { until, ..window });
+        let window = Some(OpenWindow { until, ..window });
         Ok(self.tx.replace(&before, &DigestBucket { window, ..before.clone() })?)
     }
 
@@ -177,12 +177,12 @@ impl Course<'_, '_> {
         }
     }
 
-    fn note_digest(&self, job: usize, window: Option<DigestWindow>) -> Result<()> {
+    fn note_digest(&self, job: usize, window: Option<OpenWindow>) -> Result<()> {
         self.note(job, || {
             let result = match window {
                 None => DigestResult::Passes,
-                Some(DigestWindow { until, events: 1, .. }) => DigestResult::opens(until),
-                Some(DigestWindow { until, events, .. }) => {
+                Some(OpenWindow { until, events: 1, .. }) => DigestResult::opens(until),
+                Some(OpenWindow { until, events, .. }) => {
                     DigestResult::joins(until, events.saturating_sub(1))
                 }
             };

@@ -25,7 +25,7 @@ use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{endpoints, neighbours};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
-use crate::{Entity, Error, IntegrationTest, Rejection, Result, Scope};
+use crate::{Entity, Error, IntegrationTestResult, Rejection, Result, Scope};
 
 /// The integrations of an environment. An integration is named by its identifier or its id.
 ///
@@ -227,14 +227,14 @@ impl Integrations<'_> {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tidings::integration::IntegrationCreate;
-    /// use tidings::{IntegrationTest, vocabulary::Channel};
+    /// use tidings::{IntegrationTestResult, vocabulary::Channel};
     ///
     /// # let engine = tidings::Engine::in_memory();
     /// # let env = engine.organization("acme")?.development()?;
     /// let mail = env.integrations().create(&IntegrationCreate::new("smtp", Channel::Email)?)?;
     /// match env.integrations().test(mail.id)? {
-    ///     IntegrationTest::Failed(error) => println!("{error}"),
-    ///     other => assert_eq!(other, IntegrationTest::NoProvider),
+    ///     IntegrationTestResult::Failed(error) => println!("{error}"),
+    ///     other => assert_eq!(other, IntegrationTestResult::NoProvider),
     /// }
     /// # Ok(())
     /// # }
@@ -243,7 +243,7 @@ impl Integrations<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such integration.
-    pub fn test(&self, name: impl Into<IntegrationRef>) -> Result<IntegrationTest> {
+    pub fn test(&self, name: impl Into<IntegrationRef>) -> Result<IntegrationTestResult> {
         let name = name.into();
         self.scope.operation("integrations.test", || {
             let integration = self.scope.view(|view| get_named(view, name.as_str()))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::preference::{
-    BulkPreference, BulkPreferences, BulkRefusal, GlobalPreference, GlobalPreferenceUpdate,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, BulkRefusal, GlobalPreference, GlobalPreferenceUpdate,
     Preference, PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference,
     UpdatedPreference, WorkflowPreference, resolve,
 };
@@ -24,7 +24,7 @@ use crate::{Entity, Error, Rejection, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tidings::preference::{BulkPreference, BulkPreferences, PreferencesQuery};
+/// use tidings::preference::{WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, PreferencesQuery};
 /// use tidings::vocabulary::Channel;
 /// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
 ///
@@ -33,8 +33,8 @@ use crate::{Entity, Error, Rejection, Result, Scope};
 /// # env.workflows().create(
 /// #     &WorkflowCreate::new("greeting", "Greeting")?.step(Step::in_app("Hello!")?))?;
 /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
-/// let no_email = BulkPreference::new("greeting").with(Channel::Email, false);
-/// env.preferences("ada")?.update_bulk(&BulkPreferences::default().preference(no_email))?;
+/// let no_email = WorkflowPreferenceUpdate::new("greeting").with(Channel::Email, false);
+/// env.preferences("ada")?.update_bulk(&WorkflowPreferenceUpdates::default().preference(no_email))?;
 ///
 /// let preferences = env.preferences("ada")?.get(&PreferencesQuery::default())?;
 /// assert_eq!(preferences.workflows[0].channels.email, Some(false));
@@ -85,7 +85,7 @@ impl SubscriberPreferences<'_> {
     /// [`Rejection::CriticalWorkflows`] with all critical workflows of the request;
     /// [`Error::Invalid`], if the request has no preference or more than 100, or a context is
     /// malformed.
-    pub fn update_bulk(&self, update: &BulkPreferences) -> Result<Vec<UpdatedPreference>> {
+    pub fn update_bulk(&self, update: &WorkflowPreferenceUpdates) -> Result<Vec<UpdatedPreference>> {
         self.write("preferences.update_bulk", update, |tx| {
             update.check()?;
             let named = contexts::named(update.context.as_ref())?;
@@ -144,8 +144,8 @@ impl SubscriberPreferences<'_> {
 // The workflows of an update, with their items.
 fn named_workflows<'u>(
     view: &dyn View,
-    update: &'u BulkPreferences,
-) -> Result<Vec<(Workflow, &'u BulkPreference)>> {
+    update: &'u WorkflowPreferenceUpdates,
+) -> Result<Vec<(Workflow, &'u WorkflowPreferenceUpdate)>> {
     let items = update.preferences.iter();
     let found = items.map(|item| {
         Ok(workflows::find(view, item.workflow_id.as_str())?.map(Arc::unwrap_or_clone))
@@ -173,7 +173,7 @@ pub(crate) fn switch_off(
     channel: Channel,
 ) -> Result<()> {
     refuse_critical(workflow)?;
-    let off = BulkPreference::new(workflow.identifier().to_string()).with(channel, false);
+    let off = WorkflowPreferenceUpdate::new(workflow.identifier().to_string()).with(channel, false);
     let (scope, now) = (PreferenceScope::Workflow { workflow_id: workflow.id }, tx.now());
     let place = Place { subscriber, contexts: contexts.clone() };
     place.change(tx, scope, |before| before.updated_for_workflow(&off, now))?;

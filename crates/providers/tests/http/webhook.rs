@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidings::credentials::Credentials;
 use tidings::step::Step;
 use tidings::vocabulary::Channel;
-use tidings::{IntegrationTest, Provider, ProviderReceipt};
+use tidings::{IntegrationTestResult, Provider, ProviderReceipt};
 use tidings_providers::{SignedHeaders, Unverified, Webhook, WebhookKeys};
 
 use crate::server::{Request, Server, answer};
@@ -196,9 +196,9 @@ fn a_test_of_an_integration_reaches_its_url() {
         let mut delivery = chat("https://example.org/", signed());
         delivery.integration.credentials = credentials;
         match webhook.check(&delivery.integration) {
-            IntegrationTest::Passed => "passed",
-            IntegrationTest::Failed(error) => kind(&error),
-            IntegrationTest::NotSupported => "not supported",
+            IntegrationTestResult::Passed => "passed",
+            IntegrationTestResult::Failed(error) => kind(&error),
+            IntegrationTestResult::NotSupported => "not supported",
             _ => "another",
         }
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::{Address, IntegrationTest, Provider, ProviderReceipt};
+use tidings::{Address, IntegrationTestResult, Provider, ProviderReceipt};
 use tidings_providers::Smtp;
 
 use crate::server::{Act, Moment, Server, but, polite, polite_with_tls, say};
@@ -166,14 +166,14 @@ fn a_test_of_an_integration_logs_in_and_sends_nothing() {
         (line == "connected").then(|| vec![Act::Wait(Duration::from_secs(5))])
     }));
     for (server, millis, result) in [
-        (&sound, 60_000, IntegrationTest::Passed),
+        (&sound, 60_000, IntegrationTestResult::Passed),
         (&strict, 60_000, failed("misconfigured")),
         (&silent, 900, failed("retryable")),
     ] {
         let delivery = delivery(account(server).user("ada").password("secret"));
         let smtp = Smtp::default().timeout(Duration::from_millis(millis));
         match smtp.check(&delivery.integration) {
-            IntegrationTest::Failed(error) => assert_eq!(failed(kind(&error)), result),
+            IntegrationTestResult::Failed(error) => assert_eq!(failed(kind(&error)), result),
             tested => assert_eq!(tested, result),
         }
         assert_eq!(server.kept(), []);
@@ -181,8 +181,8 @@ fn a_test_of_an_integration_logs_in_and_sends_nothing() {
     assert_eq!(sound.commands().last().unwrap(), "QUIT");
 }
 
-fn failed(kind: &str) -> IntegrationTest {
-    IntegrationTest::Failed(tidings::SendError::retryable(kind))
+fn failed(kind: &str) -> IntegrationTestResult {
+    IntegrationTestResult::Failed(tidings::SendError::retryable(kind))
 }
 
 /// One row per account that cannot send: the field that is named.

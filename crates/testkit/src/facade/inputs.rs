@@ -8,7 +8,7 @@ use domain::environment::EnvironmentCreate;
 use domain::ids::{IntegrationId, SubscriberId};
 use domain::integration::{IntegrationCreate, IntegrationUpdate};
 use domain::message::MarkAs;
-use domain::preference::{BulkPreferences, GlobalPreferenceUpdate};
+use domain::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
 use domain::subscriber::{SubscriberCreate, SubscriberUpdate};
 use domain::trigger::Trigger;
 use domain::workflow::{WorkflowCreate, WorkflowUpdate};
@@ -281,11 +281,11 @@ impl Word {
         channels
     }
 
-    pub(super) fn bulk(self, workflows: &[Which], about: About) -> BulkPreferences {
+    pub(super) fn bulk(self, workflows: &[Which], about: About) -> WorkflowPreferenceUpdates {
         let word =
             |which: &Which| json!({ "workflowId": which.name(), "channels": self.channels() });
         let preferences: Vec<Value> = workflows.iter().map(word).collect();
-        let mut bulk: BulkPreferences = parsed(json!({ "preferences": preferences }));
+        let mut bulk: WorkflowPreferenceUpdates = parsed(json!({ "preferences": preferences }));
         bulk.context = about.payload();
         bulk
     }

@@ -6,7 +6,7 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 use serde::Deserialize;
 use tidings::preference::{
-    BulkPreference, BulkPreferences, Criticality, GlobalPreferenceUpdate, Preferences,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, Criticality, GlobalPreferenceUpdate, Preferences,
     PreferencesQuery, WorkflowPreference,
 };
 use tidings::vocabulary::Channel;
@@ -76,8 +76,8 @@ impl Switch {
     fn store(&self, env: &Scope, customer: String) -> Result<()> {
         let preferences = env.preferences(customer)?;
         if let Some(workflow) = &self.workflow {
-            let one = BulkPreference::new(workflow).with(self.channel, self.enabled);
-            preferences.update_bulk(&BulkPreferences::default().preference(one)).map(drop)
+            let one = WorkflowPreferenceUpdate::new(workflow).with(self.channel, self.enabled);
+            preferences.update_bulk(&WorkflowPreferenceUpdates::default().preference(one)).map(drop)
         } else {
             let all = GlobalPreferenceUpdate::default().with(self.channel, self.enabled);
             preferences.update_global(&all).map(drop)

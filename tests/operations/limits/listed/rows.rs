@@ -21,7 +21,7 @@ use tidings::limits::Limits;
 use tidings::message::{DataFilter, Message, MessageQuery, TagFilter};
 use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
-use tidings::preference::BulkPreferences;
+use tidings::preference::WorkflowPreferenceUpdates;
 use tidings::receipt::Receipt;
 use tidings::schedule::DaySchedule;
 use tidings::step::{StepDefinition, ThrottleMetadata};
@@ -479,7 +479,7 @@ fn of_people() -> Vec<Row> {
             "subscribers",
             bulk_of_size,
         ),
-        row("BulkPreferences::MAX", BulkPreferences::MAX, "preferences", |n| {
+        row("WorkflowPreferenceUpdates::MAX", WorkflowPreferenceUpdates::MAX, "preferences", |n| {
             let one = json!({ "workflowId": "both", "channels": { "email": true } });
             json!(["preferences.update_bulk", "ada", { "preferences": vec![one; n] }])
         }),

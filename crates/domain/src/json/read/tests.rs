@@ -9,7 +9,7 @@ use crate::environment::{EnvironmentCreate, EnvironmentUpdate};
 use crate::integration::{IntegrationCreate, IntegrationUpdate};
 use crate::message::MarkMessages;
 use crate::notification::NotificationQuery;
-use crate::preference::{BulkPreferences, GlobalPreferenceUpdate};
+use crate::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
 use crate::subscriber::{SubscriberCreate, SubscriberUpdate};
 use crate::subscription::{Subscribe, SubscriptionUpdate};
 use crate::topic::{TopicQuery, TopicUpdate};
@@ -28,7 +28,7 @@ fn what_is_refused_is_named() {
         (text::<ChannelConnectionCreate>(connection(json!({}))), "`auth.accessToken` is required"),
         (text::<ChannelConnectionCreate>(connection(json!(1))), "`auth` must be an object"),
         (
-            text::<BulkPreferences>(json!({ "preferences": [{}] })),
+            text::<WorkflowPreferenceUpdates>(json!({ "preferences": [{}] })),
             "`preferences[0].workflowId` is required",
         ),
         (text::<SubscriberUpdate>(json!({ "email": "x" })), "`email` must be an e-mail address"),
@@ -37,14 +37,14 @@ fn what_is_refused_is_named() {
             "`integrationIdentifier` must be letters and digits, joined by single `-`, `_` or `.`",
         ),
         (
-            text::<BulkPreferences>(json!({ "preferences": [{
+            text::<WorkflowPreferenceUpdates>(json!({ "preferences": [{
                 "workflowId": "w", "channels": {}, "condition": { "and": [{ "equals": [] }] },
             }] })),
             "`preferences[0].condition.and[0]` has no operator `equals`",
         ),
         (text::<ContextUpdate>(json!([{}])), "`body` must be an object"),
         (
-            text::<BulkPreferences>(json!({ "preferences": [["w", [false]]] })),
+            text::<WorkflowPreferenceUpdates>(json!({ "preferences": [["w", [false]]] })),
             "`preferences[0]` must be an object",
         ),
         (
@@ -309,13 +309,13 @@ fn nothing_misspelled_passes() {
             "`workflows[0].worklfowId` is not known; did you mean `workflowId`?",
         ),
         (
-            text::<BulkPreferences>(json!({
+            text::<WorkflowPreferenceUpdates>(json!({
                 "preferences": [{ "workflowId": "w", "channels": { "fax": true } }],
             })),
             "`preferences[0].channels.fax` is not known",
         ),
         (
-            text::<BulkPreferences>(json!({
+            text::<WorkflowPreferenceUpdates>(json!({
                 "preferences": [{ "workflowId": "w", "channels": { "inApp": true } }],
             })),
             "`preferences[0].channels.inApp` is not known; did you mean `in_app`?",
@@ -399,7 +399,7 @@ fn a_name_of_another_place_is_known_there() {
             "`template` is not known; did you mean `steps[0].template`?",
         ),
         (
-            text::<BulkPreferences>(json!({
+            text::<WorkflowPreferenceUpdates>(json!({
                 "preferences": [{ "workflow": "w", "channels": {} }],
             })),
             "`preferences[0].workflow` is not known; did you mean `workflowId`?",

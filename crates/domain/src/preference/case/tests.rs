@@ -38,13 +38,13 @@ fn time(text: &str) -> Timestamp {
 
 #[test]
 fn every_layer_has_its_say() {
-    let off = Preference::default().with_all(false);
+    let off = Preference::default().enabled(false);
     let email = |case: &PreferenceCase| case.decide(Channel::Email);
     assert_eq!(email(&case(json!({}))), Decision::Send(Layer::Default));
     let defined = case(json!({ "preferenceSettings": { "email": false } }));
     assert_eq!(email(&defined), Decision::Disabled(Layer::Definition));
     assert_eq!(defined.decide(Channel::Sms), Decision::Send(Layer::Default));
-    let case = defined.operator(Preference::default().with_all(true)).unwrap();
+    let case = defined.operator(Preference::default().enabled(true)).unwrap();
     assert_eq!(email(&case), Decision::Send(Layer::Operator));
     let case = case.subscriber_global(off.clone()).unwrap();
     assert_eq!(email(&case), Decision::Disabled(Layer::SubscriberGlobal));
@@ -55,7 +55,7 @@ fn every_layer_has_its_say() {
 
 #[test]
 fn a_critical_workflow_takes_no_word_of_a_subscriber() {
-    let off = Preference::default().with_all(false);
+    let off = Preference::default().enabled(false);
     let case = case(json!({ "critical": true })).subscriber_global(off).unwrap();
     assert_eq!(case.decide(Channel::Email), Decision::Send(Layer::Default));
 }
@@ -106,7 +106,7 @@ fn one_topic_subscription_that_lets_it_through_is_enough() {
     assert_eq!(decide(open.clone()), Decision::SubscriptionUndecided);
     assert_eq!(decide(open.subscription(true)), sent);
     // The preferences come after the subscriptions.
-    let off = Preference::default().with_all(false);
+    let off = Preference::default().enabled(false);
     let off = case(json!({})).subscriber_global(off).unwrap();
     assert_eq!(decide(off.clone().subscription(false)), Decision::NotSubscribed);
     assert_eq!(decide(off.subscription(true)), Decision::Disabled(Layer::SubscriberGlobal));
@@ -145,7 +145,7 @@ fn a_closed_schedule_holds_back_what_disturbs() {
         Decision::OutsideSchedule { next_opening: None }
     );
     // The schedule does not delay a message that is switched off.
-    let off = closed.subscriber_global(Preference::default().with_all(false)).unwrap();
+    let off = closed.subscriber_global(Preference::default().enabled(false)).unwrap();
     assert_eq!(off.decide(Channel::Email), Decision::Disabled(Layer::SubscriberGlobal));
 }
 
@@ -260,7 +260,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
 fn any_preference() -> impl Strategy<Value = Option<Preference>> {
     let preference = (any::<bool>(), any::<bool>(), option::of(any_rule()));
     option::of(preference.prop_map(|(all, email, rule)| {
-        let preference = Preference::default().with_all(all).with(Channel::Email, email);
+        let preference = Preference::default().enabled(all).with(Channel::Email, email);
         match rule {
             Some(rule) => preference.condition(rule).unwrap(),
             None => preference,

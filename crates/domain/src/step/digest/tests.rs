@@ -67,7 +67,7 @@ fn d12_a_window_lasts_as_long_as_its_unit() {
             ("2026-09-25T00:30:00Z", "2026-10-25T00:30:00Z"),
         ],
     );
-    let skipped = Window::new(1, TimeUnit::Months).into();
+    let skipped = DigestWindow::new(1, TimeUnit::Months).into();
     ends(&skipped, zone("America/New_York"), &[("2026-02-08T07:30:00Z", "2026-03-08T07:00:00Z")]);
 }
 
@@ -277,7 +277,7 @@ fn d10_two_digests_have_their_own_ends() {
 #[test]
 fn events_are_collected_by_their_value() {
     let keyed = |path: Option<&str>, payload: Value| {
-        let window = Window { digest_key: path.map(Into::into), ..Window::new(1, TimeUnit::Hours) };
+        let window = DigestWindow { digest_key: path.map(Into::into), ..DigestWindow::new(1, TimeUnit::Hours) };
         DigestMetadata::from(window).event_key(&payload.try_into().unwrap())
     };
     let rows = [

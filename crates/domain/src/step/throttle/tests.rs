@@ -21,7 +21,7 @@ fn check(metadata: &ThrottleMetadata, rows: &[(i64, bool)]) -> Vec<Slot> {
     slots
 }
 
-fn throttle(amount: u32, threshold: u32, window_type: WindowType) -> ThrottleMetadata {
+fn throttle(amount: u32, threshold: u32, window_type: ThrottleWindow) -> ThrottleMetadata {
     let metadata = ThrottleMetadata::new(amount, TimeUnit::Minutes).threshold(threshold);
     metadata.window_type(window_type)
 }
@@ -29,7 +29,7 @@ fn throttle(amount: u32, threshold: u32, window_type: WindowType) -> ThrottleMet
 /// T1: one event in 10 minutes.
 #[test]
 fn t1_a_window_is_exact() {
-    for window_type in [WindowType::Fixed, WindowType::Sliding] {
+    for window_type in [ThrottleWindow::Fixed, ThrottleWindow::Sliding] {
         let rows = [(0, true), (9 * MINUTE + 59 * SECOND, false), (10 * MINUTE, true)];
         check(&throttle(10, 1, window_type), &rows);
         let last = 10 * MINUTE - 1;
@@ -47,10 +47,10 @@ fn a_fixed_window_starts_with_the_first_event() {
     };
     let rows =
         [(5, true), (14, true), (14, false), (15, true), (16, true), (24, false), (25, true)];
-    check(&throttle(10, 2, WindowType::Fixed), &minutes(&rows));
+    check(&throttle(10, 2, ThrottleWindow::Fixed), &minutes(&rows));
     let rows =
         [(5, true), (14, true), (14, false), (15, true), (16, false), (24, true), (25, true)];
-    check(&throttle(10, 2, WindowType::Sliding), &minutes(&rows));
+    check(&throttle(10, 2, ThrottleWindow::Sliding), &minutes(&rows));
 }
 
 #[test]
@@ -58,16 +58,16 @@ fn a_refusal_says_when_an_event_can_pass() {
     let at = Timestamp::from_millis;
     let slots = [30, 10, 20].map(|minute| Slot { until: at(minute * MINUTE) });
     for (threshold, until) in [(1, 30), (2, 20), (3, 10)] {
-        let metadata = throttle(10, threshold, WindowType::Sliding);
+        let metadata = throttle(10, threshold, ThrottleWindow::Sliding);
         let admission = metadata.admit(&slots, at(0), &Object::default(), TimeZone::UTC);
         assert_eq!(admission, Ok(Admission::Refused { until: at(until * MINUTE) }));
     }
-    let four = throttle(10, 4, WindowType::Sliding);
+    let four = throttle(10, 4, ThrottleWindow::Sliding);
     let admission = four.admit(&slots, at(5), &Object::default(), TimeZone::UTC);
     let slot = Slot { until: at(10 * MINUTE + 5) };
     assert_eq!(admission, Ok(Admission::Admitted(slot)));
     // The slots of a fixed window end with it.
-    let slots = check(&throttle(10, 3, WindowType::Fixed), &[(0, true), (MINUTE, true)]);
+    let slots = check(&throttle(10, 3, ThrottleWindow::Fixed), &[(0, true), (MINUTE, true)]);
     assert_eq!(slots, [Slot { until: at(10 * MINUTE) }; 2]);
 }
 
@@ -86,7 +86,7 @@ fn t3_values_have_keys_of_their_own() {
 
 #[test]
 fn a_window_may_be_in_the_payload() {
-    let metadata = ThrottleMetadata::dynamic("quiet").window_type(WindowType::Fixed);
+    let metadata = ThrottleMetadata::dynamic("quiet").window_type(ThrottleWindow::Fixed);
     let admit = |quiet: Value, now: i64| {
         let payload = json!({ "quiet": quiet }).try_into().unwrap();
         metadata.admit(&[], Timestamp::from_millis(now), &payload, TimeZone::UTC)

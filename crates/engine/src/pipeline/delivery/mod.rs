@@ -40,7 +40,7 @@ pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
 pub(crate) use claim_loop::ClaimLoop;
 pub use inbound::{Inbound, InboundReport};
-pub use provider::{Delivery, IntegrationTest, Provider, ProviderReceipt, SendError};
+pub use provider::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 pub(crate) use quarantine::put as put_into_quarantine;
 pub use recording::RecordingProvider;
 pub(crate) use report::Untold;

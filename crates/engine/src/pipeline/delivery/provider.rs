@@ -81,9 +81,9 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 
     /// Tries an integration without sending a message, see
     /// [`Integrations::test`](crate::Integrations::test). By default, this is not supported.
-    fn check(&self, integration: &Integration) -> IntegrationTest {
+    fn check(&self, integration: &Integration) -> IntegrationTestResult {
         let _ = integration;
-        IntegrationTest::NotSupported
+        IntegrationTestResult::NotSupported
     }
 }
 
@@ -104,7 +104,7 @@ macro_rules! provider_behind {
                 (**self).receipts(inbound)
             }
 
-            fn check(&self, integration: &Integration) -> IntegrationTest {
+            fn check(&self, integration: &Integration) -> IntegrationTestResult {
                 (**self).check(integration)
             }
         }
@@ -117,7 +117,7 @@ provider_behind!(Arc, Box);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", content = "error", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum IntegrationTest {
+pub enum IntegrationTestResult {
     /// The service can be reached, and accepts the credentials.
     Passed,
     /// The service cannot be reached, or refuses the credentials.
@@ -289,8 +289,8 @@ impl Delivery {
     }
 }
 
-impl From<Result<(), SendError>> for IntegrationTest {
+impl From<Result<(), SendError>> for IntegrationTestResult {
     fn from(tried: Result<(), SendError>) -> Self {
-        tried.map_or_else(IntegrationTest::Failed, |()| IntegrationTest::Passed)
+        tried.map_or_else(IntegrationTestResult::Failed, |()| IntegrationTestResult::Passed)
     }
 }

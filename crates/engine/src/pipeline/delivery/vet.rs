@@ -5,7 +5,7 @@ use domain::error::{Invalid, Reason};
 use domain::integration::Integration;
 use domain::vocabulary::Channel;
 
-use super::{IntegrationTest, SendError};
+use super::{IntegrationTestResult, SendError};
 use crate::Engine;
 use crate::host;
 
@@ -29,13 +29,13 @@ pub(crate) fn accept(
 }
 
 /// Tries an integration. The panic of a provider is a failure. No transaction may be open.
-pub(crate) fn test(engine: &Engine, integration: &Integration) -> IntegrationTest {
+pub(crate) fn test(engine: &Engine, integration: &Integration) -> IntegrationTestResult {
     let Some(provider) = engine.parts.settings.providers.of(&integration.provider_id) else {
-        return IntegrationTest::NoProvider;
+        return IntegrationTestResult::NoProvider;
     };
-    let panicked = |_| IntegrationTest::Failed(SendError::retryable("the provider panicked"));
+    let panicked = |_| IntegrationTestResult::Failed(SendError::retryable("the provider panicked"));
     match host::call(|| provider.check(integration)).unwrap_or_else(panicked) {
-        IntegrationTest::Failed(error) => IntegrationTest::Failed(error.shortened()),
+        IntegrationTestResult::Failed(error) => IntegrationTestResult::Failed(error.shortened()),
         tested => tested,
     }
 }
@@ -56,8 +56,8 @@ mod tests {
             Ok(ProviderReceipt::default())
         }
 
-        fn check(&self, _: &Integration) -> IntegrationTest {
-            IntegrationTest::Failed(SendError::permanent("no".repeat(1_000)))
+        fn check(&self, _: &Integration) -> IntegrationTestResult {
+            IntegrationTestResult::Failed(SendError::permanent("no".repeat(1_000)))
         }
     }
 
@@ -69,6 +69,6 @@ mod tests {
         let integration = env.integrations().create(&create).unwrap();
         let failed = test(&engine, &integration);
         let expected = SendError::permanent("no".repeat(500));
-        assert!(matches!(&failed, IntegrationTest::Failed(error) if *error == expected));
+        assert!(matches!(&failed, IntegrationTestResult::Failed(error) if *error == expected));
     }
 }
