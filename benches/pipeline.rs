@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use serde_json::json;
-use tidings::step::{DelayMetadata, Step, DigestWindow};
+use tidings::step::{DelayMetadata, DigestWindow, Step};
 use tidings::store::Store;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;

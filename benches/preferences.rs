@@ -9,7 +9,8 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use domain::condition::Rule;
 use domain::preference::{
-    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, ConditionData, Layers, Preference, PreferencesQuery, resolve,
+    ConditionData, Layers, Preference, PreferencesQuery, WorkflowPreferenceUpdate,
+    WorkflowPreferenceUpdates, resolve,
 };
 use domain::vocabulary::Channel;
 use serde_json::json;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tidings::Scope;
 use tidings::ids::SubscriberId;
 use tidings::integration::{Integration, IntegrationCreate};
-use tidings::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
+use tidings::preference::{GlobalPreferenceUpdate, WorkflowPreferenceUpdates};
 use tidings::subscriber::{ChannelCredentials, ChannelSettings, SubscriberCreate};
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;

@@ -4,9 +4,11 @@ use std::error::Error;
 
 use serde_json::json;
 use tidings::integration::IntegrationCreate;
-use tidings::preference::{WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
+use tidings::preference::{
+    GlobalPreferenceUpdate, WorkflowPreferenceUpdate, WorkflowPreferenceUpdates,
+};
 use tidings::schedule::{DaySchedule, Schedule};
-use tidings::step::{DelayMetadata, Step, ThrottleMetadata, DigestWindow};
+use tidings::step::{DelayMetadata, DigestWindow, Step, ThrottleMetadata};
 use tidings::subscriber::SubscriberCreate;
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;

@@ -765,6 +765,8 @@ pub static PREFERENCES_QUERY: Structure =
     Structure::of("preferences query", "criticality? contextKeys?");
 pub static UPDATED_PREFERENCE: Structure = Structure {
     inside: &[("workflow", &[&WORKFLOW_INFO]), ("channels", &[&CHANNELS])],
+    // The level says whether there is one.
+    tied: "workflow",
     ..Structure::of("updated preference", "level workflow? enabled channels condition?~")
 };
 static WORKFLOW_INFO: Structure =

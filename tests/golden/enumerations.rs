@@ -19,7 +19,7 @@ use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
 use domain::trigger::{TopicRecipientType, TriggerStatus};
 use domain::vocabulary::{
-    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday,
+    Channel, ChannelProviderId, ProviderId, Severity, StepType, TimeUnit, Weekday,
 };
 use domain::workflow::{TriggerType, WorkflowOrigin};
 use serde::Serialize;

@@ -24,7 +24,8 @@ use domain::message::{CompleteAction, MarkMessages, Message, MessageQuery};
 use domain::notification::{Notification, NotificationPage, NotificationQuery};
 use domain::page::{ForwardPage, Page};
 use domain::preference::{
-    WorkflowPreferenceUpdates, GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
+    GlobalPreferenceUpdate, Preferences, PreferencesQuery, UpdatedPreference,
+    WorkflowPreferenceUpdates,
 };
 use domain::preview::Preview;
 use domain::receipt::Receipt;

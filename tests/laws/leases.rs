@@ -123,7 +123,8 @@ impl Provider for Sends {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
         let who = delivery.subscriber.subscriber_id.to_string();
         let notification = self.stored.notifications().get(delivery.notification.id).unwrap();
-        let job = notification.jobs.iter().find(|job| SendId::from(job.id) == delivery.idempotency_key());
+        let job =
+            notification.jobs.iter().find(|job| SendId::from(job.id) == delivery.idempotency_key());
         let JobStatus::Running { lease_until, .. } = job.unwrap().status else {
             panic!("it is sent without a lease: {job:#?}");
         };

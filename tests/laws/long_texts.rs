@@ -22,12 +22,12 @@ use tidings::environment::{Color, EnvironmentName, EnvironmentType};
 use tidings::explain::Assumption;
 use tidings::filter::{FilterOperator, FilterSource, FilterType, Joint};
 use tidings::ids::{
-    ApiKeyId, ConnectionId, ConnectionIdentifier, ContextId, DeadLetterId, DetailId,
+    ApiKeyId, ConnectionId, ConnectionIdentifier, ContentId, ContextId, DeadLetterId, DetailId,
     DigestWindowId, EndpointId, EndpointIdentifier, EnvironmentId, IdempotencyKey, IntegrationId,
     IntegrationIdentifier, InternalSubscriberId, JobId, LayoutId, LayoutIdentifier, MessageId,
     NotificationGroupId, NotificationId, OrganizationId, PlatformId, QuarantineId, SendId, StepId,
-    SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, ContentId,
-    TopicId, TopicKey, TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
+    SubscriberId, SubscriptionId, SubscriptionIdentifier, SuppressionId, TaskId, TopicId, TopicKey,
+    TransactionId, TranslationId, UserId, WorkflowId, WorkflowIdentifier,
 };
 use tidings::integration::OnUnknown;
 use tidings::job::{Detail, DigestType, ExecutionSource, ExecutionStatus, SendStatus};
@@ -49,7 +49,7 @@ use tidings::trigger::{
 };
 use tidings::unsubscribe::{TokenProblem, UnsubscribeLinks};
 use tidings::vocabulary::{
-    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday,
+    Channel, ChannelProviderId, ProviderId, Severity, StepType, TimeUnit, Weekday,
 };
 use tidings::workflow::{TriggerType, Undeclared, WorkflowOrigin};
 use tidings_providers::{SignedHeaders, WebhookKeys};

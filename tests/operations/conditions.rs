@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 use tidings::condition::{Rule, var};
 use tidings::ids::NotificationId;
-use tidings::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate, UpdatedPreference};
+use tidings::preference::{GlobalPreferenceUpdate, UpdatedPreference, WorkflowPreferenceUpdates};
 
 use crate::world::{
     World, email, id, in_app, names, on_both, only, parsed, payload_is, with, workflow_of,

@@ -16,7 +16,9 @@ use tidings::filter::{Filter, FilterChild, FilterField, FilterOperator, Joint};
 use tidings::integration::IntegrationCreate;
 use tidings::json::{Object, read_value};
 use tidings::message::{CompleteAction, MessageQuery};
-use tidings::preference::{WorkflowPreferenceUpdate, GlobalPreferenceUpdate, Preference, PreferenceCase};
+use tidings::preference::{
+    GlobalPreferenceUpdate, Preference, PreferenceCase, WorkflowPreferenceUpdate,
+};
 use tidings::preview::Preview;
 use tidings::step::Step;
 use tidings::subscriber::{SubscriberCreate, SubscriberUpdate};

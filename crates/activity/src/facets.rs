@@ -4,7 +4,7 @@ use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriptionIdentifier, TopicKey, WorkflowId};
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use domain::vocabulary::{StepType, Severity};
+use domain::vocabulary::{Severity, StepType};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 

@@ -195,7 +195,7 @@ impl<'p> Common<'p> {
         let subscriber_id = self.population.internal_subscriber_id(recipient.subscriber);
         let mut bare = Notification::bare(id, home, subscriber_id, transaction_id, self.at);
         bare.workflow_id = Some(self.workflow.id);
-        bare.channels = self.workflow.step_types();
+        bare.step_types = self.workflow.step_types();
         bare.topics = topics;
         bare.severity = Some(self.severity);
         bare.critical = Some(self.workflow.critical);

@@ -6,7 +6,7 @@ use domain::job::{Detail, DigestType, ExecutionDetail, Job, JobDigest, JobStatus
 use domain::notification::Notification;
 use domain::step::DigestEvent;
 use domain::time::Timestamp;
-use domain::vocabulary::{Channel, StepType, ProviderId, TimeUnit};
+use domain::vocabulary::{Channel, ProviderId, StepType, TimeUnit};
 
 use crate::draw::Lots;
 use crate::profile::Profile;

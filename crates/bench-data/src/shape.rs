@@ -10,7 +10,7 @@ use domain::ids::{
 };
 use domain::notification::Notification;
 use domain::time::Timestamp;
-use domain::vocabulary::{StepType, Severity};
+use domain::vocabulary::{Severity, StepType};
 
 use crate::{Activity, Population};
 
@@ -317,7 +317,7 @@ const LOW: Wanted = Wanted::Severity(Severity::Low);
 
 // A channel that the workflow of that rank has, or has not.
 fn channel(there: &Population, rank: usize, does: bool) -> StepType {
-    let channels = there.workflows().get(rank).map(domain::workflow::Workflow::job_types);
+    let channels = there.workflows().get(rank).map(domain::workflow::Workflow::step_types);
     let channels = channels.unwrap_or_default();
     let all = [StepType::InApp, StepType::Email, StepType::Push, StepType::Sms, StepType::Chat];
     all.into_iter().find(|kind| channels.contains(kind) == does).unwrap_or(StepType::Email)

@@ -7,7 +7,7 @@ use domain::job::{Detail, JobStatus};
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
-use domain::vocabulary::{StepType, Severity};
+use domain::vocabulary::{Severity, StepType};
 use domain::workflow::Workflow;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -389,7 +389,7 @@ fn calls_are_random_and_name_their_workflows() {
     let transactions: Vec<_> = triggers.iter().map(|one| one.transaction_id.as_ref()).collect();
     assert!(!transactions.is_sorted());
     assert_eq!(transactions.iter().collect::<HashSet<_>>().len(), 200);
-    let workflows: HashSet<_> = Calls::workflows().map(|one| one.workflow_id).collect();
+    let workflows: HashSet<_> = Calls::workflows().map(|one| one.identifier).collect();
     let named: HashSet<_> = triggers.iter().map(|one| one.workflow.clone()).collect();
     assert_eq!(named, workflows);
     let contexts: HashSet<_> = triggers.iter().map(|one| format!("{:?}", one.context)).collect();

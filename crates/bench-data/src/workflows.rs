@@ -3,7 +3,7 @@
 use domain::environment::Home;
 use domain::error::Invalid;
 use domain::ids::WorkflowId;
-use domain::step::{DelayMetadata, Step, StepKind, DigestWindow, WorkflowStep};
+use domain::step::{DelayMetadata, DigestWindow, Step, StepKind, WorkflowStep};
 use domain::time::Timestamp;
 use domain::vocabulary::{Channel, TimeUnit};
 use domain::workflow::{Workflow, WorkflowCreate};

@@ -41,7 +41,8 @@ pub struct ChannelEndpoint {
     pub identifier: EndpointIdentifier,
     /// Channel of the integration.
     pub channel: Channel,
-    /// Provider of the integration. `None` for a provider outside the built-in list.
+    /// Provider of the integration. `None` for one that the host has registered under a name of its own,
+    /// which is [`Integration::provider_id`](crate::integration::Integration::provider_id).
     pub provider_id: Option<ProviderId>,
     /// Id of the integration.
     #[serde(rename = "_integrationId")]

@@ -62,7 +62,7 @@ pub struct Integration {
     /// Time at which the integration was paused. `None` if it is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<Timestamp>,
-    /// Conditions for sending in place of the primary integration.
+    /// Filters: with some, it sends in place of the primary integration if they hold.
     #[serde(rename = "conditions", default)]
     pub filters: Vec<Filter>,
     /// Place among the fallbacks of the channel, which take over from the others. The lowest is the
@@ -179,7 +179,7 @@ pub struct IntegrationCreate {
     /// keeps its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// Conditions for sending in place of the primary integration.
+    /// Filters: with some, it sends in place of the primary integration if they hold.
     #[serde(rename = "conditions", default)]
     pub filters: Vec<Filter>,
     /// Settings for reports of the provider.

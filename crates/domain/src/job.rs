@@ -10,12 +10,12 @@ use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
 use crate::filter::Filter;
-use crate::ids::{IntegrationId, JobId, MessageId, StepId, TaskId, ContentId};
+use crate::ids::{ContentId, IntegrationId, JobId, MessageId, StepId, TaskId};
 use crate::json::Object;
 use crate::receipt::ProviderMessage;
 use crate::step::{ReplyCallback, WorkflowStep};
 use crate::time::Timestamp;
-use crate::vocabulary::{StepType, ProviderId};
+use crate::vocabulary::{ProviderId, StepType};
 use crate::workflow::Workflow;
 
 pub use detail::{Detail, ExecutionDetail, ExecutionSource, ExecutionStatus};
@@ -54,7 +54,10 @@ pub struct Job {
     /// Payload of the trigger for this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Object>,
-    /// Provider of the job.
+    /// Provider of the job: that of the last integration that took part. A provider that the host has
+    /// registered under a name of its own is shown as the built-in one of its channel, such as `svc-sms`.
+    /// Its name is [`Integration::provider_id`](crate::integration::Integration::provider_id), and
+    /// [`Message::provider_id`](crate::message::Message::provider_id) of the message.
     pub provider_id: ProviderId,
     /// Status.
     #[serde(flatten)]

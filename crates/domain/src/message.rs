@@ -18,7 +18,7 @@ use crate::content::{Cta, MessageContent};
 use crate::context::ContextSet;
 use crate::error::{Invalid, Reason, at_most_items};
 use crate::ids::{
-    EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId, ContentId,
+    ContentId, EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId,
     TransactionId, WorkflowId, WorkflowIdentifier,
 };
 use crate::json::{Object, shape};

@@ -22,7 +22,7 @@ use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
 use crate::time::Timestamp;
 use crate::trigger::SubscriberRecipient;
-use crate::vocabulary::{StepType, Severity};
+use crate::vocabulary::{Severity, StepType};
 use crate::workflow::{NotificationTrigger, Workflow, WorkflowOrigin};
 
 pub use ordinal::Ordinal;

@@ -45,8 +45,8 @@ pub(crate) use layers::settings;
 pub use layers::{ConditionData, Layer, Layers, Resolved, resolve, resolve_unnamed};
 pub use record::{PreferenceScope, SubscriberPreference};
 pub use request::{
-    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, BulkRefusal, Criticality, GlobalPreferenceUpdate,
-    PreferencesQuery,
+    BulkRefusal, Criticality, GlobalPreferenceUpdate, PreferencesQuery, WorkflowPreferenceUpdate,
+    WorkflowPreferenceUpdates,
 };
 
 /// Preference of one layer: one setting for all channels, and settings for single ones.

@@ -24,7 +24,7 @@ use crate::condition::Rule;
 use crate::content::{ButtonType, Cta, EmailBlock, MessageContent};
 use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
-use crate::ids::{LayoutIdentifier, StepId, ContentId};
+use crate::ids::{ContentId, LayoutIdentifier, StepId};
 use crate::job::Detail;
 use crate::json::{Shape, Shaped, is_default, shape};
 use crate::patch::Patch;
@@ -37,7 +37,7 @@ pub use delay::DelayEnd;
 pub use delay::{DelayMetadata, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay};
 #[doc(hidden)]
 pub use digest::{Arrival, DigestState};
-pub use digest::{DigestMetadata, TimedWindow, DigestWindow};
+pub use digest::{DigestMetadata, DigestWindow, TimedWindow};
 #[doc(hidden)]
 pub use lookup::EventKey;
 pub(crate) use lookup::find as find_in_payload;

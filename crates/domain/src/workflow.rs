@@ -20,7 +20,7 @@ use crate::contact::Locale;
 use crate::environment::Home;
 use crate::error::Invalid;
 use crate::ids::{
-    EnvironmentId, NotificationGroupId, OrganizationId, StepId, ContentId, UserId, WorkflowId,
+    ContentId, EnvironmentId, NotificationGroupId, OrganizationId, StepId, UserId, WorkflowId,
     WorkflowIdentifier,
 };
 use crate::json::Object;
@@ -29,7 +29,7 @@ use crate::step::WorkflowStep;
 use crate::template::{MissingVariables, Template, Variables};
 use crate::time::{Dated, Timestamp, dated};
 use crate::translation::Texts;
-use crate::vocabulary::{StepType, Severity, wire_enum};
+use crate::vocabulary::{Severity, StepType, wire_enum};
 
 pub use crate::payload::PayloadSchema;
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};

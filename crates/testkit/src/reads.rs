@@ -19,7 +19,7 @@ use tidings::json::{self, Shaped};
 use tidings::layout::{LayoutQuery, LayoutUpsert};
 use tidings::message::{CompleteAction, MarkMessages, MessageQuery};
 use tidings::notification::NotificationQuery;
-use tidings::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate, PreferencesQuery};
+use tidings::preference::{GlobalPreferenceUpdate, PreferencesQuery, WorkflowPreferenceUpdates};
 use tidings::preview::Preview;
 use tidings::query;
 use tidings::receipt::Receipt;

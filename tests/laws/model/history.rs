@@ -6,7 +6,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use tidings::message::MarkAs;
-use tidings::vocabulary::{Channel, StepType, Severity};
+use tidings::vocabulary::{Channel, Severity, StepType};
 
 pub const NAMES: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 pub const EMAILS: [&str; 3] = ["ada@example.org", "post@example.org", "post@example.com"];

@@ -3,7 +3,7 @@
 use std::mem;
 
 use tidings::message::{InboxCounts, MarkAs};
-use tidings::vocabulary::{Channel, StepType, Severity};
+use tidings::vocabulary::{Channel, Severity, StepType};
 
 use super::history::{Happening, Question, Step, WORKFLOWS};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidings::Error;
-use tidings::preference::{WorkflowPreferenceUpdate, GlobalPreferenceUpdate, PreferencesQuery};
+use tidings::preference::{GlobalPreferenceUpdate, PreferencesQuery, WorkflowPreferenceUpdate};
 use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
 use super::{no, say, say_for, say_globally, yes};

@@ -7,7 +7,8 @@ use tidings::job::{Detail, JobStatus, RetryPolicy};
 use tidings::notification::Notification;
 use tidings::vocabulary::StepType;
 use tidings::{
-    Builder, Call, DeliveryReport, FailureReason, IntegrationTestResult, RecordingProvider, SendError,
+    Builder, Call, DeliveryReport, FailureReason, IntegrationTestResult, RecordingProvider,
+    SendError,
 };
 
 use super::retries::due_at;

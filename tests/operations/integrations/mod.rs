@@ -274,7 +274,11 @@ fn an_integration_is_named_by_its_identifier_or_its_id() {
             assert_eq!(integrations.set_primary(name).unwrap().id, id, "{name}");
             let named = integrations.update(name, &parsed(json!({ "name": "New" }))).unwrap();
             assert_eq!(named.id, id, "{name}");
-            assert_eq!(integrations.test(name).unwrap(), IntegrationTestResult::NotSupported, "{name}");
+            assert_eq!(
+                integrations.test(name).unwrap(),
+                IntegrationTestResult::NotSupported,
+                "{name}"
+            );
         }
         let refusal = "404 integration `mial` is not there; did you mean `mail`?";
         world.refuses(refusal, || integrations.get("mial"));

@@ -1,7 +1,7 @@
 //! Saying something about several workflows at once (operation 6).
 
 use serde_json::{Value, json};
-use tidings::preference::{WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, UpdatedPreference};
+use tidings::preference::{UpdatedPreference, WorkflowPreferenceUpdate, WorkflowPreferenceUpdates};
 use tidings::workflow::Workflow;
 
 use super::{all, get};
@@ -243,7 +243,8 @@ fn a_hundred_words_are_not_too_many() {
 }
 
 pub(super) fn update(world: &World, words: Value) -> Vec<UpdatedPreference> {
-    let update = WorkflowPreferenceUpdates::default().preferences(parsed::<Vec<WorkflowPreferenceUpdate>>(words));
+    let update = WorkflowPreferenceUpdates::default()
+        .preferences(parsed::<Vec<WorkflowPreferenceUpdate>>(words));
     world.env.preferences(id("ada")).unwrap().update_bulk(&update).unwrap()
 }
 

@@ -52,7 +52,7 @@ impl Default for Numbers {
     fn default() -> Self {
         let workflows = Calls::workflows().zip(0..);
         let workflows = workflows.map(|(workflow, number)| {
-            (workflow.workflow_id.to_string(), (number, workflow.severity as i64))
+            (workflow.identifier.to_string(), (number, workflow.severity as i64))
         });
         Self { workflows: workflows.collect(), contexts: HashMap::new(), notifications: 1 }
     }

@@ -8,7 +8,7 @@ use domain::ids::{
 };
 use domain::notification::{Notification, NotificationTopic};
 use domain::time::Timestamp;
-use domain::vocabulary::{StepType, Severity};
+use domain::vocabulary::{Severity, StepType};
 use uuid::Uuid;
 
 /// The first instant of a history.

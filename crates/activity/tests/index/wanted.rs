@@ -2,7 +2,7 @@
 
 use domain::ids::InternalSubscriberId;
 use domain::notification::Notification;
-use domain::vocabulary::{StepType, Severity};
+use domain::vocabulary::{Severity, StepType};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

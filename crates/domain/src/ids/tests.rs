@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -19,6 +21,22 @@ fn a_workflow_identifier_is_runs_joined_by_single_signs() {
         let expected = "`workflowId` must be letters and digits, joined by single `-`, `_` or `.`";
         check::<WorkflowIdentifier>(bad, expected);
     }
+}
+
+#[test]
+fn a_reference_is_any_text_on_the_wire() {
+    for text in ["", "welcome", "no identifier", &"x".repeat(70_000)] {
+        let reference = WorkflowRef::from(text);
+        assert_eq!(serde_json::to_value(&reference).unwrap(), json!(text));
+        assert_eq!(serde_json::from_value::<WorkflowRef>(json!(text)).unwrap(), reference);
+    }
+    assert!(serde_json::from_value::<WorkflowRef>(json!(1)).is_err());
+}
+
+#[test]
+fn a_message_with_one_destination_has_the_id_of_its_job() {
+    let job: JobId = Uuid::from_u128(7).into();
+    assert_eq!(Uuid::from(SendId::from(job)), Uuid::from(job));
 }
 
 #[test]

@@ -106,8 +106,7 @@ impl Peers {
             integration.configurations = None;
         });
         if was_primary && promote {
-            let unconditional =
-                |peer: &&Integration| peer.is_active() && peer.filters.is_empty();
+            let unconditional = |peer: &&Integration| peer.is_active() && peer.filters.is_empty();
             let last_fallbacks = |peer: &&Integration| (peer.fallback.is_none(), rank(peer));
             let next = self.0.iter().filter(unconditional).max_by_key(last_fallbacks);
             if let Some(next) = next.map(|peer| peer.id) {

@@ -31,12 +31,7 @@ fn peer(channel: Channel, short: &str) -> Integration {
         }
     };
     let filters = if unconditional == rest { vec![] } else { vec![plan_is_pro()] };
-    Integration {
-        standing,
-        filters,
-        fallback,
-        ..sample::integration(number(name), name, channel)
-    }
+    Integration { standing, filters, fallback, ..sample::integration(number(name), name, channel) }
 }
 
 fn number(name: &str) -> u128 {

@@ -25,7 +25,8 @@ pub struct ExecutionDetail {
     pub is_retry: bool,
     /// `true` if the job was a test.
     pub is_test: bool,
-    /// Provider that took part.
+    /// Provider that took part. A provider that the host has registered under a name of its own is shown
+    /// as the built-in one of its channel, as in [`Job::provider_id`](super::Job::provider_id).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<ProviderId>,
     /// Details, as text.

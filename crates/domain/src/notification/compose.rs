@@ -5,7 +5,7 @@ use crate::context::ContextKey;
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowRef};
 use crate::setters::setters;
 use crate::time::Timestamp;
-use crate::vocabulary::{StepType, Severity};
+use crate::vocabulary::{Severity, StepType};
 
 setters! { NotificationQuery:
     /// Lists the notifications of workflows with one of these step types. An empty list is refused.

@@ -10,7 +10,7 @@ use crate::json::{is_default, shape};
 use crate::page;
 use crate::query::{self, Emptied, write_unless_emptied};
 use crate::time::Timestamp;
-use crate::vocabulary::{StepType, Severity};
+use crate::vocabulary::{Severity, StepType};
 
 /// Query of notifications, newest first. A notification must meet every condition that is set, by
 /// one of its values. The conditions on the subscriber together count as one condition.
@@ -19,7 +19,11 @@ use crate::vocabulary::{StepType, Severity};
 #[non_exhaustive]
 pub struct NotificationQuery {
     /// Step types of the workflow.
-    #[serde(rename = "channels", deserialize_with = "query::one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "channels",
+        deserialize_with = "query::one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub step_types: Vec<StepType>,
     /// Workflows, by identifier, id or slug.
     #[serde(

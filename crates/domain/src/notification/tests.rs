@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::error::{Invalid, Reason};
+use crate::ids::WorkflowRef;
 use crate::job::JobStatus;
 use crate::sample;
 use crate::topic::Topic;
@@ -124,8 +125,11 @@ fn who_is_told_by_whom_is_not_for_the_notification_to_say() {
 
 #[test]
 fn a_single_id_stands_for_the_list_of_it() {
-    assert_eq!(query(json!({ "templates": "welcome" })).workflows, ["welcome"]);
-    assert_eq!(query(json!({ "templates": ["a", "b"] })).workflows, ["a", "b"]);
+    assert_eq!(query(json!({ "templates": "welcome" })).workflows, [WorkflowRef::from("welcome")]);
+    assert_eq!(
+        query(json!({ "templates": ["a", "b"] })).workflows,
+        ["a", "b"].map(WorkflowRef::from)
+    );
     assert!(serde_json::from_value::<NotificationQuery>(json!({ "templates": 7 })).is_err());
 }
 

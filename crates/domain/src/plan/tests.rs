@@ -352,7 +352,7 @@ fn the_first_obstacle_is_named() {
 fn an_operator_refuses_for_the_workflow() {
     let mut world = World::on(Channel::Email);
     let off = Preference::default().enabled(false);
-    world.workflow.as_mut().unwrap().preferences = Some(off);
+    world.workflow.as_mut().unwrap().operator_preference = Some(off);
     check(&world, RefusalKind::Skip, Detail::FilteredByWorkflowPreference);
 }
 
@@ -376,7 +376,7 @@ fn a_condition_is_evaluated_when_the_step_runs() {
             Detail::FilteredByWorkflowPreference,
         ),
         (
-            |world, given| world.workflow.as_mut().unwrap().preferences = Some(given),
+            |world, given| world.workflow.as_mut().unwrap().operator_preference = Some(given),
             Detail::FilteredByWorkflowPreference,
         ),
         (|world, given| world.global = Some(given), Detail::FilteredBySubscriberGlobalPreference),
@@ -493,10 +493,9 @@ fn a_trigger_may_name_the_integration() {
 #[test]
 fn a_condition_may_choose_the_integration() {
     let mut world = World::on(Channel::Email);
-    let conditions = filters("subscriber", "data.plan", "pro");
     let identifier = "for-pro".parse().unwrap();
     let for_pro = Integration {
-        conditions,
+        filters: filters("subscriber", "data.plan", "pro"),
         identifier,
         id: sample::id(200),
         standing: Standing::Active { primary: false, priority: 1 },

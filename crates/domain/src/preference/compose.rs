@@ -1,8 +1,8 @@
 //! Constructors and setters of preferences.
 
 use super::{
-    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, Criticality, GlobalPreferenceUpdate, Preference,
-    PreferencesQuery,
+    Criticality, GlobalPreferenceUpdate, Preference, PreferencesQuery, WorkflowPreferenceUpdate,
+    WorkflowPreferenceUpdates,
 };
 use crate::condition::Rule;
 use crate::context::ContextKey;

@@ -134,11 +134,10 @@ pub struct UpdatedPreference {
     pub condition: Option<Rule>,
 }
 
-// Members on the wire. The level follows from the workflow, and is not read.
+// Members on the wire. The level follows from the workflow, so what is read of it has no effect.
 #[derive(Serialize, Deserialize)]
 struct LeveledPreference {
-    #[serde(skip_deserializing)]
-    level: Option<PreferenceLevel>,
+    level: PreferenceLevel,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     workflow: Option<WorkflowInfo>,
     enabled: bool,
@@ -254,7 +253,7 @@ impl From<GlobalPreference> for UpdatedPreference {
 
 impl From<UpdatedPreference> for LeveledPreference {
     fn from(updated: UpdatedPreference) -> Self {
-        let level = Some(updated.level());
+        let level = updated.level();
         let UpdatedPreference { workflow, enabled, channels, condition } = updated;
         Self { level, workflow, enabled, channels, condition }
     }

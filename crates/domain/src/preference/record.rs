@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{WorkflowPreferenceUpdate, GlobalPreferenceUpdate, Preference};
+use super::{GlobalPreferenceUpdate, Preference, WorkflowPreferenceUpdate};
 use crate::context::ContextSet;
 use crate::ids::{EnvironmentId, InternalSubscriberId, WorkflowId};
 use crate::schedule::Schedule;

@@ -568,7 +568,8 @@ fn a_condition_that_is_no_rule_is_refused() {
         json!({ "workflowId": "w", "channels": {}, "condition": true }),
         json!({ "workflowId": "w", "channels": {}, "condition": {} }),
     ] {
-        let error = serde_json::from_value::<WorkflowPreferenceUpdate>(json).unwrap_err().to_string();
+        let error =
+            serde_json::from_value::<WorkflowPreferenceUpdate>(json).unwrap_err().to_string();
         assert!(error.contains("`condition`"), "{error}");
     }
 }
@@ -589,7 +590,10 @@ fn a_criticality_shows_its_workflows() {
 fn a_bulk_is_about_1_to_100_workflows() {
     let item = |_| WorkflowPreferenceUpdate::new("w");
     let check = |count| {
-        let bulk = WorkflowPreferenceUpdates { preferences: (0..count).map(item).collect(), context: None };
+        let bulk = WorkflowPreferenceUpdates {
+            preferences: (0..count).map(item).collect(),
+            context: None,
+        };
         bulk.check().map_err(|invalid| invalid.to_string())
     };
     assert_eq!([check(1), check(100)], [Ok(()), Ok(())]);

@@ -24,13 +24,14 @@ use crate::message::{MarkAs, MarkMessages, MessageQuery};
 use crate::notification::NotificationQuery;
 use crate::page::{Direction, OrderBy, PageQuery};
 use crate::preference::{
-    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, Criticality, GlobalPreferenceUpdate, Preference,
-    PreferencesQuery,
+    Criticality, GlobalPreferenceUpdate, Preference, PreferencesQuery, WorkflowPreferenceUpdate,
+    WorkflowPreferenceUpdates,
 };
 use crate::sample;
 use crate::schedule::{DaySchedule, Schedule};
 use crate::step::{
-    DelayMetadata, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow, Variant, DigestWindow,
+    DelayMetadata, DigestWindow, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow,
+    Variant,
 };
 use crate::subscriber::{
     ChannelCredentials, ChannelSettings, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
@@ -45,7 +46,7 @@ use crate::translation::{
 };
 use crate::trigger::{Recipient, Trigger};
 use crate::vocabulary::{
-    Channel, ChannelProviderId, StepType, ProviderId, Severity, TimeUnit, Weekday,
+    Channel, ChannelProviderId, ProviderId, Severity, StepType, TimeUnit, Weekday,
 };
 use crate::workflow::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 
@@ -455,9 +456,13 @@ fn preferences() {
     same(said(), json!({ "email": false, "enabled": true, "condition": rule() }));
     let bulk = || {
         WorkflowPreferenceUpdates::default()
-            .preference(WorkflowPreferenceUpdate::new("w").with(Channel::Sms, true).condition(rule())?)
+            .preference(
+                WorkflowPreferenceUpdate::new("w").with(Channel::Sms, true).condition(rule())?,
+            )
             .preference(WorkflowPreferenceUpdate::new("v").clear_condition().clear_enabled())
-            .preference(WorkflowPreferenceUpdate::new("u").enabled(false).clear_channel(Channel::Chat))
+            .preference(
+                WorkflowPreferenceUpdate::new("u").enabled(false).clear_channel(Channel::Chat),
+            )
             .context("tenant", "acme")
     };
     same(
@@ -648,6 +653,11 @@ fn lists() {
     same(Ok(TopicQuery::default().page(page)), expected);
     let sorted = TopicQuery::default().order_by(OrderBy::Key).order_direction(Direction::Ascending);
     same(Ok(sorted), json!({ "orderBy": "key", "orderDirection": "ASC" }));
+    let id = sample::id::<crate::ids::WorkflowId>(7);
+    let expected = json!({ "templates": [id] });
+    same(Ok(NotificationQuery::default().workflows([id])), expected.clone());
+    same(Ok(MessageQuery::default().workflows([id])), expected.clone());
+    same(Ok(crate::dead_letter::DeadLetterQuery::default().workflows([id])), expected);
     let typed = || {
         NotificationQuery::default()
             .step_types([StepType::Email])
@@ -762,10 +772,10 @@ fn one_more_filter_restricts() {
     }
     check!(Step::sms("x").unwrap(), definition.filters);
     check!(Variant::new(StepKind::sms("x").unwrap()), filters);
-    check!(IntegrationCreate::new("ses", Channel::Email).unwrap(), conditions);
+    check!(IntegrationCreate::new("ses", Channel::Email).unwrap(), filters);
 
     let update = IntegrationUpdate::default;
     let given = update().only_if(urgent.clone()).only_if_any(any());
-    assert_eq!(given.conditions, Some(behind.into()));
-    assert_eq!(update().only_if(vip).clear_filters().conditions, Some(vec![]));
+    assert_eq!(given.filters, Some(behind.into()));
+    assert_eq!(update().only_if(vip).clear_filters().filters, Some(vec![]));
 }

@@ -11,7 +11,7 @@ use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, T
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::Filter;
-use crate::ids::{LayoutIdentifier, StepId, ContentId};
+use crate::ids::{ContentId, LayoutIdentifier, StepId};
 use crate::patch::Patch;
 use crate::setters::setters;
 use crate::template::Template;

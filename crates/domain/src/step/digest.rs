@@ -231,7 +231,8 @@ impl DigestMetadata {
     // Returns the look-back of a digest with backoff.
     fn quiet_time(&self) -> Result<Option<Span>, NoEnd> {
         match self {
-            Self::Backoff(window) | Self::Regular(window @ DigestWindow { backoff: Some(true), .. }) => {
+            Self::Backoff(window)
+            | Self::Regular(window @ DigestWindow { backoff: Some(true), .. }) => {
                 let (amount, unit) = (window.backoff_amount, window.backoff_unit);
                 let span = amount.zip(unit).map(|(amount, unit)| Span { amount, unit });
                 span.map(Some).ok_or_else(|| NoEnd::missing("metadata.backoffAmount"))

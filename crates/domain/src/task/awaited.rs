@@ -74,7 +74,7 @@ impl Notification {
 impl Job {
     // The tasks of the message of a job, or of its call.
     fn attempts(&self) -> impl Iterator<Item = Awaited> {
-        let own = self.waiting_sends().next().is_none().then_some(self.id);
+        let own = self.waiting_sends().next().is_none().then_some(self.id.into());
         own.into_iter()
             .chain(self.waiting_sends().map(|send| send.id))
             .map(|id| Awaited::Task(Uuid::from(id).into()))

@@ -98,7 +98,7 @@ fn an_import_reports_its_result() {
         (vec!["a", "b"], vec!["c"], true, "partial import: 2 resource(s) imported, 1 failed"),
     ] {
         let owned = |ids: &[&str]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let of = |id: &&str| ImportProblem::new(Resource::workflow(id), "it is empty");
+        let of = |id: &&str| ImportProblem::new(Resource::workflow(*id), "it is empty");
         let result =
             ImportResult::new(owned(&successful), failed.iter().map(of).collect(), Vec::new());
         let mut json = json!({ "success": success, "message": message });

@@ -18,7 +18,7 @@ pub(crate) fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Re
         jobs.filter(|job| matches!(job.status, JobStatus::Queued { .. })).collect();
     let mut ids: Vec<(usize, TaskId)> = Vec::with_capacity(queued.len());
     for (number, job) in queued.iter().enumerate() {
-        let ids_of = [job.id].into_iter().chain(job.waiting_sends().map(|send| send.id));
+        let ids_of = [job.id.into()].into_iter().chain(job.waiting_sends().map(|send| send.id));
         ids.extend(ids_of.map(|id| (number, Uuid::from(id).into())));
     }
     let task = |(_, id): &(usize, TaskId)| layout::task(view.environment_id(), *id);

@@ -156,7 +156,7 @@ impl Messages<'_> {
 }
 
 // The workflow that the message is from, if it can be read.
-fn template(view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
+fn workflow(view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
     let Some(id) = message.workflow_id else { return Ok(None) };
     let found = if_readable(workflows::find_by_id(view, id))?.flatten();
     Ok(found.map(Arc::unwrap_or_clone))

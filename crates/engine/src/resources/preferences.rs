@@ -6,9 +6,9 @@ use std::sync::Arc;
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::preference::{
-    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, BulkRefusal, GlobalPreference, GlobalPreferenceUpdate,
-    Preference, PreferenceScope, Preferences, PreferencesQuery, SubscriberPreference,
-    UpdatedPreference, WorkflowPreference, resolve,
+    BulkRefusal, GlobalPreference, GlobalPreferenceUpdate, Preference, PreferenceScope,
+    Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowPreference,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, resolve,
 };
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
@@ -85,7 +85,10 @@ impl SubscriberPreferences<'_> {
     /// [`Rejection::CriticalWorkflows`] with all critical workflows of the request;
     /// [`Error::Invalid`], if the request has no preference or more than 100, or a context is
     /// malformed.
-    pub fn update_bulk(&self, update: &WorkflowPreferenceUpdates) -> Result<Vec<UpdatedPreference>> {
+    pub fn update_bulk(
+        &self,
+        update: &WorkflowPreferenceUpdates,
+    ) -> Result<Vec<UpdatedPreference>> {
         self.write("preferences.update_bulk", update, |tx| {
             update.check()?;
             let named = contexts::named(update.context.as_ref())?;

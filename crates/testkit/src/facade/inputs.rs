@@ -8,7 +8,7 @@ use domain::environment::EnvironmentCreate;
 use domain::ids::{IntegrationId, SubscriberId};
 use domain::integration::{IntegrationCreate, IntegrationUpdate};
 use domain::message::MarkAs;
-use domain::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
+use domain::preference::{GlobalPreferenceUpdate, WorkflowPreferenceUpdates};
 use domain::subscriber::{SubscriberCreate, SubscriberUpdate};
 use domain::trigger::Trigger;
 use domain::workflow::{WorkflowCreate, WorkflowUpdate};

@@ -6,8 +6,8 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 use serde::Deserialize;
 use tidings::preference::{
-    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, Criticality, GlobalPreferenceUpdate, Preferences,
-    PreferencesQuery, WorkflowPreference,
+    Criticality, GlobalPreferenceUpdate, Preferences, PreferencesQuery, WorkflowPreference,
+    WorkflowPreferenceUpdate, WorkflowPreferenceUpdates,
 };
 use tidings::vocabulary::Channel;
 use tidings::workflow::Workflow;

@@ -9,7 +9,7 @@ use crate::environment::{EnvironmentCreate, EnvironmentUpdate};
 use crate::integration::{IntegrationCreate, IntegrationUpdate};
 use crate::message::MarkMessages;
 use crate::notification::NotificationQuery;
-use crate::preference::{WorkflowPreferenceUpdates, GlobalPreferenceUpdate};
+use crate::preference::{GlobalPreferenceUpdate, WorkflowPreferenceUpdates};
 use crate::subscriber::{SubscriberCreate, SubscriberUpdate};
 use crate::subscription::{Subscribe, SubscriptionUpdate};
 use crate::topic::{TopicQuery, TopicUpdate};

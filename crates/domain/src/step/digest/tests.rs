@@ -277,7 +277,10 @@ fn d10_two_digests_have_their_own_ends() {
 #[test]
 fn events_are_collected_by_their_value() {
     let keyed = |path: Option<&str>, payload: Value| {
-        let window = DigestWindow { digest_key: path.map(Into::into), ..DigestWindow::new(1, TimeUnit::Hours) };
+        let window = DigestWindow {
+            digest_key: path.map(Into::into),
+            ..DigestWindow::new(1, TimeUnit::Hours)
+        };
         DigestMetadata::from(window).event_key(&payload.try_into().unwrap())
     };
     let rows = [
