@@ -1,5 +1,6 @@
 //! How an engine is put together.
 
+mod callbacks;
 mod parts;
 mod settings;
 
@@ -22,10 +23,11 @@ use store::sealing::{Keyring, Sealable};
 
 use crate::Engine;
 use crate::clock::Clock;
-use crate::entropy::{Entropy, Seeds};
+use crate::entropy::{Entropy, OsEntropy, Seeds};
 use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::{Handler, Provider};
 
+use callbacks::Callbacks;
 pub(crate) use parts::Parts;
 pub(crate) use settings::Settings;
 
@@ -33,12 +35,30 @@ pub(crate) use settings::Settings;
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The parts of an engine, before it has a store.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
     settings: Settings,
+    callbacks: Callbacks,
+    seeds: Seeds,
+    observer: Dispatcher,
+    activity: ActivityIndex,
     /// `None` if the store has the clock.
     clock: Option<Box<dyn Clock>>,
     keyring: Option<Keyring>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            callbacks: Callbacks::default(),
+            seeds: Seeds::new(OsEntropy),
+            observer: Dispatcher::default(),
+            activity: ActivityIndex::default(),
+            clock: None,
+            keyring: None,
+        }
+    }
 }
 
 impl Builder {
@@ -58,29 +78,28 @@ impl Builder {
 
     /// Makes ids and keys from `entropy`.
     #[must_use]
-    pub fn entropy(mut self, entropy: impl Entropy) -> Self {
-        self.settings.seeds = Seeds::new(entropy);
-        self
+    pub fn entropy(self, entropy: impl Entropy) -> Self {
+        Self { seeds: Seeds::new(entropy), ..self }
     }
 
     /// Registers the provider of integrations with `provider_id`. A later one takes its place.
     #[must_use]
     pub fn provider(mut self, provider_id: impl Into<String>, provider: impl Provider) -> Self {
-        self.settings.providers.named.insert(provider_id.into(), Box::new(provider));
+        self.callbacks.providers.named.insert(provider_id.into(), Box::new(provider));
         self
     }
 
     /// Registers the provider of all integrations that have no provider of their own.
     #[must_use]
     pub fn default_provider(mut self, provider: impl Provider) -> Self {
-        self.settings.providers.default = Some(Box::new(provider));
+        self.callbacks.providers.default = Some(Box::new(provider));
         self
     }
 
     /// Registers the function that custom steps call under the name `handler`. A later one takes its place.
     #[must_use]
     pub fn handler(mut self, handler: impl Into<String>, function: impl Handler) -> Self {
-        self.settings.handlers.insert(handler.into(), Box::new(function));
+        self.callbacks.handlers.insert(handler.into(), Box::new(function));
         self
     }
 
@@ -110,7 +129,7 @@ impl Builder {
     /// nothing.
     #[must_use]
     pub fn max_concurrent(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
-        self.settings.quotas.limit_concurrent(provider_id.into(), calls);
+        self.settings.calls.limit_concurrent(provider_id.into(), calls);
         self
     }
 
@@ -122,7 +141,7 @@ impl Builder {
     /// workflows take turns, call by call. A call is kept for an expected message for a second.
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
-        self.settings.quotas.limit_rate(provider_id.into(), calls);
+        self.settings.calls.limit_rate(provider_id.into(), calls);
         self
     }
 
@@ -141,7 +160,7 @@ impl Builder {
     /// Circuits are in memory. Each is closed after a restart, and after a change of its integration.
     #[must_use]
     pub fn circuit(mut self, policy: impl Into<Option<CircuitPolicy>>) -> Self {
-        self.settings.circuits.policy = policy.into();
+        self.settings.circuit = policy.into();
         self
     }
 
@@ -174,9 +193,8 @@ impl Builder {
     /// # }
     /// ```
     #[must_use]
-    pub fn observer(mut self, observer: impl FnMut(&Event) + Send + 'static) -> Self {
-        self.settings.observer = Dispatcher::to(observer);
-        self
+    pub fn observer(self, observer: impl FnMut(&Event) + Send + 'static) -> Self {
+        Self { observer: Dispatcher::to(observer), ..self }
     }
 
     /// Sets the limits of the callers' input.
@@ -254,9 +272,8 @@ impl Builder {
     /// for tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn activity_segments(mut self, notifications: u32) -> Self {
-        self.settings.activity = ActivityIndex::with_segments_of(notifications);
-        self
+    pub fn activity_segments(self, notifications: u32) -> Self {
+        Self { activity: ActivityIndex::with_segments_of(notifications), ..self }
     }
 
     /// Seals the values of all records with the keys of `keyring`. By default they are plain. A store
@@ -283,7 +300,8 @@ impl Builder {
     /// compares its keys with those of the store, see [`open`](Self::open).
     pub fn build(mut self, store: impl Store) -> Engine {
         let sealable = Arc::new(Sealable::new(Arc::new(store), self.keyring.take()));
-        let engine = self.assemble(Arc::clone(&sealable) as Arc<dyn Store>, Some(sealable));
+        let store = Arc::clone(&sealable) as Arc<dyn Store>;
+        let engine = Engine { parts: Arc::new(Parts::of(self, store, Some(sealable))) };
         let parts = Arc::downgrade(&engine.parts);
         engine.parts.store.listen(Box::new(move |keys| {
             let Some(parts) = parts.upgrade() else { return ControlFlow::Break(()) };
@@ -291,10 +309,6 @@ impl Builder {
             ControlFlow::Continue(())
         }));
         engine
-    }
-
-    fn assemble(self, store: Arc<dyn Store>, sealable: Option<Arc<Sealable>>) -> Engine {
-        Engine { parts: Arc::new(Parts::of(self, store, sealable)) }
     }
 
     /// Returns an engine with these parts that keeps its records in the file at `path`.

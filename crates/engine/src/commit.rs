@@ -79,14 +79,14 @@ impl Engine {
         now: Timestamp,
         body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
     ) -> Result<Vec<Change>> {
-        let seed = self.parts.settings.seeds.draw(now);
+        let seed = self.parts.seeds.draw(now);
         let mut ticket = None;
         let run = |body: &mut WriteBody<'_>| self.store().write_within(scope, body);
         let recorded = store::write_by(run, |writer| {
             let changes = self.draft(now, &seed, writer, body)?;
             // Transactions of an environment run one after the other. A body that runs again takes a
             // later ticket.
-            ticket = self.parts.settings.observer.ticket(&changes);
+            ticket = self.parts.observer.ticket(&changes);
             Ok(changes)
         });
         if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
@@ -106,7 +106,7 @@ impl Engine {
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
         let scope = WriteScope::Environment(home.environment_id);
-        let seed = self.parts.settings.seeds.draw(now);
+        let seed = self.parts.seeds.draw(now);
         let run = |body: &mut WriteBody<'_>| match &self.parts.sealable {
             Some(sealable) => sealable.write_in_host(host, scope, body),
             None => host.write_within(scope, body),
@@ -154,7 +154,7 @@ impl Engine {
         // The operator may have repaired the integration, so its circuit closes.
         let accounts = changes.iter().filter(|change| change.table == Table::Integrations);
         for id in accounts.filter_map(|change| store::layout::integration_of(&change.key)) {
-            self.parts.settings.circuits.close(id);
+            self.parts.circuits.close(id);
         }
         self.parts.decoded.translations.forget(changes);
         self.parts.decoded.layouts.forget(changes);

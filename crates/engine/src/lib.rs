@@ -211,11 +211,11 @@ impl Engine {
     }
 
     fn now(&self) -> Timestamp {
-        self.parts.settings.observer.read(self.parts.clock.as_ref())
+        self.parts.observer.read(self.parts.clock.as_ref())
     }
 
     fn activity(&self) -> &ActivityIndex {
-        &self.parts.settings.activity
+        &self.parts.activity
     }
 
     fn store(&self) -> &dyn Store {

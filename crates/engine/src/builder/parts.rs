@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use activity::ActivityIndex;
 use domain::environment::Environment;
+use domain::explain::EvidenceLog;
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::notification::Notification;
@@ -12,14 +14,19 @@ use domain::workflow::Workflow;
 use store::sealing::Sealable;
 use store::{Decoded, Fork, Store, Table, layout};
 
+use super::callbacks::Callbacks;
 use super::{Builder, Settings};
 use crate::Engine;
 use crate::backfill::Backfill;
 use crate::clock::{Clock, ManualClock, StoreClock};
+use crate::entropy::{SeededEntropy, Seeds};
 use crate::heal::Healing;
+use crate::observer::Dispatcher;
 use crate::pipeline::delivery::Untold;
+use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::clock_skew::ClockWatermark;
 use crate::pipeline::delivery::fairness::FairScheduler;
+use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::sweep::SweepTasks;
 use crate::resources::person::Meanwhile;
@@ -33,6 +40,9 @@ const PREPARED: usize = 16 << 20;
 // Bytes of memory for translations, and as many for layouts, with compiled templates.
 const TEXTS: usize = 8 << 20;
 
+// The ids of a rehearsal differ from those that the host's entropy makes.
+const REHEARSED: u64 = u64::from_be_bytes(*b"explain!");
+
 /// The parts of an engine.
 #[derive(Debug)]
 pub(crate) struct Parts {
@@ -42,6 +52,14 @@ pub(crate) struct Parts {
     pub(crate) sealable: Option<Arc<Sealable>>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) settings: Settings,
+    pub(crate) callbacks: Callbacks,
+    pub(crate) seeds: Seeds,
+    pub(crate) observer: Dispatcher,
+    pub(crate) activity: ActivityIndex,
+    pub(crate) quotas: Quotas,
+    pub(crate) circuits: Circuits,
+    /// Evidence of a rehearsal. `None` in any other engine.
+    pub(crate) evidence: Option<Arc<EvidenceLog>>,
     pub(crate) decoded: DecodedRecords,
     pub(crate) unsettled: Unsettled,
     pub(crate) untold: Untold,
@@ -97,12 +115,19 @@ impl Parts {
         store: Arc<dyn Store>,
         sealable: Option<Arc<Sealable>>,
     ) -> Self {
-        let Builder { settings, clock, keyring: _ } = builder;
+        let Builder { settings, callbacks, seeds, observer, activity, clock, keyring: _ } = builder;
         let clock = clock.unwrap_or_else(|| Box::new(StoreClock(Arc::clone(&store))));
         Self {
             store,
             sealable,
             clock,
+            callbacks,
+            seeds,
+            observer,
+            activity,
+            quotas: Quotas::new(settings.calls.clone()),
+            circuits: Circuits::new(settings.circuit),
+            evidence: None,
             settings,
             decoded: DecodedRecords::default(),
             unsettled: Unsettled::default(),
@@ -131,7 +156,7 @@ impl Parts {
                 Table::MessageCounters | Table::Subscribers => self.watches.wake_those_of(key),
                 Table::Integrations => {
                     if let Some(id) = layout::integration_of(key) {
-                        self.settings.circuits.close(id);
+                        self.circuits.close(id);
                     }
                 }
                 _ => {}
@@ -143,12 +168,19 @@ impl Parts {
     }
 
     /// Returns an engine for a rehearsal at `at`. It sees the records of this one, without the tasks
-    /// that wait, and its own changes stay in memory. Its providers accept every message, and the
-    /// functions of custom steps return nothing.
+    /// that wait, and its own changes stay in memory. Its circuits are open where those of this one are.
     pub(crate) fn rehearsal(&self, at: Timestamp) -> Engine {
         const HIDDEN: &[Table] = &[Table::Tasks, Table::Due, Table::Lanes, Table::LaneHeads];
-        let clock = Some(Box::new(ManualClock::at(at)) as Box<dyn Clock>);
-        let builder = Builder { settings: self.settings.assumed(), clock, keyring: None };
-        builder.assemble(Arc::new(Fork::new(Arc::clone(&self.store), HIDDEN)), None)
+        let builder = Builder {
+            settings: self.settings.rehearsed(),
+            callbacks: self.callbacks.assumed(),
+            seeds: Seeds::new(SeededEntropy::new(REHEARSED)),
+            clock: Some(Box::new(ManualClock::at(at))),
+            ..Builder::default()
+        };
+        let store = Arc::new(Fork::new(Arc::clone(&self.store), HIDDEN));
+        let (circuits, evidence) = (self.circuits.copied(), Some(Arc::default()));
+        let parts = Self { circuits, evidence, ..Self::of(builder, store, None) };
+        Engine { parts: Arc::new(parts) }
     }
 }

@@ -104,7 +104,7 @@ impl<'b> Bulk<'b> {
     // Assigns ids to the events that come without one: those of an equal call that has begun, or new ones.
     fn assign_ids(&mut self) -> Result<()> {
         let Some(call) = self.write.call() else { return Ok(()) };
-        let seed = self.scope.engine.parts.settings.seeds.draw(self.now);
+        let seed = self.scope.engine.parts.seeds.draw(self.now);
         let made = seed.start();
         let unnamed = self.triggers.iter().filter(|trigger| trigger.transaction_id.is_none());
         let ids = unnamed.map(|_| transaction_id(&made)).collect::<Result<Vec<_>>>()?;

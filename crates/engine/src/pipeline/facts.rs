@@ -261,7 +261,7 @@ impl Preferences {
         }
         let preference = |said: Option<SubscriberPreference>| said.map(|said| said.preference);
         let (global, specific) = (preference(global), preference(specific));
-        let evidence = view.engine().parts.settings.evidence.clone();
+        let evidence = view.engine().parts.evidence.clone();
         Ok(Self { global, specific, schedule, evidence })
     }
 

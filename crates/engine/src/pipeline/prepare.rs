@@ -89,7 +89,7 @@ impl Scope {
         now: Timestamp,
         mut body: impl FnMut(&mut Preparation<'_>) -> Result<T>,
     ) -> Result<T> {
-        let seed = self.engine.parts.settings.seeds.draw(now);
+        let seed = self.engine.parts.seeds.draw(now);
         self.view(|view| body(&mut Preparation::new(view, &seed.start(), now)))
     }
 }
@@ -255,7 +255,7 @@ impl<'r> Preparation<'r> {
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
-                if let Some(evidence) = &self.view.engine.parts.settings.evidence {
+                if let Some(evidence) = &self.view.engine.parts.evidence {
                     evidence.note_filtered(|| member.filtered(event));
                 }
                 continue;

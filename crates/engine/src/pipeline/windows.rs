@@ -67,7 +67,7 @@ impl Course<'_, '_> {
             Some(task) => !task.state.is_leased(),
             // A rehearsal does not have the tasks of other events, and no other call closes its
             // windows.
-            None => self.tx.engine().parts.settings.evidence.is_some(),
+            None => self.tx.engine().parts.evidence.is_some(),
         };
         Ok(is_open.then_some(window))
     }
@@ -192,7 +192,7 @@ impl Course<'_, '_> {
 
     // Takes note of what a decision was made from, if this is a rehearsal.
     fn note(&self, job: usize, kind: impl FnOnce() -> EvidenceKind) -> Result<()> {
-        let Some(evidence) = &self.tx.engine().parts.settings.evidence else { return Ok(()) };
+        let Some(evidence) = &self.tx.engine().parts.evidence else { return Ok(()) };
         let key = layout::subscriber_id(self.tx.environment_id(), self.notification.subscriber_id);
         let subscriber = self.tx.find::<Subscriber>(&key)?;
         if let Some((subscriber, job)) = subscriber.zip(self.notification.jobs.get(job)) {

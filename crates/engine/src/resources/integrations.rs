@@ -163,7 +163,7 @@ impl Integrations<'_> {
     /// # }
     /// ```
     pub fn health(&self) -> Result<Vec<IntegrationHealth>> {
-        let circuits = &self.scope.engine.parts.settings.circuits;
+        let circuits = &self.scope.engine.parts.circuits;
         let active = self.scope.read("integrations.health", |view| active(view))?;
         Ok(active.iter().map(|one| IntegrationHealth::new(one, circuits.of(one.id))).collect())
     }

@@ -357,7 +357,7 @@ fn made(tx: &Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {
     let subscriber = Subscriber::new(tx.id(), tx.home(), create.clone(), tx.now());
     // Two subscribers with one id would share their inboxes.
     let key = layout::subscriber_id(tx.environment_id(), subscriber.id);
-    if tx.engine().parts.settings.seeds.may_repeat() && tx.contains(&key)? {
+    if tx.engine().parts.seeds.may_repeat() && tx.contains(&key)? {
         return Err(Error::conflict(Entity::Subscriber, subscriber.id));
     }
     Ok(subscriber)

@@ -118,7 +118,7 @@ impl WorkerThread {
     fn failed(&self, error: Option<&Error>) {
         let text = error.map_or_else(|| "the host's code panicked".into(), Error::to_string);
         trace::worker_failed(error);
-        self.engine.parts.settings.observer.tell(|| Event::WorkerFailed { error: text.clone() });
+        self.engine.parts.observer.tell(|| Event::WorkerFailed { error: text.clone() });
         self.running.0.failed(text);
     }
 

@@ -131,7 +131,7 @@ impl DeliveryQueue<'_> {
     // A rehearsal keeps its content in memory.
     fn counted(&self, worked: Worked) -> Result<Worked> {
         let parts = &self.engine.parts;
-        if let (Some(evidence), Worked::Done(done)) = (&parts.settings.evidence, &worked) {
+        if let (Some(evidence), Worked::Done(done)) = (&parts.evidence, &worked) {
             parts.settings.limits.check_content(evidence.count(done.size().messages))?;
         }
         Ok(worked)
@@ -168,7 +168,7 @@ impl DeliveryQueue<'_> {
         let (engine, task) = (self.engine, &leased.task);
         let done = match &task.work {
             // A rehearsal notifies the recipients of its trigger only.
-            Work::FanOut { .. } if engine.parts.settings.evidence.is_some() => Done::Dropped,
+            Work::FanOut { .. } if engine.parts.evidence.is_some() => Done::Dropped,
             Work::FanOut { transaction_id } => return self.fan_out_chunk(leased, transaction_id),
             Work::Cancel { .. } => {
                 return cancel::step(engine, task).map(|()| Worked::Settled);
@@ -213,8 +213,7 @@ impl DeliveryQueue<'_> {
         if let Some(lost) = leased.lost(self.engine.now()) {
             return Ok(lost);
         }
-        let (quotas, circuits) =
-            (&self.engine.parts.settings.quotas, &self.engine.parts.settings.circuits);
+        let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
         let postponed = |since, until| Ok(Done::Postponed { since, until });
         if let Some(until) = circuits.waits_until(integration, now) {

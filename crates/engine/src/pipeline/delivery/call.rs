@@ -139,8 +139,7 @@ pub(super) fn prepare(
 /// Calls the handler. Its panic is an error that is retryable, and a result that is too large one that
 /// is permanent: the work is done.
 pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
-    let handler =
-        engine.parts.settings.handlers.get(&call.handler).ok_or(CallFailure::NoHandler)?;
+    let handler = engine.parts.callbacks.handler(&call.handler).ok_or(CallFailure::NoHandler)?;
     let panicked = |Panicked| Err(SendError::unknown("the handler panicked"));
     let result = host::call(|| handler.call(call)).unwrap_or_else(panicked)?;
     let checked = engine.parts.settings.limits.check_result(result.as_ref());

@@ -17,7 +17,7 @@ use super::send_result::{SendFailure, SendResult};
 #[derive(Debug)]
 pub(crate) struct Circuits {
     /// `None` if circuits never open.
-    pub(crate) policy: Option<CircuitPolicy>,
+    policy: Option<CircuitPolicy>,
     known: Mutex<HashMap<IntegrationId, Calls>>,
 }
 
@@ -31,13 +31,11 @@ pub(super) struct Calls {
     pub(super) failed: u64,
 }
 
-impl Default for Circuits {
-    fn default() -> Self {
-        Self { policy: Some(CircuitPolicy::default()), known: Mutex::default() }
-    }
-}
-
 impl Circuits {
+    pub(crate) fn new(policy: Option<CircuitPolicy>) -> Self {
+        Self { policy, known: Mutex::default() }
+    }
+
     /// Returns a copy, for a rehearsal.
     pub(crate) fn copied(&self) -> Self {
         Self { policy: self.policy, known: Mutex::new(self.known.lock().clone()) }

@@ -93,7 +93,7 @@ fn verified(
     report: &InboundReport,
 ) -> Result<Vec<Receipt>, InboundRefusal> {
     let key = integration.inbound_key().ok_or(InboundRefusal::Disabled)?;
-    let provider = engine.parts.settings.providers.of(&integration.provider_id);
+    let provider = engine.parts.callbacks.provider(&integration.provider_id);
     let provider = provider.ok_or(InboundRefusal::NoProvider)?;
     let inbound = Inbound { report, integration, key, now: engine.now() };
     let panicked = |_| Err(InboundRefusal::Unreadable { problem: "the provider panicked".into() });

@@ -19,10 +19,14 @@ const CALL_WAIT: Duration = Duration::from_millis(100);
 // Number of readings of an earlier time after which the clock has gone back.
 const READINGS: usize = 8;
 
-/// Limits of the calls of providers, by the id of the provider, and the calls under way.
-#[derive(Debug, Default)]
+/// Limits of the calls of providers, by the id of the provider.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallLimits(HashMap<String, Limits>);
+
+/// Limits of the calls of providers, and the calls under way.
+#[derive(Debug)]
 pub(crate) struct Quotas {
-    limits: HashMap<String, Limits>,
+    limits: CallLimits,
     calls: Mutex<HashMap<String, Calls>>,
     ended: Condvar,
 }
@@ -62,18 +66,19 @@ pub(super) struct Permit<'q> {
     is_starting: bool,
 }
 
-impl Quotas {
+impl CallLimits {
     pub(crate) fn limit_concurrent(&mut self, provider_id: String, calls: usize) {
-        self.limits.entry(provider_id).or_default().concurrent = Some(calls.max(1));
+        self.0.entry(provider_id).or_default().concurrent = Some(calls.max(1));
     }
 
     pub(crate) fn limit_rate(&mut self, provider_id: String, calls: usize) {
-        self.limits.entry(provider_id).or_default().per_second = Some(calls.max(1));
+        self.0.entry(provider_id).or_default().per_second = Some(calls.max(1));
     }
+}
 
-    /// Returns the same limits without calls.
-    pub(crate) fn without_calls(&self) -> Self {
-        Self { limits: self.limits.clone(), ..Self::default() }
+impl Quotas {
+    pub(crate) fn new(limits: CallLimits) -> Self {
+        Self { limits, calls: Mutex::default(), ended: Condvar::new() }
     }
 
     /// Returns the number of the calls under way, by the id of the provider.
@@ -91,7 +96,7 @@ impl Quotas {
         caller: Caller,
         clock: &dyn Fn() -> Timestamp,
     ) -> Admission<'q> {
-        let limits = self.limits.get(provider_id).copied().unwrap_or_default();
+        let limits = self.limits.0.get(provider_id).copied().unwrap_or_default();
         let Some(mut permit) = self.enter(provider_id, limits.concurrent) else {
             let hold_back = |rate: &mut Rate, now: Timestamp| {
                 let until = now.after(SECOND);

@@ -50,7 +50,7 @@ pub(super) fn prepare(
     work: &SendWork,
 ) -> Result<ControlFlow<Done, Box<Delivery>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
-    let random = engine.parts.settings.seeds.draw(now).start().random();
+    let random = engine.parts.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         match Attempt::find(&view, (leased, work), (now, random))? {
@@ -88,7 +88,7 @@ impl<'a> Attempt<'a> {
     fn decide(self, view: &dyn View) -> Result<ControlFlow<Done, Box<Delivery>>> {
         let mut run = self.facts.run(view, &self.notification)?;
         run.tries = self.work.tries.clone();
-        run.open = view.engine().parts.settings.circuits.open(self.now);
+        run.open = view.engine().parts.circuits.open(self.now);
         run.target.clone_from(&self.work.target);
         let Some(job) = run.jobs.get(self.job).copied() else { return Ok(Break(Done::Dropped)) };
         let (framed, link) = (self.framed(view, &run, job)?, self.link(view, job.kind)?);
@@ -225,8 +225,7 @@ pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) 
 /// Hands a message to its provider. The panic of a provider affects its own message only.
 pub(super) fn send(engine: &Engine, delivery: &Delivery) -> SendResult {
     let provider_id = &delivery.integration.provider_id;
-    let provider =
-        engine.parts.settings.providers.of(provider_id).ok_or(SendFailure::NoProvider)?;
+    let provider = engine.parts.callbacks.provider(provider_id).ok_or(SendFailure::NoProvider)?;
     let answer = trace::provider_call(&delivery.integration, send_result::word, || {
         let panicked = |Panicked| Err(SendError::unknown("the provider panicked"));
         host::call(|| provider.send(delivery)).unwrap_or_else(panicked)

@@ -133,11 +133,11 @@ impl DeliveryQueue<'_> {
             })?;
             Ok(stats)
         })?;
-        for (id, calls) in self.engine.parts.settings.circuits.calls() {
+        for (id, calls) in self.engine.parts.circuits.calls() {
             let of_one = stats.integrations.entry(id).or_default();
             (of_one.accepted, of_one.failed) = (calls.accepted, calls.failed);
         }
-        stats.calls = self.engine.parts.settings.quotas.running();
+        stats.calls = self.engine.parts.quotas.running();
         stats.upkeep_error = self.engine.parts.upkeep.error();
         Ok(stats)
     }

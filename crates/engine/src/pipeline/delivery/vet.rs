@@ -18,7 +18,7 @@ pub(crate) fn accept(
     channel: Channel,
     credentials: &Credentials,
 ) -> Result<(), Invalid> {
-    let provider = engine.parts.settings.providers.of(provider_id);
+    let provider = engine.parts.callbacks.provider(provider_id);
     let Some(provider) = provider else {
         return Ok(());
     };
@@ -30,7 +30,7 @@ pub(crate) fn accept(
 
 /// Tries an integration. The panic of a provider is a failure. No transaction may be open.
 pub(crate) fn test(engine: &Engine, integration: &Integration) -> IntegrationTestResult {
-    let Some(provider) = engine.parts.settings.providers.of(&integration.provider_id) else {
+    let Some(provider) = engine.parts.callbacks.provider(&integration.provider_id) else {
         return IntegrationTestResult::NoProvider;
     };
     let panicked = |_| IntegrationTestResult::Failed(SendError::retryable("the provider panicked"));

@@ -22,9 +22,9 @@ fn lane_of(class: TaskClass, number: usize) -> Lane {
 }
 
 fn with_rate(limit: usize) -> Quotas {
-    let mut quotas = Quotas::default();
-    quotas.limit_rate("smtp".into(), limit);
-    quotas
+    let mut limits = CallLimits::default();
+    limits.limit_rate("smtp".into(), limit);
+    Quotas::new(limits)
 }
 
 // The time to which a call at `now` is held back.
@@ -378,8 +378,9 @@ fn other_providers_have_no_limit() {
 
 #[test]
 fn calls_under_way_are_limited() {
-    let mut quotas = Quotas::default();
-    quotas.limit_concurrent("smtp".into(), 2);
+    let mut limits = CallLimits::default();
+    limits.limit_concurrent("smtp".into(), 2);
+    let quotas = Quotas::new(limits);
     let admit = || quotas.admit("smtp", (lane(TaskClass::Normal), at(0)), &|| at(0));
     let permits = [admit(), admit()];
     assert_eq!(quotas.running(), BTreeMap::from([("smtp".into(), 2)]));
