@@ -6,13 +6,14 @@ use std::{env, fs};
 
 use serde_json::{Value, json};
 use tidings::explain::{
-    Assumption, DelayTime, DigestResult, EventOutcome, EvidenceKind, ExplainedStep, Explanation,
-    Rejected, SendTime,
+    Assumption, DigestResult, EventOutcome, EvidenceKind, ExplainedStep, Explanation, Rejected,
+    SendTime,
 };
 use tidings::filter::FilterSource;
 use tidings::job::{Detail, JobStatus};
 use tidings::observer::Event;
 use tidings::preference::Layer;
+use tidings::step::DelayEnd;
 use tidings::time::Timestamp;
 use tidings::{Call, Error};
 
@@ -537,7 +538,7 @@ fn an_explanation_says_where_it_ends() {
         let delay = step(&explanation, 1);
         let JobStatus::Delayed { until } = delay.status else { panic!("{delay:?}") };
         let found = kinds(&delay);
-        let [EvidenceKind::Delay { end: DelayTime::Lasts { until: end, .. } }] = found[..] else {
+        let [EvidenceKind::Delay { end: DelayEnd::Lasts { until: end, .. } }] = found[..] else {
             panic!("{found:?}")
         };
         assert_eq!((until, wire(until)), (end, json!("2028-03-20T12:00:00.000Z")));

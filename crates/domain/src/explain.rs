@@ -17,8 +17,7 @@ use crate::vocabulary::{Channel, StepType, wire_enum};
 #[doc(hidden)]
 pub use evidence::EvidenceLog;
 pub use evidence::{
-    Candidate, ConditionCheck, DelayTime, DigestResult, Evidence, EvidenceKind, LayerSetting,
-    VariantChoice,
+    Candidate, ConditionCheck, DigestResult, Evidence, EvidenceKind, LayerSetting, VariantChoice,
 };
 pub use gate::{FilteredMember, RefusingSubscription};
 

@@ -32,9 +32,9 @@ use crate::template::Template;
 use crate::vocabulary::{Channel, StepType};
 
 pub use custom::CustomMetadata;
-#[doc(hidden)]
-pub use delay::DelayEnd;
-pub use delay::{DelayMetadata, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay};
+pub use delay::{
+    DelayEnd, DelayMetadata, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay,
+};
 #[doc(hidden)]
 pub use digest::{Arrival, DigestState};
 pub use digest::{DigestMetadata, DigestWindow, TimedWindow};

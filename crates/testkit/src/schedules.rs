@@ -136,9 +136,9 @@ pub fn run(values: &[Value]) {
         check_ends(at, |at| window.window_end(at, zone).ok());
     }
     if let Some(delay) = read::<DelayMetadata>(metadata) {
-        check_ends(at, |at| match delay.end(at, &Object::default(), zone).ok()? {
-            DelayEnd::At(end) => Some(end),
-            DelayEnd::Now | DelayEnd::Skip => None,
+        check_ends(at, |at| {
+            let end = delay.end(at, &Object::default(), zone).ok()?;
+            if let DelayEnd::Lasts { until, .. } = end { Some(until) } else { None }
         });
     }
 }

@@ -67,10 +67,15 @@ pub enum EvidenceKind {
         /// When the message is sent.
         timing: SendTime,
     },
-    /// A delay began, or a delay or a digest was extended to the schedule of the subscriber.
+    /// A delay began.
     Delay {
         /// End of the delay.
-        end: DelayTime,
+        end: DelayEnd,
+    },
+    /// A delay or a digest waits for the next opening of the schedule of the subscriber.
+    Extended {
+        /// Time of the opening.
+        until: Timestamp,
     },
     /// A digest decided about the event.
     Digest {
@@ -148,29 +153,6 @@ pub struct ConditionCheck {
     pub rule: Value,
     /// Values of its variables, by path. `null` if there is none. Long values are cut.
     pub actual: BTreeMap<String, Value>,
-}
-
-/// End of a delay, or the opening to which a delay or a digest is extended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DelayTime {
-    /// The delay is over at once.
-    Over,
-    /// The delay lasts until this time.
-    #[non_exhaustive]
-    Lasts {
-        /// End.
-        until: Timestamp,
-    },
-    /// The step waits for the next opening of the schedule of the subscriber.
-    #[non_exhaustive]
-    Extended {
-        /// Time of the opening.
-        until: Timestamp,
-    },
-    /// The time of the payload has passed, and the rest of the run is skipped.
-    Passed,
 }
 
 /// What a digest does with an event.
@@ -284,21 +266,12 @@ impl EvidenceKind {
             EvidenceKind::Preference { .. }
             | EvidenceKind::Schedule { .. }
             | EvidenceKind::Delay { .. }
+            | EvidenceKind::Extended { .. }
             | EvidenceKind::Digest { .. }
             | EvidenceKind::Throttle { .. }
             | EvidenceKind::Paused { .. }
             | EvidenceKind::Integrations { .. } => false,
         }
-    }
-
-    /// Returns the evidence of a delay.
-    pub(crate) fn delay(end: DelayEnd) -> Self {
-        let end = match end {
-            DelayEnd::Now => DelayTime::Over,
-            DelayEnd::At(until) => DelayTime::Lasts { until },
-            DelayEnd::Skip => DelayTime::Passed,
-        };
-        EvidenceKind::Delay { end }
     }
 
     /// Returns the evidence of a throttle with `used` places taken, at `now`.
@@ -315,11 +288,6 @@ impl EvidenceKind {
         };
         let used = u32::try_from(used).unwrap_or(u32::MAX);
         EvidenceKind::Throttle { passes, limit: metadata.limit(), used, until }
-    }
-
-    /// Returns the evidence of a delay or a digest that waits for an opening of the schedule.
-    pub(crate) const fn extended(until: Timestamp) -> Self {
-        EvidenceKind::Delay { end: DelayTime::Extended { until } }
     }
 }
 

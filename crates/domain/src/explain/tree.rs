@@ -6,14 +6,15 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::Value;
 
 use super::{
-    Assumption, Candidate, DelayTime, DigestResult, EventOutcome, Evidence, EvidenceKind,
-    ExplainedMessage, ExplainedRecipient, ExplainedStep, Explanation, FilteredMember, LayerSetting,
+    Assumption, Candidate, DigestResult, EventOutcome, Evidence, EvidenceKind, ExplainedMessage,
+    ExplainedRecipient, ExplainedStep, Explanation, FilteredMember, LayerSetting,
     RefusingSubscription, Rejected, SendTime, VariantChoice,
 };
 use crate::content::{Cta, MessageContent};
 use crate::filter::FilterCheck;
 use crate::job::{Detail, JobStatus};
 use crate::preference::Layer;
+use crate::step::DelayEnd;
 use crate::time::Timestamp;
 
 /// Largest number of characters of a text that is printed.
@@ -175,6 +176,9 @@ fn evidence_of(kind: &EvidenceKind) -> Branch {
         }
         EvidenceKind::Schedule { timing, .. } => Branch::leaf(schedule(*timing)),
         EvidenceKind::Delay { end } => Branch::leaf(delay(*end)),
+        EvidenceKind::Extended { until } => {
+            Branch::leaf(format!("extended to the schedule: until {until}"))
+        }
         EvidenceKind::Digest { result } => Branch::leaf(digest(*result)),
         EvidenceKind::Throttle { passes, limit, used, until } => {
             let until = throttle(*passes, *until);
@@ -242,12 +246,11 @@ fn schedule(timing: SendTime) -> String {
     }
 }
 
-fn delay(end: DelayTime) -> String {
+fn delay(end: DelayEnd) -> String {
     match end {
-        DelayTime::Over => "delay: over at once".into(),
-        DelayTime::Lasts { until } => format!("delay: until {until}"),
-        DelayTime::Extended { until } => format!("extended to the schedule: until {until}"),
-        DelayTime::Passed => "delay: its time has passed".into(),
+        DelayEnd::Over => "delay: over at once".into(),
+        DelayEnd::Lasts { until } => format!("delay: until {until}"),
+        DelayEnd::Passed => "delay: its time has passed".into(),
     }
 }
 

@@ -227,12 +227,12 @@ fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refu
 fn delay(step: &RunStep<'_>, job: usize, metadata: &DelayMetadata) -> Result<Action, Refusal> {
     let end = metadata.end(step.facts.now, &step.run.payload, step.zone());
     if let Ok(end) = end {
-        step.note(|| EvidenceKind::delay(end));
+        step.note(|| EvidenceKind::Delay { end });
     }
     match end {
-        Ok(DelayEnd::Now) => Ok(Action::Pass(job, Detail::DelayFinished)),
-        Ok(DelayEnd::At(until)) => Ok(Action::Delay { job, until }),
-        Ok(DelayEnd::Skip) => Err(skip(Detail::DelayTimePassed)),
+        Ok(DelayEnd::Over) => Ok(Action::Pass(job, Detail::DelayFinished)),
+        Ok(DelayEnd::Lasts { until }) => Ok(Action::Delay { job, until }),
+        Ok(DelayEnd::Passed) => Err(skip(Detail::DelayTimePassed)),
         Err(no_end) => Err(fail(Detail::DelayNotPossible).because(no_end.to_string())),
     }
 }
@@ -268,7 +268,7 @@ fn resume(
     let opening = facts.schedule.and_then(|one| one.next_opening(facts.now, step.zone()));
     match opening {
         Some(until) if until > facts.now && job.extensions < MAX_EXTENSIONS => {
-            step.note(|| EvidenceKind::extended(until));
+            step.note(|| EvidenceKind::Extended { until });
             Action::Extend { job: number, until }
         }
         Some(until) if until > facts.now => Action::Pass(number, Detail::MaxExtensionsReached),

@@ -126,15 +126,20 @@ wire_enum! {
 }
 
 /// End of a delay.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DelayEnd {
     /// The delay is over at once.
-    Now,
-    /// The delay is over at this later time.
-    At(Timestamp),
-    /// The time has passed, and the rest of the run is skipped.
-    Skip,
+    Over,
+    /// The delay lasts until this later time.
+    #[non_exhaustive]
+    Lasts {
+        /// End.
+        until: Timestamp,
+    },
+    /// The time of the payload has passed, and the rest of the run is skipped.
+    Passed,
 }
 
 impl DelayMetadata {
@@ -233,13 +238,13 @@ impl DelayMetadata {
         };
         if end < now {
             return match on_past.unwrap_or(OnPast::Immediate) {
-                OnPast::Immediate => Ok(DelayEnd::Now),
-                OnPast::Skip => Ok(DelayEnd::Skip),
+                OnPast::Immediate => Ok(DelayEnd::Over),
+                OnPast::Skip => Ok(DelayEnd::Passed),
                 OnPast::Fail => Err(NoEnd::Past { at: end }),
             };
         }
         within_reach(end, now)?;
-        Ok(if end == now { DelayEnd::Now } else { DelayEnd::At(end) })
+        Ok(if end == now { DelayEnd::Over } else { DelayEnd::Lasts { until: end } })
     }
 }
 

@@ -222,7 +222,7 @@ proptest! {
         if let Ok(delay) = serde_json::from_value::<DelayMetadata>(json.clone()) {
             let written = serde_json::to_value(&delay).unwrap();
             prop_assert_eq!(&serde_json::from_value::<DelayMetadata>(written).unwrap(), &delay);
-            if let Ok(DelayEnd::At(end)) = delay.end(now, &payload, zone) {
+            if let Ok(DelayEnd::Lasts { until: end }) = delay.end(now, &payload, zone) {
                 prop_assert!(end > now);
             }
             let _ = Step::delay(delay).definition.check();

@@ -30,18 +30,20 @@ impl Course<'_, '_> {
         let window_end = window.map(|window| window.until);
         let last_event = before.as_ref().map(|bucket| bucket.last_event);
         let (state, now) = (DigestState { window_end, last_event }, self.tx.now());
-        let window = match (gather.metadata.arrival(state, now, gather.zone), window) {
-            (Ok(Arrival::Joins), Some(window)) => Some(self.join(job, window, gather)?),
-            (Ok(Arrival::Opens(until)), _) => Some(self.open(job, until, gather)?),
-            (Ok(Arrival::Passes | Arrival::Joins), _) => None,
+        let (window, result) = match (gather.metadata.arrival(state, now, gather.zone), window) {
+            (Ok(Arrival::Joins), Some(window)) => {
+                let result = DigestResult::joins(window.until, window.events);
+                (Some(self.join(job, window, gather)?), result)
+            }
+            (Ok(Arrival::Opens(until)), _) => {
+                (Some(self.open(job, until, gather)?), DigestResult::opens(until))
+            }
+            (Ok(Arrival::Passes | Arrival::Joins), _) => (None, DigestResult::Passes),
             (Err(no_end), _) => {
-                let refusal = Refusal::new(RefusalKind::Fail, Detail::DigestNotPossible);
-                self.refuse(job, refusal.because(no_end.to_string()));
-                self.stop(job, &plan::STOPPED)?;
-                return Ok(ControlFlow::Break(()));
+                return self.fail(job, Detail::DigestNotPossible, no_end.to_string());
             }
         };
-        self.note_digest(job, window)?;
+        self.note(job, || EvidenceKind::Digest { result })?;
         // The time of a call that has waited for its transaction is before that of the event before it.
         let last_event = last_event.filter(|last| !last.is_ahead_of(now));
         let last_event = last_event.map_or(now, |last| last.max(now));
@@ -168,26 +170,15 @@ impl Course<'_, '_> {
                 self.stop(job, &plan::PASSED_OVER)?;
                 Ok(ControlFlow::Break(()))
             }
-            Err(no_end) => {
-                let refusal = Refusal::new(RefusalKind::Fail, Detail::ThrottleNotPossible);
-                self.refuse(job, refusal.because(no_end.to_string()));
-                self.stop(job, &plan::STOPPED)?;
-                Ok(ControlFlow::Break(()))
-            }
+            Err(no_end) => self.fail(job, Detail::ThrottleNotPossible, no_end.to_string()),
         }
     }
 
-    fn note_digest(&self, job: usize, window: Option<OpenWindow>) -> Result<()> {
-        self.note(job, || {
-            let result = match window {
-                None => DigestResult::Passes,
-                Some(OpenWindow { until, events: 1, .. }) => DigestResult::opens(until),
-                Some(OpenWindow { until, events, .. }) => {
-                    DigestResult::joins(until, events.saturating_sub(1))
-                }
-            };
-            EvidenceKind::Digest { result }
-        })
+    // Fails a digest or a throttle, and ends the run.
+    fn fail(&mut self, job: usize, detail: Detail, reason: String) -> Result<ControlFlow<()>> {
+        self.refuse(job, Refusal::new(RefusalKind::Fail, detail).because(reason));
+        self.stop(job, &plan::STOPPED)?;
+        Ok(ControlFlow::Break(()))
     }
 
     // Takes note of what a decision was made from, if this is a rehearsal.

@@ -25,16 +25,16 @@ fn malformed(path: &str, expected: &'static str) -> Result<DelayEnd, NoEnd> {
 }
 
 fn until(time: &str) -> DelayEnd {
-    DelayEnd::At(at(time))
+    DelayEnd::Lasts { until: at(time) }
 }
 
 #[test]
 fn a_fixed_delay_lasts_as_long_as_its_unit() {
     for (fields, expected) in [
-        (json!({}), Ok(DelayEnd::Now)),
-        (json!({ "amount": 0 }), Ok(DelayEnd::Now)),
-        (json!({ "amount": 0, "unit": "months" }), Ok(DelayEnd::Now)),
-        (json!({ "unit": "days" }), Ok(DelayEnd::Now)),
+        (json!({}), Ok(DelayEnd::Over)),
+        (json!({ "amount": 0 }), Ok(DelayEnd::Over)),
+        (json!({ "amount": 0, "unit": "months" }), Ok(DelayEnd::Over)),
+        (json!({ "unit": "days" }), Ok(DelayEnd::Over)),
         (json!({ "amount": 1 }), missing("metadata.unit")),
         (json!({ "amount": 30, "unit": "seconds" }), Ok(until("2026-11-20T10:00:30Z"))),
         (json!({ "amount": 2, "unit": "weeks" }), Ok(until("2026-12-04T10:00:00Z"))),
@@ -57,10 +57,10 @@ fn months_are_those_of_the_zone() {
         delay.end(at(now), &Object::default(), TimeZone::new(zone).unwrap()).unwrap()
     };
     let berlin = end("2026-03-15T08:00:00Z", "Europe/Berlin");
-    assert_eq!(berlin, DelayEnd::At(at("2026-04-15T07:00:00Z")));
+    assert_eq!(berlin, until("2026-04-15T07:00:00Z"));
     // It is already December there.
     let kiritimati = end("2026-11-30T11:00:00Z", "Pacific/Kiritimati");
-    assert_eq!(kiritimati, DelayEnd::At(at("2026-12-31T11:00:00Z")));
+    assert_eq!(kiritimati, until("2026-12-31T11:00:00Z"));
 }
 
 /// One row per value in the payload.
@@ -73,7 +73,7 @@ fn a_scheduled_delay_ends_at_a_time_in_the_payload() {
         ("payload.at", json!({ "at": later }), Ok(until("2026-11-21T08:00:00Z"))),
         ("order.due.0", json!({ "order": { "due": [later] } }), Ok(until("2026-11-21T08:00:00Z"))),
         ("order.due", json!({ "order.due": "2026-12-01" }), Ok(until("2026-12-01T00:00:00Z"))),
-        ("at", json!({ "at": NOW }), Ok(DelayEnd::Now)),
+        ("at", json!({ "at": NOW }), Ok(DelayEnd::Over)),
         ("at", json!({}), missing("payload.at")),
         ("at", json!({ "at": null }), missing("payload.at")),
         ("payload.a.b", json!({ "a": 1 }), missing("payload.a.b")),
@@ -90,9 +90,9 @@ fn a_scheduled_delay_ends_at_a_time_in_the_payload() {
 fn a_time_that_has_passed_is_dealt_with_as_set() {
     let past = "2026-11-20T09:59:59.999Z";
     for (on_past, expected) in [
-        (json!(null), Ok(DelayEnd::Now)),
-        (json!("immediate"), Ok(DelayEnd::Now)),
-        (json!("skip"), Ok(DelayEnd::Skip)),
+        (json!(null), Ok(DelayEnd::Over)),
+        (json!("immediate"), Ok(DelayEnd::Over)),
+        (json!("skip"), Ok(DelayEnd::Passed)),
         (json!("fail"), Err(NoEnd::Past { at: at(past) })),
     ] {
         let scheduled = json!({ "type": "scheduled", "delayPath": "at", "onPast": on_past });
@@ -109,7 +109,7 @@ fn a_dynamic_delay_ends_as_the_payload_says() {
         (json!("2026-11-21T08:00:00Z"), Ok(until("2026-11-21T08:00:00Z"))),
         (json!({ "amount": 2, "unit": "hours" }), Ok(until("2026-11-20T12:00:00Z"))),
         (json!({ "amount": 1, "unit": "months", "x": 1 }), Ok(until("2026-12-20T10:00:00Z"))),
-        (json!({ "amount": 0, "unit": "hours" }), Ok(DelayEnd::Now)),
+        (json!({ "amount": 0, "unit": "hours" }), Ok(DelayEnd::Over)),
         (json!(null), missing("payload.a.wait")),
         (json!({}), malformed("payload.a.wait", SPAN)),
         (json!({ "amount": 2 }), malformed("payload.a.wait", SPAN)),
@@ -158,7 +158,7 @@ fn the_longest_delay_of_each_unit_has_an_end() {
         for start in ["2026-01-31T00:00:00Z", "2028-02-29T12:00:00Z", "2031-12-31T23:59:59Z"] {
             let now: Timestamp = start.parse().unwrap();
             let end = longest.end(now, &Object::default(), TimeZone::UTC);
-            assert!(matches!(end, Ok(DelayEnd::At(_))), "{unit} {start} {end:?}");
+            assert!(matches!(end, Ok(DelayEnd::Lasts { .. })), "{unit} {start} {end:?}");
         }
     }
 }
