@@ -276,7 +276,7 @@ fn a_call_counts_from_its_beginning() {
 fn no_second_has_more_calls_than_the_rate_whatever_threads_do() {
     const LIMIT: usize = 10;
     let mut quotas = with_rate(LIMIT);
-    quotas.limit_concurrent("smtp".into(), 2);
+    quotas.limits.limit_concurrent("smtp".into(), 2);
     let clock = AtomicI64::new(0);
     let pass = |millis| at(clock.fetch_add(millis, Ordering::SeqCst) + millis);
     let work = || {
@@ -310,7 +310,7 @@ fn no_second_has_more_calls_than_the_rate_whatever_threads_do() {
 #[test]
 fn a_clock_is_read_behind_a_wait_and_without_a_lock() {
     let mut quotas = with_rate(1);
-    quotas.limit_concurrent("smtp".into(), 1);
+    quotas.limits.limit_concurrent("smtp".into(), 1);
     let caller = (lane(TaskClass::Normal), at(0));
     let clock = AtomicI64::new(0);
     let read = || {
