@@ -40,7 +40,7 @@ impl Course<'_, '_> {
             }
             (Ok(Arrival::Passes | Arrival::Joins), _) => (None, DigestResult::Passes),
             (Err(no_end), _) => {
-                return self.fail(job, Detail::DigestNotPossible, no_end.to_string());
+                return self.fail_window(job, Detail::DigestNotPossible, no_end.to_string());
             }
         };
         self.note(job, || EvidenceKind::Digest { result })?;
@@ -170,12 +170,17 @@ impl Course<'_, '_> {
                 self.stop(job, &plan::PASSED_OVER)?;
                 Ok(ControlFlow::Break(()))
             }
-            Err(no_end) => self.fail(job, Detail::ThrottleNotPossible, no_end.to_string()),
+            Err(no_end) => self.fail_window(job, Detail::ThrottleNotPossible, no_end.to_string()),
         }
     }
 
-    // Fails a digest or a throttle, and ends the run.
-    fn fail(&mut self, job: usize, detail: Detail, reason: String) -> Result<ControlFlow<()>> {
+    // Fails a digest or a throttle that has no window, and ends the run.
+    fn fail_window(
+        &mut self,
+        job: usize,
+        detail: Detail,
+        reason: String,
+    ) -> Result<ControlFlow<()>> {
         self.refuse(job, Refusal::new(RefusalKind::Fail, detail).because(reason));
         self.stop(job, &plan::STOPPED)?;
         Ok(ControlFlow::Break(()))
