@@ -104,9 +104,8 @@ wire_enum! {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Cta {
-    /// Effect of a click.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<CtaType>,
+    pub(crate) kind: Option<CtaType>,
     /// Target of a click.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<CtaData>,
@@ -126,6 +125,7 @@ impl Cta {
 
 wire_enum! {
     /// Effect of a click on a message.
+    #[doc(hidden)]
     CtaType, "type":
     Redirect = "redirect",
 }

@@ -36,9 +36,9 @@ pub struct Retention {
 }
 
 /// Part of a sweep: the records that it looks at.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum SweepPart {
     #[default]
     Notifications,

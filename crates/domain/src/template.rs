@@ -51,6 +51,7 @@ use compiled::{Compiled, Prepared};
 use engine::{ENGINE, Output};
 pub(crate) use names::Role;
 use problem::Problem;
+#[doc(hidden)]
 pub use roots::TextNote;
 use roots::{Notes, Roots};
 use scan::Scan;

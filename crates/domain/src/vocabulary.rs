@@ -14,9 +14,8 @@ macro_rules! wire_enum {
     ($(#[$attribute:meta])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[expect(missing_docs, reason = "the words say it")]
         pub enum $name {
-            $($variant,)+
+            $(#[doc = concat!("`", $word, "`")] $variant,)+
         }
 
         impl $name {

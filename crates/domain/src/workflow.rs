@@ -34,7 +34,9 @@ use crate::vocabulary::{Severity, StepType, wire_enum};
 pub use crate::payload::PayloadSchema;
 pub use request::{WorkflowCreate, WorkflowQuery, WorkflowUpdate};
 pub use sync::{Undeclared, WorkflowSync, WorkflowSyncReport};
-pub use trigger::{NotificationTrigger, TriggerType, TriggerVariable};
+#[doc(hidden)]
+pub use trigger::TriggerType;
+pub use trigger::{NotificationTrigger, TriggerVariable};
 
 /// Sequence of steps that a trigger runs for a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -72,6 +72,7 @@ wire_enum! {
 }
 
 /// Outcome of a job, from those of its sends.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendsOutcome {
     /// A send has not ended.

@@ -25,6 +25,7 @@ pub(super) struct Roots {
 }
 
 /// Note about a text of a translation.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextNote {
     /// No translation has the key.

@@ -14,9 +14,8 @@ use crate::vocabulary::wire_enum;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NotificationTrigger {
-    /// Type.
     #[serde(rename = "type")]
-    pub kind: TriggerType,
+    kind: TriggerType,
     /// Identifier of the workflow.
     pub identifier: WorkflowIdentifier,
     /// Variables of the payload.
@@ -28,6 +27,7 @@ pub struct NotificationTrigger {
 
 wire_enum! {
     /// Type of a workflow's trigger.
+    #[doc(hidden)]
     TriggerType, "type":
     Event = "event",
 }
