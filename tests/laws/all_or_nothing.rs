@@ -15,7 +15,7 @@ use testkit::tables::{check_indexes, dump};
 use testkit::world::{World, changed};
 use tidings::Error;
 use tidings::integration::IntegrationDelete;
-use tidings::message::{MarkAs, MarkMessages, MessageQuery};
+use tidings::message::{MarkAs, MessageQuery};
 use tidings::notification::NotificationQuery;
 use tidings::preference::PreferencesQuery;
 use tidings::retention::Retention;
@@ -414,10 +414,7 @@ fn deletions_of_much() {
 #[test]
 fn marks() {
     for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
-        check(|world| {
-            let mark = MarkMessages::new(&inbox_of(&world.env)?, mark_as)?;
-            world.env.messages().mark(ada(), &mark)
-        });
+        check(|world| world.env.messages().mark(ada(), &inbox_of(&world.env)?, mark_as));
         check(|world| world.env.inbox(ada()).unwrap().mark_as(&inbox_of(&world.env)?, mark_as));
         check(|world| world.env.inbox(ada()).unwrap().mark_all(mark_as));
     }

@@ -15,6 +15,7 @@ use testkit::requests;
 use testkit::tables::{self, check_indexes, is_activity, load, of_plain_worlds};
 use testkit::world::World;
 use tidings::notification::{Notification, NotificationQuery, Ordinal};
+use tidings::quarantine::QuarantineQuery;
 use tidings::time::Timestamp;
 
 use crate::cases;
@@ -157,7 +158,7 @@ fn a_window_with_a_damaged_event_goes_into_quarantine() {
         load(&world.store, &[(Table::DigestEvents, key.to_vec(), ruin(value))]);
         let report = world.engine.delivery().run_due(usize::MAX).unwrap();
         assert_eq!((report.sent, report.quarantined), (sound.sent, 1));
-        let quarantined = world.engine.quarantine().list(None, 10).unwrap().data;
+        let quarantined = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
         assert!(quarantined.iter().any(|entry| entry.table == Table::DigestEvents.name()));
     }
 }

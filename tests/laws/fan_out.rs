@@ -12,6 +12,7 @@ use testkit::postgres::Server;
 use testkit::tables::{Entry, check_indexes, dump, load, put, records};
 use testkit::world::{World, in_app, only, workflow_of};
 use tidings::notification::Notification;
+use tidings::quarantine::QuarantineQuery;
 use tidings::trigger::{ProgressStatus, Trigger};
 
 use crate::{parsed, scale};
@@ -148,7 +149,8 @@ fn a_crowd_is_told_once_each_after_a_repair() {
 
                 assert_eq!((report.quarantined, report.created), (1, 0));
                 assert_eq!(world.engine.delivery().next_due().unwrap(), None);
-                let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
+                let entry =
+                    only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
                 assert_eq!(entry.table, table.name());
                 assert_eq!(entry.task.as_ref().unwrap()["work"]["type"], "fan_out");
                 let progress = world.env.events().progress("t1");

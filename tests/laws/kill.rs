@@ -19,7 +19,7 @@ use testkit::postgres::Server;
 use testkit::tables::{check_indexes, dump, records};
 use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
-use tidings::message::{MarkAs, MarkMessages, Message, MessageQuery};
+use tidings::message::{MarkAs, Message, MessageQuery};
 use tidings::notification::Notification;
 use tidings::trigger::{AcceptedTrigger, Trigger};
 use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope, SystemClock};
@@ -130,7 +130,7 @@ fn mark_all(env: &Scope, who: &SubscriberId) {
     let Ok(page) = env.inbox(who).unwrap().list(&MessageQuery::default()) else { return };
     let ids: Vec<_> = page.data.iter().map(|message| message.id).collect();
     if !ids.is_empty() {
-        env.messages().mark(who, &MarkMessages::new(&ids, MarkAs::Read).unwrap()).unwrap();
+        env.messages().mark(who, &ids, MarkAs::Read).unwrap();
     }
 }
 

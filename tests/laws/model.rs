@@ -12,7 +12,7 @@ use testkit::tables::check_indexes;
 use testkit::world::World;
 use tidings::Scope;
 use tidings::ids::{MessageId, SubscriberId};
-use tidings::message::{MarkAs, MarkMessages, MessageQuery};
+use tidings::message::{MarkAs, MessageQuery};
 use tidings::notification::NotificationQuery;
 use tidings::page::PageQuery;
 use tidings::vocabulary::Channel;
@@ -116,7 +116,7 @@ fn run(world: &World, model: &Model, step: &Step) {
 
 // Deletes the notification that is so many behind the newest.
 fn forget(world: &World, model: &Model, which: usize) {
-    let page = NotificationQuery::default().page(u32::try_from(which).unwrap()).limit(1);
+    let page = NotificationQuery::default().page_number(u32::try_from(which).unwrap()).limit(1);
     let found = world.env.notifications().list(&page).unwrap().data;
     assert_eq!(found.len(), usize::from(model.place(which).is_some()));
     for notification in found {
@@ -149,7 +149,7 @@ fn mark_as(env: &Scope, who: &SubscriberId, which: u8, mark: MarkAs) {
     let marked = messages.data.iter().enumerate().filter(|(at, _)| is_set(which, *at));
     let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
     if !ids.is_empty() {
-        env.messages().mark(who, &MarkMessages::new(&ids, mark).unwrap()).unwrap();
+        env.messages().mark(who, &ids, mark).unwrap();
     }
 }
 

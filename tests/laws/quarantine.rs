@@ -12,7 +12,7 @@ use testkit::world::{World, email, id, in_app, on_both, only, sms};
 use tidings::dead_letter::DeadLetterQuery;
 use tidings::job::{Job, JobStatus};
 use tidings::notification::Notification;
-use tidings::quarantine::Quarantined;
+use tidings::quarantine::{QuarantineQuery, Quarantined};
 use tidings::{Delivery, DeliveryReport, Error};
 
 /// Workflow, subscriber and channel of a message.
@@ -142,7 +142,8 @@ fn everything_else_is_delivered() {
             };
             let (name, key) = (table.name(), entry.1.escape_ascii());
             assert!(is_fine, "{missing:?} are missing with {name} {key} as {value:?}");
-            let quarantined = world.engine.quarantine().list(None, 100).unwrap().data;
+            let quarantined =
+                world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
             // A message that was sent, and cannot be stored, is not missing.
             if value.is_some() && table != Table::MessageCounters {
                 assert_eq!(quarantined.len(), missing.len(), "{name} {key}: {report:?}");
@@ -161,19 +162,20 @@ fn an_unreadable_task_is_moved() {
 
         assert_eq!((report.sent, report.quarantined), (7, 1));
         let delivery = world.engine.delivery();
-        let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
+        let entry = only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
         assert_eq!(entry.environment_id, world.env.environment_id());
         assert_eq!((entry.table.as_str(), &entry.task), ("tasks", &None));
         assert_eq!(entry.key, key.escape_ascii().to_string());
         assert_eq!(entry.value, value.escape_ascii().to_string());
         assert!(!entry.reason.is_empty());
-        let none = world.engine.quarantine().list(None, 0).unwrap_err();
+        let none =
+            world.engine.quarantine().list(&QuarantineQuery::default().limit(0)).unwrap_err();
         assert_eq!(none.to_string(), "`limit` must be at least 1");
         assert_eq!(delivery.stats().unwrap().quarantined, 1);
 
         world.engine.quarantine().discard(entry.id).unwrap();
         assert_eq!(delivery.stats().unwrap().quarantined, 0);
-        assert_eq!(world.engine.quarantine().list(None, 10).unwrap().data, []);
+        assert_eq!(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data, []);
         let again = world.engine.quarantine().discard(entry.id).unwrap_err();
         assert!(matches!(again, Error::NotFound { .. }), "{again}");
         check_redriven(&world);
@@ -201,15 +203,16 @@ fn the_quarantine_has_pages() {
         let Some(_) = value else { return };
         deliver(&world);
         let quarantine = world.engine.quarantine();
-        let all = quarantine.list(None, 10).unwrap();
+        let query = |limit| QuarantineQuery::default().limit(limit);
+        let all = quarantine.list(&query(10)).unwrap();
         assert_eq!((all.data.len(), all.next, all.unreadable), (2, None, 0));
 
-        let first = quarantine.list(None, 1).unwrap();
-        let second = quarantine.list(first.next, 1).unwrap();
+        let first = quarantine.list(&query(1)).unwrap();
+        let second = quarantine.list(&query(1).after(first.next.unwrap())).unwrap();
 
         assert_eq!((first.next, second.next), (Some(all.data[0].id), None));
         assert_eq!([first.data, second.data].concat(), all.data);
-        assert_eq!(quarantine.list(None, 2).unwrap(), all);
+        assert_eq!(quarantine.list(&query(2)).unwrap(), all);
         assert_eq!(quarantine.get(all.data[1].id).unwrap(), all.data[1]);
         assert_eq!(quarantine.find(all.data[0].id).unwrap().as_ref(), Some(&all.data[0]));
 
@@ -217,7 +220,7 @@ fn the_quarantine_has_pages() {
         let of_quarantine = |(table, ..): &Entry| *table == Table::Quarantine;
         let (_, key, _) = dump(&world.store).into_iter().find(of_quarantine).unwrap();
         put(&world.store, Table::Quarantine, &key, Some(b"\x01{}"));
-        let rest = quarantine.list(None, 1).unwrap();
+        let rest = quarantine.list(&query(1)).unwrap();
         assert_eq!((&rest.data[..], rest.next, rest.unreadable), (&all.data[1..], None, 1));
         assert!(matches!(quarantine.find(all.data[0].id), Err(Error::Store(_))));
         quarantine.discard(all.data[0].id).unwrap();
@@ -232,7 +235,10 @@ fn an_entry_without_a_task_is_removed() {
     with_each(Table::Tasks, |world, _, value| {
         if value.is_none() {
             assert_eq!(deliver(&world).quarantined, 1);
-            assert_eq!(world.engine.quarantine().list(None, 10).unwrap().data, []);
+            assert_eq!(
+                world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data,
+                []
+            );
             check_redriven(&world);
         }
     });
@@ -246,7 +252,14 @@ fn an_unreadable_subscriber_costs_his_messages() {
         let report = deliver(&world);
 
         assert_eq!((report.sent, report.quarantined), (6, 2));
-        let [one, two] = world.engine.quarantine().list(None, 10).unwrap().data.try_into().unwrap();
+        let [one, two] = world
+            .engine
+            .quarantine()
+            .list(&QuarantineQuery::default())
+            .unwrap()
+            .data
+            .try_into()
+            .unwrap();
         for entry in [&one, &two] {
             assert_eq!(entry.table, "subscribers");
             assert_eq!(entry.key, key.escape_ascii().to_string());
@@ -276,7 +289,8 @@ fn a_task_is_put_back() {
             }
             let whole = deliver(&world).sent;
             put(&world.store, table, key, Some(sound));
-            let quarantined = world.engine.quarantine().list(None, 10).unwrap().data;
+            let quarantined =
+                world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
             // The work of a notification may be done.
             put_back.set(put_back.get() + quarantined.len());
             if table == Table::Tasks {
@@ -292,7 +306,10 @@ fn a_task_is_put_back() {
                 assert!(matches!(again, Error::NotFound { .. }), "it is there once: {again}");
             }
 
-            assert_eq!(world.engine.quarantine().list(None, 10).unwrap().data, []);
+            assert_eq!(
+                world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data,
+                []
+            );
             check_indexes(&world.store);
             assert_eq!(whole + deliver(&world).sent, 8);
             assert_eq!(sent(&world).len(), 8);
@@ -312,7 +329,7 @@ fn damaged() -> (World, Quarantined) {
     put(&world.store, table, &key, Some(b"?"));
     deliver(&world);
     put(&world.store, table, &key, Some(&value));
-    let entry = world.engine.quarantine().list(None, 1).unwrap().data.remove(0);
+    let entry = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data.remove(0);
     (world, entry)
 }
 
@@ -356,7 +373,8 @@ fn a_turn_that_is_put_back_does_not_wait_for_a_later_delay() {
         world.engine.delivery().run_due(1).unwrap();
         put(&world.store, table, &key, Some(&value));
         world.run_due();
-        let entry = world.engine.quarantine().list(None, 1).unwrap().data.remove(0);
+        let entry =
+            world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data.remove(0);
 
         world.engine.quarantine().requeue(entry.id).unwrap();
         world.run_due();

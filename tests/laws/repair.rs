@@ -17,6 +17,7 @@ use testkit::interposed::{Interposed, Lie, Point};
 use testkit::tables::{self, Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
 use tidings::check::{Finding, Problem};
+use tidings::quarantine::QuarantineQuery;
 use tidings::unsubscribe::UnsubscribeRequest;
 use tidings::vocabulary::Channel;
 use tidings::{Error, Progress};
@@ -219,7 +220,8 @@ fn a_row_that_cannot_be_read_is_mended() {
                     assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
                 }
                 if table.role() == Role::Records {
-                    let put_aside = world.engine.quarantine().list(None, 100).unwrap().data;
+                    let put_aside =
+                        world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
                     let bytes = damaged.escape_ascii().to_string();
                     let key = key.escape_ascii().to_string();
                     let is_it = |name: &str, of: &str, value: &str| {

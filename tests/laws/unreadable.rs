@@ -15,6 +15,7 @@ use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, in_app};
 use tidings::ids::InternalSubscriberId;
 use tidings::message::{Changes, FeedCursor, FeedPage, MarkAs};
+use tidings::quarantine::QuarantineQuery;
 use tidings::retention::Retention;
 use tidings::subscriber::SubscriberQuery;
 use tidings::vocabulary::Channel;
@@ -385,11 +386,11 @@ fn a_deletion_keeps_what_it_cannot_read() {
         let world = copy();
         let (key, value) = entries_of(table).next().unwrap();
         put(&world.store, table, key, Some(b"damaged"));
-        let before = world.engine.quarantine().list(None, 100).unwrap().data;
+        let before = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
 
         requests::call(&world.engine, &world.env, &request).unwrap();
 
-        let mut found = world.engine.quarantine().list(None, 100).unwrap().data;
+        let mut found = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
         found.retain(|entry| !before.contains(entry));
         let [entry] = &found[..] else { panic!("{request}: {found:?}") };
         assert_eq!((entry.table.as_str(), entry.value.as_str()), (table.name(), "damaged"));
@@ -411,8 +412,9 @@ fn an_erasure_keeps_no_damaged_record() {
         for (key, _) in own {
             let world = copy();
             put(&world.store, table, key, Some(b"damaged"));
-            let quarantined =
-                |world: &World| world.engine.quarantine().list(None, 100).unwrap().data;
+            let quarantined = |world: &World| {
+                world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data
+            };
             let before = quarantined(&world).len();
             assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
             assert!(quarantined(&world).len() <= before);

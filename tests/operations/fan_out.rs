@@ -340,7 +340,8 @@ fn recipients(world: &World, receipt: &TriggerReceipt) -> String {
 // The notifications of the event, in the order in which they were created.
 fn created(world: &World, receipt: &TriggerReceipt) -> Vec<Notification> {
     let query = NotificationQuery::of_transaction(&receipt.transaction_id).limit(50);
-    let page = |page| world.env.notifications().list(&query.clone().page(page)).unwrap().data;
+    let page =
+        |page| world.env.notifications().list(&query.clone().page_number(page)).unwrap().data;
     let mut all: Vec<_> = (0..).map(page).take_while(|page| !page.is_empty()).flatten().collect();
     all.reverse();
     all

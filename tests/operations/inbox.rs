@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use testkit::tables::check_indexes;
 use tidings::Clock;
 use tidings::ids::MessageId;
-use tidings::message::{InboxCounts, MarkAs, MarkMessages, Message, MessageQuery};
+use tidings::message::{InboxCounts, MarkAs, Message, MessageQuery};
 use tidings::page::{PageQuery, Total};
 use tidings::time::Timestamp;
 use tidings::vocabulary::{Channel, Severity};
@@ -201,8 +201,7 @@ fn totals_are_those_of_the_messages() {
         mark(&world, "ada", &[read], MarkAs::Read);
         mark(&world, "ada", &[seen], MarkAs::Seen);
         let sent = world.messages("ada")[0].id;
-        let of_any_channel = MarkMessages::new([sent], MarkAs::Read).unwrap();
-        world.env.messages().mark("ada", &of_any_channel).unwrap();
+        world.env.messages().mark("ada", [sent], MarkAs::Read).unwrap();
         for (query, in_inbox, of_all) in [
             (json!({}), 5, 10),
             (json!({ "read": true }), 1, 2),

@@ -121,7 +121,7 @@ fn ids_are_checked_on_the_way_in() {
 }
 
 #[test]
-fn an_inbox_is_kept_in_a_let_and_a_mark_is_one_value() {
+fn an_inbox_is_kept_in_a_let_and_a_mark_is_one_call() {
     on_both(|world| {
         world.in_app_workflow("hi");
         world.notify("hi", "ada");
@@ -129,12 +129,11 @@ fn an_inbox_is_kept_in_a_let_and_a_mark_is_one_value() {
         let message = inbox.list(&MessageQuery::default()).unwrap().data[0].id;
         let mark: MarkMessages = parsed(json!({ "messageId": message, "markAs": "read" }));
 
-        let marked = world.env.messages().mark("ada", &mark).unwrap();
+        let marked = world.env.messages().mark("ada", mark.message_id, mark.mark_as).unwrap();
 
         assert!(marked[0].stage.is_read());
         world.tick();
-        let short =
-            || world.env.messages().mark("ada", &MarkMessages::new([message], MarkAs::Read)?);
+        let short = || world.env.messages().mark("ada", [message], MarkAs::Read);
         assert_eq!(world.unchanged(|| short().unwrap()), marked);
     });
 }

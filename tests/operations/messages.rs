@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tidings::ids::MessageId;
-use tidings::message::{MarkAs, MarkMessages, Message, MessageQuery, Stage};
+use tidings::message::{MarkAs, Message, MessageQuery, Stage};
 use tidings::page::{Cursor, Direction, ListId, OrderBy, PageQuery};
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
@@ -170,12 +170,14 @@ fn an_inbox_marks_no_message_of_another_channel() {
 fn marking_nothing_or_for_nobody_is_refused() {
     on_both(|world| {
         let message = delivered(&world, "ada");
-        let mark = |who: &str, ids: &[MessageId]| {
-            world.env.messages().mark(id(who), &MarkMessages::new(ids, MarkAs::Read).unwrap())
-        };
+        let mark =
+            |who: &str, ids: &[MessageId]| world.env.messages().mark(id(who), ids, MarkAs::Read);
 
         // 8.5
         world.refuses("422 `messageId` must not be empty", || mark("ada", &[]));
+        let unreadable = || world.env.messages().mark("ada", ["x"], MarkAs::Read);
+        let Err(tidings::Error::Invalid(invalid)) = world.unchanged(unreadable) else { panic!() };
+        assert_eq!(invalid.field, "messageId[0]");
         let many = vec![message.id; 1_001];
         world.refuses("422 `messageId` must have at most 1000 items", || mark("ada", &many));
         // 8.7
@@ -332,7 +334,7 @@ fn delivered(world: &World, subscriber: &str) -> Message {
 }
 
 fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> Vec<Message> {
-    world.env.messages().mark(id(subscriber), &MarkMessages::new(ids, mark_as).unwrap()).unwrap()
+    world.env.messages().mark(id(subscriber), ids, mark_as).unwrap()
 }
 
 fn unknown() -> MessageId {

@@ -11,6 +11,7 @@ use testkit::interposed::Interposed;
 use testkit::tables::{dump, put};
 use tidings::message::InboxCounts;
 use tidings::notification::NotificationQuery;
+use tidings::quarantine::QuarantineQuery;
 use tidings::retention::Retention;
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
@@ -380,7 +381,8 @@ fn an_event_that_goes_on_keeps_its_receipt() {
 
             assert_eq!(rows(&world, Table::Triggers), 1);
             let delivery = world.engine.delivery();
-            let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
+            let entry =
+                only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
             world.engine.quarantine().requeue(entry.id).unwrap();
             delivery.run_due(usize::MAX).unwrap();
             assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{EnvironmentId, QuarantineId};
+use crate::setters::setters;
 use crate::task::Task;
 use crate::time::Timestamp;
 
@@ -41,6 +42,28 @@ pub struct Quarantined {
     /// a repair or a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Value>,
+}
+
+/// Query of the quarantine, oldest entry first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuarantineQuery {
+    /// Last entry of the page before.
+    pub after: Option<QuarantineId>,
+    /// Maximum number of entries on the page: at least 1, 100 by default.
+    pub limit: Option<usize>,
+}
+
+setters! { QuarantineQuery:
+    /// Lists the entries behind this one.
+    after: exact(QuarantineId);
+    /// Sets the maximum number of entries on the page: at least 1.
+    limit: exact(usize);
+}
+
+impl QuarantineQuery {
+    /// Default size of a page.
+    pub const DEFAULT_LIMIT: usize = 100;
 }
 
 /// An entry of a table that cannot be read.

@@ -37,10 +37,10 @@ pub use receipt::{CreatedNotification, TopicCounts, TriggerReceipt, TriggerStatu
 /// # extern crate tidings_domain as tidings;
 /// use serde_json::json;
 /// use tidings::subscriber::SubscriberCreate;
-/// use tidings::trigger::{Recipient, Trigger};
+/// use tidings::trigger::{TopicRecipient, Trigger};
 ///
 /// let trigger = Trigger::new("order-shipped", "ada")?
-///     .to(Recipient::topic("orders")?.except("bob")?)?
+///     .to(TopicRecipient::new("orders")?.exclude("bob")?)?
 ///     .to(SubscriberCreate::new("cleo")?.email("cleo@example.org")?)?
 ///     .payload(json!({ "order": "A-1001" }))?
 ///     .transaction_id("order-A-1001")?
@@ -120,9 +120,8 @@ pub enum SubscriberRecipient {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TopicRecipient {
-    /// Type of the recipient.
     #[serde(rename = "type")]
-    pub kind: TopicRecipientType,
+    kind: TopicRecipientType,
     /// Key of the topic.
     pub topic_key: TopicKey,
     /// Subscribers to leave out of the topics of the trigger: at most 1,000 in all of its topics.
@@ -134,6 +133,7 @@ shape! { TopicRecipient { "type": kind, "topicKey": topic_key, "exclude": exclud
 
 wire_enum! {
     /// Type of a recipient other than a subscriber.
+    #[doc(hidden)]
     TopicRecipientType, "type":
     Topic = "Topic",
 }

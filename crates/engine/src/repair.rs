@@ -62,11 +62,13 @@ impl Engine {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::quarantine::QuarantineQuery;
+    ///
     /// let engine = tidings::Engine::in_memory();
     /// if !engine.check()?.findings.is_empty() {
     ///     let report = engine.repair()?;
     ///     eprintln!("{} records were put aside", report.put_aside);
-    ///     for entry in engine.quarantine().list(None, 100)?.data {
+    ///     for entry in engine.quarantine().list(&QuarantineQuery::default())?.data {
     ///         eprintln!("{} {}: {}", entry.table, entry.key, entry.reason);
     ///         engine.quarantine().discard(entry.id)?;
     ///     }

@@ -7,7 +7,7 @@ use domain::content::ButtonType;
 use domain::context::{ContextSet, RichContext};
 use domain::ids::{IntegrationId, MessageId, NotificationId, SubscriberId, TransactionId};
 use domain::integration::IntegrationDelete;
-use domain::message::{CompleteAction, MarkAs, MarkMessages, MessageQuery};
+use domain::message::{CompleteAction, MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
 use domain::quarantine::{Quarantined, Unreadable};
 use domain::task::Task;
@@ -433,16 +433,8 @@ fn trigger_and_deliver(world: &World) {
     let topic = |key: &str| json!({ "type": "Topic", "topicKey": key, "exclude": ["cyd"] });
     send("sixth", trigger("both", json!([topic("prices"), topic("news"), topic("gone"), "bob"])));
     let messages = inbox_of(&world.env).unwrap();
-    world
-        .env
-        .messages()
-        .mark(ada(), &MarkMessages::new(&messages[..1], MarkAs::Read).unwrap())
-        .unwrap();
-    world
-        .env
-        .messages()
-        .mark(ada(), &MarkMessages::new(&messages[1..2], MarkAs::Seen).unwrap())
-        .unwrap();
+    world.env.messages().mark(ada(), &messages[..1], MarkAs::Read).unwrap();
+    world.env.messages().mark(ada(), &messages[1..2], MarkAs::Seen).unwrap();
     world.env.inbox(ada()).unwrap().archive(&messages[3..4]).unwrap();
     answer_questions(world);
 }

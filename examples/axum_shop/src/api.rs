@@ -60,8 +60,8 @@ async fn mark(
     Path(customer): Path<String>,
     body: Bytes,
 ) -> Answer<Vec<Message>> {
-    let marks: MarkMessages = json::read(&body)?;
-    Ok(Json(shop.run(move |env| env.messages().mark(customer, &marks)).await?))
+    let MarkMessages { message_id, mark_as, .. } = json::read(&body)?;
+    Ok(Json(shop.run(move |env| env.messages().mark(customer, message_id, mark_as)).await?))
 }
 
 async fn preferences(

@@ -17,7 +17,7 @@ use testkit::kill::{acknowledge, file_of_child, open, place_in, work_until_kille
 use testkit::postgres::Server;
 use testkit::tables::{Entry, dump, load};
 use tidings::Engine;
-use tidings::quarantine::Quarantined;
+use tidings::quarantine::{QuarantineQuery, Quarantined};
 
 use crate::scale;
 use crate::seeded::{copy, copy_of, entries};
@@ -106,7 +106,9 @@ fn a_repair_goes_on(server: Option<&Server>) {
     assert!(report.put_aside > 10 && report.mended > 10, "{report:?}");
     let mended_rows = dump(&mended.store);
     let (tasks, expected) = (count_of(&mended_rows, Table::Tasks), of_one_form(mended_rows));
-    let quarantined = keys_of(&mended.engine.quarantine().list(None, 1_000).unwrap().data);
+    let quarantined = keys_of(
+        &mended.engine.quarantine().list(&QuarantineQuery::default().limit(1_000)).unwrap().data,
+    );
     each_kill_on(
         server,
         "repair_child",
@@ -117,7 +119,8 @@ fn a_repair_goes_on(server: Option<&Server>) {
             assert!(engine.repair().unwrap().is_finished);
             assert_eq!(engine.check().unwrap().findings, []);
             assert_eq!(count_of(&dump(&store), Table::Tasks), tasks);
-            let put_aside = engine.quarantine().list(None, 1_000).unwrap().data;
+            let put_aside =
+                engine.quarantine().list(&QuarantineQuery::default().limit(1_000)).unwrap().data;
             assert!(of_one_form(dump(&store)) == expected);
             assert_eq!(keys_of(&put_aside), quarantined, "not each record was put aside once");
         },

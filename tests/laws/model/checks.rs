@@ -87,7 +87,7 @@ pub fn check_question(world: &World, model: &Model, question: &Question) {
     assert_eq!(found, expected.collect::<Vec<_>>(), "{question:?}");
     assert_eq!(page.has_more, end < all.len(), "{question:?}");
     let mut on_all_pages = query(world, model, question);
-    (on_all_pages.page, on_all_pages.limit) = (0, None);
+    (on_all_pages.page_number, on_all_pages.limit) = (0, None);
     let count = world.env.notifications().count(&on_all_pages).unwrap();
     assert_eq!(count, all.len() as u64, "{question:?}");
 }

@@ -11,6 +11,7 @@ use tidings::endpoint::ChannelEndpoint;
 use tidings::ids::NotificationId;
 use tidings::integration::IntegrationDelete;
 use tidings::job::{Destination, SendStatus};
+use tidings::quarantine::QuarantineQuery;
 use tidings::{Address, Delivery, ProviderReceipt, SendError};
 
 use super::refusing::push;
@@ -239,7 +240,7 @@ fn sends_of_an_integration_that_cannot_be_read_are_set_aside() {
             tables::put(&world.store, *table, key, Some(value));
         }
 
-        let entries = world.engine.quarantine().list(None, 100).unwrap().data;
+        let entries = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
         assert_eq!(entries.len(), 3);
         for entry in entries {
             world.engine.quarantine().requeue(entry.id).unwrap();
@@ -393,7 +394,7 @@ fn sends_that_were_set_aside_are_put_back() {
         assert_eq!(statuses(&world, id), ["failed"]);
         tables::put(&world.store, Table::Subscribers, &key, Some(&value));
 
-        for entry in world.engine.quarantine().list(None, 100).unwrap().data {
+        for entry in world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data {
             world.engine.quarantine().requeue(entry.id).unwrap();
         }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tidings::SendError;
 use tidings::dead_letter::DeadLetterQuery;
-use tidings::message::{MarkAs, MarkMessages, Message};
+use tidings::message::{MarkAs, Message};
 
 use super::refusing::push;
 use super::{queued_email, retryable};
@@ -14,11 +14,7 @@ use crate::world::{World, on_both, only};
 // Marks the only message of `ada` read, and returns it.
 fn read(world: &World) -> Message {
     let message = only(world.messages("ada"));
-    let marked = world
-        .env
-        .messages()
-        .mark("ada", &MarkMessages::new([message.id], MarkAs::Read).unwrap())
-        .unwrap();
+    let marked = world.env.messages().mark("ada", [message.id], MarkAs::Read).unwrap();
     assert!(only(marked).stage.is_read());
     only(world.messages("ada"))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidings::job::Detail;
-use tidings::message::{MarkAs, MarkMessages};
+use tidings::message::MarkAs;
 use tidings::observer::{Event, MessageEvent};
 use tidings::time::Timestamp;
 use tidings::{Builder, Clock, Engine, FailureReason, SendError, SystemClock};
@@ -158,9 +158,7 @@ fn a_message_that_is_sent_after_a_failure_is_told() {
 
         env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
         assert_eq!(run().sent, 1);
-        env.messages()
-            .mark("ada", &MarkMessages::new([message.id], MarkAs::Read).unwrap())
-            .unwrap();
+        env.messages().mark("ada", [message.id], MarkAs::Read).unwrap();
         env.notifications().resend(message.notification_id, "0").unwrap();
         assert_eq!(run().sent, 1);
         world.recorder.refuse_next(SendError::permanent("gone"));

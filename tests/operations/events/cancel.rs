@@ -165,7 +165,7 @@ fn a_crowd_is_canceled_by_tasks() {
         let query = NotificationQuery::default().limit(50);
         for page in 0..3 {
             for notification in
-                world.env.notifications().list(&query.clone().page(page)).unwrap().data
+                world.env.notifications().list(&query.clone().page_number(page)).unwrap().data
             {
                 assert_eq!(only(notification.jobs).status.as_str(), "canceled");
             }

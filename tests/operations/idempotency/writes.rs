@@ -8,7 +8,7 @@ use tidings::ids::{
     ApiKeyId, DeadLetterId, IntegrationId, MessageId, NotificationId, StepId, SubscriberId,
 };
 use tidings::integration::IntegrationDelete;
-use tidings::message::{MarkAs, MarkMessages, MessageQuery};
+use tidings::message::{MarkAs, MessageQuery};
 use tidings::suppression::SuppressionCreate;
 use tidings::trigger::Trigger;
 use tidings::unsubscribe::UnsubscribeRequest;
@@ -298,8 +298,7 @@ pub(super) const WRITES: &[(&str, Write)] = &[
     }),
     ("messages.mark", |scope, known, args| {
         let ids = if args == Args::These { &known.messages[..] } else { &known.messages[1..] };
-        let mark = MarkMessages::new(ids, MarkAs::Read).unwrap();
-        shown(scope.messages().mark(&known.ada, &mark))
+        shown(scope.messages().mark(&known.ada, ids, MarkAs::Read))
     }),
     ("notifications.delete", |scope, known, args| {
         shown(scope.notifications().delete(known.notifications[usize::from(args == Args::Others)]))

@@ -202,7 +202,7 @@ fn all(env: &Scope, query: Value) -> Vec<Notification> {
     let query: NotificationQuery = parsed(query);
     let mut found = Vec::new();
     for page in 0.. {
-        let query = query.clone().page(page).limit(7);
+        let query = query.clone().page_number(page).limit(7);
         let page = env.notifications().list(&query).unwrap();
         found.extend(page.data);
         if !page.has_more {

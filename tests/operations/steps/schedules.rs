@@ -8,6 +8,7 @@ use testkit::tables::{Entry, dump, put};
 
 use super::{delay, digest, event_at, log, run_at, say, statuses, texts};
 use crate::world::{START, World, email, id, on_both, only, parsed, time, with, workflow_of};
+use tidings::quarantine::QuarantineQuery;
 
 // Ada, who accepts messages on Saturdays from nine to five in Berlin. The start is a Friday at noon.
 fn ada(world: &World, outside: Value) {
@@ -212,7 +213,7 @@ fn a_turn_that_is_put_back_leaves_a_window_alone() {
         put(&world.store, table, &key, Some(&value));
         world.run_due();
         event_at(&world, 10, "news", json!({}));
-        let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
+        let entry = only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
         if !is_before_end {
             world.pass(Duration::from_secs(60));
         }

@@ -105,7 +105,7 @@ fn queries(expected: &[&Expected], population: &Population) -> Vec<NotificationQ
 }
 
 fn query(shape: &Shape, names: &HashMap<InternalSubscriberId, SubscriberId>) -> NotificationQuery {
-    let mut query = NotificationQuery::default().page(shape.page).limit(shape.limit);
+    let mut query = NotificationQuery::default().page_number(shape.page).limit(shape.limit);
     (query.earliest, query.latest) = (shape.after, shape.before);
     query.transaction_id.clone_from(&shape.transaction);
     for wanted in shape.groups.iter().flatten() {

@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use super::{CompleteAction, MarkAs, MarkMessages, MessageQuery};
+use super::{CompleteAction, MessageQuery};
 use crate::content::ButtonType;
 use crate::context::ContextKey;
-use crate::convert::{IntoChecked, each_checked};
 use crate::error::Invalid;
-use crate::ids::{MessageId, TransactionId, WorkflowRef};
+use crate::ids::{TransactionId, WorkflowRef};
 use crate::json::Object;
 use crate::setters::{page_setters, setters};
 use crate::time::Timestamp;
@@ -65,16 +64,6 @@ impl MessageQuery {
     ) -> Result<Self, Invalid> {
         self.data.add(name.into(), values.into_iter().map(Into::into).collect())?;
         Ok(self)
-    }
-}
-
-impl MarkMessages {
-    /// Returns a request that marks 1 to 1,000 messages.
-    pub fn new(
-        message_id: impl IntoIterator<Item: IntoChecked<MessageId>>,
-        mark_as: MarkAs,
-    ) -> Result<Self, Invalid> {
-        Ok(Self { message_id: each_checked("messageId", message_id)?, mark_as })
     }
 }
 

@@ -24,7 +24,7 @@ setters! { NotificationQuery:
     /// Lists the notifications of these severities. An empty list is refused.
     severities: some_of(Severity, "severity");
     /// Sets the number of the page, counting from 0.
-    page: exact(u32);
+    page_number: exact(u32);
     /// Sets the maximum number of notifications on the page: 1 to 50.
     limit: exact(u32);
     /// Lists the notifications of this event.

@@ -50,8 +50,8 @@ pub struct NotificationQuery {
     )]
     pub severities: Vec<Severity>,
     /// Number of the page, counting from 0.
-    #[serde(deserialize_with = "query::value")]
-    pub page: u32,
+    #[serde(rename = "page", deserialize_with = "query::value")]
+    pub page_number: u32,
     /// Maximum number of notifications on the page: 1 to 50, 10 by default.
     #[serde(deserialize_with = "query::optional", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -83,7 +83,7 @@ pub struct NotificationQuery {
 shape! { NotificationQuery {
     "channels": step_types as many, "templates": workflows as many, "emails": emails as many,
     "search": search, "subscriberIds": subscriber_ids as many, "severity": severities as many,
-    "page": page as written, "limit": limit as written, "transactionId": transaction_id,
+    "page": page_number as written, "limit": limit as written, "transactionId": transaction_id,
     "topicKey": topic_key, "subscriptionId": subscription_id, "contextKeys": context_keys,
     "outcomes": outcomes as many, "after": earliest, "before": latest,
 } }

@@ -83,8 +83,9 @@ impl Recipient {
     }
 
     /// Returns the subscribers in a topic.
-    pub fn topic(key: impl IntoChecked<TopicKey>) -> Result<TopicRecipient, Invalid> {
-        TopicRecipient::new(key)
+    /// [`TopicRecipient`] leaves some of them out.
+    pub fn topic(key: impl IntoChecked<TopicKey>) -> Result<Self, Invalid> {
+        key.into_checked().map(Self::from)
     }
 }
 
@@ -97,7 +98,7 @@ impl TopicRecipient {
 
     /// Leaves a subscriber out: at most 1,000. One who is not in the topic, or does not exist, has no
     /// effect.
-    pub fn except(mut self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
+    pub fn exclude(mut self, subscriber: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
         let place = format!("exclude[{}]", self.exclude.len());
         self.exclude.push(subscriber.into_checked().map_err(|invalid| invalid.named(place))?);
         Ok(self)
@@ -106,7 +107,7 @@ impl TopicRecipient {
 
 setters! { TopicRecipient:
     /// Sets the subscribers to leave out: at most 1,000.
-    exclude: each_checked(SubscriberId, "exclude");
+    excludes @ exclude: each_checked(SubscriberId, "exclude");
 }
 
 impl From<SubscriberId> for Recipient {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use domain::convert::IntoChecked;
+use domain::convert::{IntoChecked, each_checked};
 use domain::ids::{MessageId, SubscriberId, TaskId};
 use domain::message::{
-    DeletedMessage, Edit, MarkAs, MarkMessages, Message, MessageExcerpt, MessageFacts,
-    MessageQuery, Shelf, Signature, SignatureFilter, WholeMessage,
+    DeletedMessage, Edit, MarkAs, Message, MessageExcerpt, MessageFacts, MessageQuery, Shelf,
+    Signature, SignatureFilter, WholeMessage,
 };
 use domain::page::{ListId, ListKind, Page, PageQuery, PageRequest, Total};
 use domain::subscriber::Subscriber;
@@ -27,7 +27,7 @@ use crate::{Entity, Error, Result, Scope};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tidings::message::{MarkAs, MarkMessages, MessageQuery};
+/// use tidings::message::{MarkAs, MessageQuery};
 /// # use tidings::{step::Step, trigger::Trigger, workflow::WorkflowCreate};
 ///
 /// # let engine = tidings::Engine::in_memory();
@@ -38,9 +38,7 @@ use crate::{Entity, Error, Result, Scope};
 /// let message = &env.messages().list("ada", &MessageQuery::default())?.data[0];
 /// assert_eq!(message.text(), Some("Hello!"));
 ///
-/// // The same as a request.
-/// let mark = MarkMessages::new([message.id], MarkAs::Seen)?;
-/// assert_eq!(env.messages().mark("ada", &mark)?.len(), 1);
+/// assert_eq!(env.messages().mark("ada", [message.id], MarkAs::Seen)?.len(), 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -131,9 +129,10 @@ impl Messages<'_> {
     pub fn mark(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,
-        mark: &MarkMessages,
+        ids: impl IntoIterator<Item: IntoChecked<MessageId>>,
+        mark_as: MarkAs,
     ) -> Result<Vec<Message>> {
-        self.mark_of(&subscriber.into_checked()?, &mark.message_id, mark.mark_as)
+        self.mark_of(&subscriber.into_checked()?, &each_checked("messageId", ids)?, mark_as)
     }
 
     fn mark_of(

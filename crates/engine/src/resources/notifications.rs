@@ -148,7 +148,7 @@ impl Notifications<'_> {
     /// or if a list of the query has more than 1,000 values.
     pub fn list(&self, query: &NotificationQuery) -> Result<NotificationPage> {
         let limit = query.check()?;
-        let skip = u64::from(query.page) * limit as u64;
+        let skip = u64::from(query.page_number) * limit as u64;
         self.scope.read("notifications.list", |view| {
             let found = Search::of(view, query)?.find(skip, limit + 1)?;
             let shown = found.get(..limit).unwrap_or(&found);
@@ -156,7 +156,7 @@ impl Notifications<'_> {
             let unreadable = shown.len() - data.len();
             fill_in(view, &mut data)?;
             let has_more = found.len() > limit;
-            let page = NotificationPage::new(data, has_more, limit, query.page);
+            let page = NotificationPage::new(data, has_more, limit, query.page_number);
             Ok(page.without(unreadable))
         })
     }

@@ -4,7 +4,7 @@ use domain::convert::IntoChecked;
 use domain::ids::QuarantineId;
 use domain::job::Detail;
 use domain::page::ForwardPage;
-use domain::quarantine::{Quarantined, RequeueRefusal};
+use domain::quarantine::{QuarantineQuery, Quarantined, RequeueRefusal};
 use domain::task::Task;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -20,9 +20,11 @@ use crate::{Engine, Entity, Error, Result, trace};
 ///
 /// ```
 /// # fn main() -> tidings::Result<()> {
+/// use tidings::quarantine::QuarantineQuery;
+///
 /// let engine = tidings::Engine::in_memory();
 /// // ... the damaged records are written anew
-/// for entry in engine.quarantine().list(None, 100)?.data {
+/// for entry in engine.quarantine().list(&QuarantineQuery::default())?.data {
 ///     if let Err(refused) = engine.quarantine().requeue(entry.id) {
 ///         eprintln!("{} {}: {}, {refused}", entry.table, entry.key, entry.reason);
 ///     }
@@ -40,8 +42,7 @@ impl<'e> Quarantine<'e> {
         Self { engine }
     }
 
-    /// A page of at most `limit` entries behind the entry `after`, or from the first one on. `limit` is at
-    /// least 1. The oldest entry comes first.
+    /// A page of the entries, oldest first.
     ///
     /// An entry that is damaged itself is left out. [`check`](Engine::check) has a finding for it, in the
     /// table `quarantine`. A [repair](Engine::repair) puts an entry with its bytes in its place, which is
@@ -49,13 +50,9 @@ impl<'e> Quarantine<'e> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if `limit` is 0; [`Error::Store`].
-    pub fn list(
-        &self,
-        after: Option<QuarantineId>,
-        limit: usize,
-    ) -> Result<ForwardPage<Quarantined, QuarantineId>> {
-        let page = |snapshot: &dyn Snapshot| page(snapshot, after, limit);
+    /// [`Error::Invalid`], if the limit is 0; [`Error::Store`].
+    pub fn list(&self, query: &QuarantineQuery) -> Result<ForwardPage<Quarantined, QuarantineId>> {
+        let page = |snapshot: &dyn Snapshot| page(snapshot, *query);
         trace::operation("quarantine.list", None, || self.engine.read(page))
     }
 
@@ -128,9 +125,9 @@ impl<'e> Quarantine<'e> {
 
 fn page(
     snapshot: &dyn Snapshot,
-    after: Option<QuarantineId>,
-    limit: usize,
+    QuarantineQuery { after, limit, .. }: QuarantineQuery,
 ) -> Result<ForwardPage<Quarantined, QuarantineId>> {
+    let limit = limit.unwrap_or(QuarantineQuery::DEFAULT_LIMIT);
     let all = Prefix::of_all().range();
     let range = match after {
         Some(after) => all.resumed(layout::quarantined(after).as_bytes()),

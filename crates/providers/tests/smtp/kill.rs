@@ -130,7 +130,7 @@ fn statuses(engine: &Engine) -> BTreeMap<String, JobStatus> {
     let env = engine.organization("acme").unwrap().development().unwrap();
     let mut statuses = BTreeMap::new();
     for page in 0.. {
-        let query = NotificationQuery::default().limit(50).page(page);
+        let query = NotificationQuery::default().limit(50).page_number(page);
         let listed = env.notifications().list(&query).unwrap();
         for notification in &listed.data {
             let email = notification.subscriber.as_ref().and_then(|one| one.email.clone()).unwrap();

@@ -113,7 +113,7 @@ fn each_email_arrives_and_arrives_twice_only_if_an_answer_was_lost() {
 fn recorded(env: &Scope) -> BTreeMap<String, usize> {
     let mut tries = BTreeMap::new();
     for page in 0.. {
-        let query = NotificationQuery::default().limit(50).page(page);
+        let query = NotificationQuery::default().limit(50).page_number(page);
         let listed = env.notifications().list(&query).unwrap();
         for notification in &listed.data {
             let found = env.notifications().get(notification.id).unwrap();

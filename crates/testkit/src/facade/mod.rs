@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use arbitrary::Arbitrary;
 use domain::ids::{IntegrationId, MessageId};
 use domain::integration::IntegrationDelete;
-use domain::message::{MarkAs, MarkMessages, MessageQuery};
+use domain::message::{MarkAs, MessageQuery};
 use domain::notification::NotificationQuery;
 use domain::page::{Direction, PageQuery};
 use domain::preference::PreferencesQuery;
@@ -266,11 +266,7 @@ impl Process {
         let known = known.map(|page| page.data).unwrap_or_default();
         let marked = known.iter().enumerate().filter(|(at, _)| which >> (at % 8) & 1 == 1);
         let ids: Vec<MessageId> = marked.map(|(_, message)| message.id).collect();
-        text(
-            MarkMessages::new(ids, mark)
-                .map_err(tidings::Error::from)
-                .and_then(|mark| messages.mark(who.id(), &mark)),
-        )
+        text(messages.mark(who.id(), ids, mark))
     }
 
     fn prefer<T>(

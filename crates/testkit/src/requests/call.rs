@@ -2,7 +2,8 @@
 
 use domain::ids::{MessageId, OrganizationId, QuarantineId};
 use domain::integration::IntegrationDelete;
-use domain::message::{MarkAs, MarkMessages};
+use domain::message::MarkAs;
+use domain::quarantine::QuarantineQuery;
 use tidings::{Engine, Scope, SubscriberPreferences};
 
 use super::{Answer, Arguments, Refusal, said, unknown};
@@ -36,10 +37,11 @@ fn of_all(engine: &Engine, group: &str, operation: &str, given: &Arguments<'_>) 
         ("delivery", "next_due") => said(engine.delivery().next_due()),
         ("delivery", "stats") => said(engine.delivery().stats().map(|stats| format!("{stats:?}"))),
         ("quarantine", "list") => {
-            let (limit, after) = (usize::from(given.get::<u8>(0)?), given.get(1)?);
-            let page = engine.quarantine().list(after, limit);
+            let mut query = QuarantineQuery::default().limit(usize::from(given.get::<u8>(0)?));
+            query.after = given.get(1)?;
+            let page = engine.quarantine().list(&query);
             // The answers in files of earlier formats are without the rest of the page.
-            if after.is_some() { said(page) } else { said(page.map(|page| page.data)) }
+            if query.after.is_some() { said(page) } else { said(page.map(|page| page.data)) }
         }
         ("quarantine", "get") => said(engine.quarantine().get(given.get::<QuarantineId>(0)?)),
         ("quarantine", "find") => said(engine.quarantine().find(given.get::<QuarantineId>(0)?)),
@@ -277,9 +279,7 @@ fn activity(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
         ("messages", "find") => said(env.messages().find(given.name(0)?, given.name(1)?)),
         ("messages", "mark") => {
             let ids: Vec<MessageId> = given.get(1)?;
-            let mark = MarkMessages::new(ids, given.get::<MarkAs>(2)?)
-                .map_err(|error| Refusal::By(error.into()));
-            said(env.messages().mark(given.name(0)?, &mark?))
+            said(env.messages().mark(given.name(0)?, ids, given.get(2)?))
         }
         _ => unknown(),
     }

@@ -6,6 +6,7 @@ use domain::environment::InitialKey;
 use domain::job::{Job, JobStatus};
 use domain::message::{Known, MessageQuery};
 use domain::notification::{Notification, NotificationQuery};
+use domain::quarantine::QuarantineQuery;
 use domain::unsubscribe::UnsubscribeRequest;
 use domain::vocabulary::Channel;
 use serde_json::{Value, json};
@@ -46,7 +47,11 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         let newest = env.inbox(who).and_then(|inbox| inbox.cursor()).expect("it is there");
         json!(if from_the_start { newest.moved(None, Known::default()) } else { newest })
     };
-    let quarantined = seeded::world().engine.quarantine().list(None, 8).expect("they are there");
+    let quarantined = seeded::world()
+        .engine
+        .quarantine()
+        .list(&QuarantineQuery::default().limit(8))
+        .expect("they are there");
     let named = |kind: &str, ids: Vec<Value>| {
         let named = ids.into_iter().enumerate().map(|(at, id)| (format!("${kind} {at}"), id));
         named.collect::<Vec<_>>()

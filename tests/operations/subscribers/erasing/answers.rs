@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use domain::idempotency::StoredAnswer;
-use domain::quarantine::Quarantined;
+use domain::quarantine::{QuarantineQuery, Quarantined};
 use serde_json::json;
 use testkit::sealed::is_wanted;
 use testkit::tables;
 use tidings::Error;
 use tidings::content::ButtonType;
-use tidings::message::{MarkAs, MarkMessages};
+use tidings::message::MarkAs;
 use tidings::store::Table;
 
 use super::{nothing_is_left, put_aside_one};
@@ -170,10 +170,7 @@ fn an_erasure_reaches_answers_with_messages_of_who_was_deleted() {
             once("do").inbox("canary-id").unwrap().complete_action(id, &choice).unwrap();
             let primary = ButtonType::Primary;
             once("undo").inbox("canary-id").unwrap().revert_action(id, primary).unwrap();
-            once("messages")
-                .messages()
-                .mark("canary-id", &MarkMessages::new([id], MarkAs::Seen).unwrap())
-                .unwrap();
+            once("messages").messages().mark("canary-id", [id], MarkAs::Seen).unwrap();
             for notification in world.notifications(json!({})) {
                 world.env.notifications().delete(notification.id).unwrap();
             }
@@ -229,7 +226,7 @@ fn an_erasure_leaves_what_has_longer_addresses_and_ids() {
             once.subscribers().create(&parsed(other)).unwrap();
         }
         put_aside_one(&world, "steve", (Table::Workflows, true));
-        let entry = only(world.engine.quarantine().list(None, 10).unwrap().data);
+        let entry = only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
         let before = world.records::<StoredAnswer>();
 
         let erased = world.env.subscribers().erase("eve").unwrap();
