@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use serde_json::json;
-use tidings::step::{DelayMetadata, DigestWindow, Step};
+use tidings::step::{Delay, DigestWindow, Step};
 use tidings::store::Store;
 use tidings::store::memory::MemoryStore;
 use tidings::store::redb::RedbStore;
@@ -84,7 +84,7 @@ fn fill(env: &Scope, notifications: u32) {
 }
 
 fn turns(store_name: &str, store: impl Store) {
-    let wait = Step::delay(DelayMetadata::lasting(1, TimeUnit::Minutes));
+    let wait = Step::delay(Delay::lasting(1, TimeUnit::Minutes));
     let World { engine, env, clock } = world(store, vec![wait, in_app()], Engine::builder());
     fill(&env, NOTIFICATIONS);
     clock.advance(Duration::from_secs(60));
@@ -96,7 +96,7 @@ fn turns(store_name: &str, store: impl Store) {
 // Opens a file with many delayed notifications, all of which are due by then.
 fn recovery(path: &Path) {
     let delayed = env::var("TIDINGS_DELAYED").map_or(100_000, |text| text.parse().unwrap());
-    let wait = Step::delay(DelayMetadata::lasting(1, TimeUnit::Minutes));
+    let wait = Step::delay(Delay::lasting(1, TimeUnit::Minutes));
     let steps = vec![wait, in_app()];
     let World { engine, env, clock } =
         world(RedbStore::open(path).unwrap(), steps, Engine::builder());

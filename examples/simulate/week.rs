@@ -8,7 +8,7 @@ use tidings::preference::{
     GlobalPreferenceUpdate, WorkflowPreferenceUpdate, WorkflowPreferenceUpdates,
 };
 use tidings::schedule::{DaySchedule, Schedule};
-use tidings::step::{DelayMetadata, DigestWindow, Step, ThrottleMetadata};
+use tidings::step::{Delay, DigestWindow, Step, Throttle};
 use tidings::subscriber::SubscriberCreate;
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
@@ -114,10 +114,10 @@ fn workflows() -> Result<Vec<WorkflowCreate>> {
             .step(Step::email(heads, "<p>Read them.</p>")?),
         WorkflowCreate::new("trial", "Trial")?
             .step(Step::in_app("Welcome to {{ payload.plan }}")?)
-            .step(Step::delay(DelayMetadata::lasting(3, TimeUnit::Days)))
+            .step(Step::delay(Delay::lasting(3, TimeUnit::Days)))
             .step(Step::email(trial, "<p>Stay with us.</p>")?),
         WorkflowCreate::new("alert", "Alert")?
-            .step(Step::throttle(ThrottleMetadata::new(1, TimeUnit::Hours).threshold(2)))
+            .step(Step::throttle(Throttle::new(1, TimeUnit::Hours).threshold(2)))
             .step(Step::sms("{{ payload.sensor }} is too hot")?),
         WorkflowCreate::new("code", "Code")?
             .critical(true)

@@ -13,7 +13,7 @@ use domain::notification::NotificationOutcome;
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
 use domain::step::{
-    DelayMetadata, DigestMetadata, MonthlyType, NthDay, OnPast, OrdinalValue, ThrottleWindow,
+    Delay, Digest, MonthlyType, NthDay, OnPast, OrdinalValue, ThrottleWindow,
 };
 use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
@@ -181,8 +181,8 @@ fn words_of_variants_are_closed() {
         "sent error warning",
         |word| json!({ "status": word, "errorId": "", "errorText": "" }),
     );
-    reads::<DigestMetadata>("regular backoff timed", |word| json!({ "type": word }));
-    reads::<DelayMetadata>(
+    reads::<Digest>("regular backoff timed", |word| json!({ "type": word }));
+    reads::<Delay>(
         "regular scheduled dynamic timed",
         |word| json!({ "type": word, "delayPath": "", "dynamicKey": "" }),
     );

@@ -3,7 +3,7 @@
 use domain::environment::Home;
 use domain::error::Invalid;
 use domain::ids::WorkflowId;
-use domain::step::{DelayMetadata, DigestWindow, Step, StepKind, WorkflowStep};
+use domain::step::{Delay, DigestWindow, Step, StepKind, WorkflowStep};
 use domain::time::Timestamp;
 use domain::vocabulary::{Channel, TimeUnit};
 use domain::workflow::{Workflow, WorkflowCreate};
@@ -101,7 +101,7 @@ fn waiting(rank: usize) -> Option<StepKind> {
     let (amount, unit) = (5, TimeUnit::Minutes);
     match rank % 10 {
         2 => Some(StepKind::Digest { metadata: DigestWindow::new(amount, unit).into() }),
-        5 => Some(StepKind::Delay { metadata: DelayMetadata::lasting(amount, unit) }),
+        5 => Some(StepKind::Delay { metadata: Delay::lasting(amount, unit) }),
         _ => None,
     }
 }

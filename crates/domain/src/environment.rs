@@ -182,7 +182,7 @@ impl Environment {
             identifier,
             api_keys: Vec::new(),
             parent_id: None,
-            color: Color("#888".into()),
+            color: Color::gray(),
             default_locale: None,
             created_at: now,
             deleted_at: None,
@@ -245,12 +245,9 @@ impl Environment {
 }
 
 impl EnvironmentCreate {
-    /// Returns a new environment, by its display name and color.
-    pub fn new(
-        name: impl IntoChecked<EnvironmentName>,
-        color: impl IntoChecked<Color>,
-    ) -> Result<Self, Invalid> {
-        Ok(Self { name: name.into_checked()?, parent_id: None, color: color.into_checked()? })
+    /// Returns a new environment, by its display name. It is gray unless it has another color.
+    pub fn new(name: impl IntoChecked<EnvironmentName>) -> Result<Self, Invalid> {
+        Ok(Self { name: name.into_checked()?, parent_id: None, color: Color::gray() })
     }
 
     /// Refuses a reserved name, a name of `siblings`, and a parent that is none of them.
@@ -293,6 +290,8 @@ setters! { EnvironmentUpdate:
 setters! { EnvironmentCreate:
     /// Sets the environment that this one derives from, in the same organization.
     parent_id: into(EnvironmentId);
+    /// Sets the display color, such as `#f80`.
+    color: checked(Color, "color");
 }
 
 impl InitialKey {
@@ -333,6 +332,10 @@ impl EnvironmentName {
 }
 
 impl Color {
+    fn gray() -> Self {
+        Self("#888".into())
+    }
+
     /// Checks `raw` and returns it as a color.
     pub fn new(raw: impl Into<String>) -> Result<Self, Invalid> {
         let raw = raw.into();

@@ -9,7 +9,7 @@
 //! | addresses | [`Email::MAX_LEN`], [`PhoneNumber::MAX_DIGITS`], [`SuppressedAddress::MAX_DIGITS`] |
 //! | nesting of an object | [`Object::MAX_DEPTH`] |
 //! | workflows | [`Workflow::MAX_NAME`], [`MAX_DESCRIPTION`](Workflow::MAX_DESCRIPTION), [`MAX_TAGS`](Workflow::MAX_TAGS), [`MAX_TAG`](Workflow::MAX_TAG), [`MAX_STEPS`](Workflow::MAX_STEPS), [`MAX_PAYLOAD_SCHEMA`](Workflow::MAX_PAYLOAD_SCHEMA), [`MAX_SCHEMA_REFERENCES`](Workflow::MAX_SCHEMA_REFERENCES), [`WorkflowSync::MAX`] |
-//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`MAX_DAYS`](StepDefinition::MAX_DAYS), [`MAX_PATH`](StepDefinition::MAX_PATH), [`MAX_CRON`](StepDefinition::MAX_CRON), [`MAX_INTEGRATIONS`](StepDefinition::MAX_INTEGRATIONS), [`MAX_DESTINATIONS`](StepDefinition::MAX_DESTINATIONS), [`ThrottleMetadata::MAX_THRESHOLD`] |
+//! | steps | [`StepDefinition::MAX_NAME`], [`MAX_VARIANTS`](StepDefinition::MAX_VARIANTS), [`MAX_DAYS`](StepDefinition::MAX_DAYS), [`MAX_PATH`](StepDefinition::MAX_PATH), [`MAX_CRON`](StepDefinition::MAX_CRON), [`MAX_INTEGRATIONS`](StepDefinition::MAX_INTEGRATIONS), [`MAX_DESTINATIONS`](StepDefinition::MAX_DESTINATIONS), [`Throttle::MAX_THRESHOLD`] |
 //! | templates | [`Template::MAX_LEN`], [`MAX_OUTPUT`](Template::MAX_OUTPUT), [`MAX_TAGS`](Template::MAX_TAGS), [`MAX_TOKENS`](Template::MAX_TOKENS), [`MAX_OPERATORS`](Template::MAX_OPERATORS), [`MAX_NESTING`](Template::MAX_NESTING), [`MAX_BLOCKS`](Template::MAX_BLOCKS), [`MAX_ELIFS`](Template::MAX_ELIFS), [`MAX_DEPTH`](Template::MAX_DEPTH), [`MAX_INDEX`](Template::MAX_INDEX), [`MAX_FORMAT`](Template::MAX_FORMAT), [`MAX_NUMBER`](Template::MAX_NUMBER), [`MAX_RANGE`](Template::MAX_RANGE) |
 //! | a rendering | [`Template::MAX_WORK`], [`MAX_WEIGHT`](Template::MAX_WEIGHT), [`MAX_VALUE_DEPTH`](Template::MAX_VALUE_DEPTH) |
 //! | step filters | [`Filter::MAX_DEPTH`], [`MAX_PARTS`](Filter::MAX_PARTS), [`FieldFilterPart::MAX_FIELD`], [`MAX_VALUE`](FieldFilterPart::MAX_VALUE), [`MAX_PATTERN`](FieldFilterPart::MAX_PATTERN) |
@@ -56,7 +56,7 @@ use crate::{
     preference::WorkflowPreferenceUpdates,
     receipt::Receipt,
     schedule::DaySchedule,
-    step::{StepDefinition, ThrottleMetadata},
+    step::{StepDefinition, Throttle},
     subscriber::SubscriberCreate,
     subscription::{Subscribe, Subscription},
     suppression::{SuppressedAddress, SuppressionCreate},

@@ -30,8 +30,8 @@ use crate::notification::Notification;
 use crate::preference::Preference;
 use crate::schedule::Schedule;
 use crate::step::{
-    DigestEvent, DigestMetadata, Digested, EventKey, Rendered, StepOutput, StepResults,
-    ThrottleMetadata, WorkflowStep,
+    Digest, DigestEvent, Digested, EventKey, Rendered, StepOutput, StepResults, Throttle,
+    WorkflowStep,
 };
 use crate::subscriber::Subscriber;
 use crate::suppression::Suppression;
@@ -192,7 +192,7 @@ pub fn messages_size(event: usize, actions: &[Action]) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gather {
     /// Settings of the step.
-    pub metadata: DigestMetadata,
+    pub metadata: Digest,
     /// Value in the payload.
     pub key: EventKey,
     /// Time zone of the subscriber.
@@ -203,7 +203,7 @@ pub struct Gather {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Settings of the step.
-    pub metadata: ThrottleMetadata,
+    pub metadata: Throttle,
     /// Value in the payload.
     pub key: EventKey,
     /// Time zone of the subscriber.

@@ -32,12 +32,10 @@ use crate::template::Template;
 use crate::vocabulary::{Channel, StepType};
 
 pub use custom::CustomMetadata;
-pub use delay::{
-    DelayEnd, DelayMetadata, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay,
-};
+pub use delay::{Delay, DelayEnd, DynamicDelay, FixedDelay, OnPast, ScheduledDelay, TimedDelay};
 #[doc(hidden)]
 pub use digest::{Arrival, DigestState};
-pub use digest::{DigestMetadata, DigestWindow, TimedWindow};
+pub use digest::{Digest, DigestWindow, TimedWindow};
 #[doc(hidden)]
 pub use lookup::EventKey;
 pub(crate) use lookup::find as find_in_payload;
@@ -49,7 +47,7 @@ pub use results::{DigestEvent, Digested, StepOutput, StepResults};
 pub use span::NoEnd;
 #[doc(hidden)]
 pub use throttle::{Admission, Slot};
-pub use throttle::{ThrottleMetadata, ThrottleWindow};
+pub use throttle::{Throttle, ThrottleWindow};
 pub use timed::{MonthlyType, NthDay, OrdinalValue, TimedConfig};
 
 /// Step of a saved workflow.
@@ -214,17 +212,17 @@ pub enum StepKind {
     /// Collects events.
     Digest {
         /// Window and grouping.
-        metadata: DigestMetadata,
+        metadata: Digest,
     },
     /// Waits.
     Delay {
         /// Length.
-        metadata: DelayMetadata,
+        metadata: Delay,
     },
     /// Lets a limited number of events pass.
     Throttle {
         /// Limit.
-        metadata: ThrottleMetadata,
+        metadata: Throttle,
     },
     /// Calls a function of the host application.
     Custom {
@@ -240,9 +238,9 @@ shape! { StepKind by "type" {
     "sms": { "template": TextTemplate },
     "chat": { "template": TextTemplate },
     "push": { "template": PushTemplate },
-    "digest": { "metadata": DigestMetadata },
-    "delay": { "metadata": DelayMetadata },
-    "throttle": { "metadata": ThrottleMetadata },
+    "digest": { "metadata": Digest },
+    "delay": { "metadata": Delay },
+    "throttle": { "metadata": Throttle },
     "custom": { "metadata": CustomMetadata },
 } }
 

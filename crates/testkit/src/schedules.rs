@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use domain::contact::TimeZone;
 use domain::json::Object;
 use domain::schedule::Schedule;
-use domain::step::{DelayEnd, DelayMetadata, DigestMetadata};
+use domain::step::{Delay, DelayEnd, Digest};
 use domain::time::Timestamp;
 use domain::vocabulary::{TimeUnit, Weekday};
 use serde::de::DeserializeOwned;
@@ -132,10 +132,10 @@ pub fn run(values: &[Value]) {
     if let Some(schedule) = read::<Schedule>(schedule).filter(|schedule| schedule.check().is_ok()) {
         check_openings(&schedule, at, zone);
     }
-    if let Some(window) = read::<DigestMetadata>(metadata) {
+    if let Some(window) = read::<Digest>(metadata) {
         check_ends(at, |at| window.window_end(at, zone).ok());
     }
-    if let Some(delay) = read::<DelayMetadata>(metadata) {
+    if let Some(delay) = read::<Delay>(metadata) {
         check_ends(at, |at| {
             let end = delay.end(at, &Object::default(), zone).ok()?;
             if let DelayEnd::Lasts { until, .. } = end { Some(until) } else { None }

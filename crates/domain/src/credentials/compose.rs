@@ -8,6 +8,14 @@ use crate::json::Object;
 use crate::secret::Secret;
 use crate::setters::setters;
 
+impl Credentials {
+    /// Sets `port`.
+    #[must_use]
+    pub fn port(self, port: u16) -> Self {
+        Self { port: Some(port.to_string()), ..self }
+    }
+}
+
 setters! { Credentials:
     /// Sets `apiKey`.
     api_key: into(Secret);
@@ -21,8 +29,6 @@ setters! { Credentials:
     password: into(Secret);
     /// Sets `host`.
     host: into(String);
-    /// Sets `port`.
-    port: into(String);
     /// Sets `secure`.
     secure: exact(bool);
     /// Sets `region`.

@@ -30,12 +30,12 @@ fn a_provided_environment_has_a_reserved_name_and_a_color() {
 #[test]
 fn a_new_environment_has_a_free_name_and_a_parent_that_is_there() {
     let id = |n| EnvironmentId::from(Uuid::from_u128(n));
-    let qa = EnvironmentCreate::new("QA", "#fff").unwrap();
+    let qa = EnvironmentCreate::new("QA").unwrap();
     let home = Home { organization_id: "acme".parse().unwrap(), environment_id: id(1) };
     let key = InitialKey::new("key".into(), UserId::host(), "hash".into());
     let now = Timestamp::from_millis(0);
     let there = [Environment::new(&home, qa.clone(), "qa".into(), key, now)];
-    let staging = EnvironmentCreate::new("Staging", "#fff").unwrap();
+    let staging = EnvironmentCreate::new("Staging").unwrap();
     for (create, siblings, expected) in [
         (qa.clone(), &[][..], Ok(())),
         (qa, &there, Err(EnvironmentRefusal::NameTaken)),

@@ -13,7 +13,7 @@ use crate::filter::{FilterCheck, FilterSource, excerpt};
 use crate::ids::{IntegrationIdentifier, StepId, SubscriberId};
 use crate::json;
 use crate::preference::{ConditionData, Layer, Layers, Preference, settings};
-use crate::step::{Admission, DelayEnd, ThrottleMetadata};
+use crate::step::{Admission, DelayEnd, Throttle};
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
@@ -277,7 +277,7 @@ impl EvidenceKind {
     /// Returns the evidence of a throttle with `used` places taken, at `now`.
     #[doc(hidden)]
     pub fn throttle(
-        metadata: &ThrottleMetadata,
+        metadata: &Throttle,
         used: usize,
         admission: Admission,
         now: Timestamp,

@@ -6,7 +6,7 @@ use crate::ids::DigestWindowId;
 use crate::json;
 use crate::plan::DigestedEvents;
 use crate::step::{
-    DigestEvent, DigestMetadata, DigestWindow, MonthlyType, NthDay, OrdinalValue, TimedConfig,
+    DigestEvent, Digest, DigestWindow, MonthlyType, NthDay, OrdinalValue, TimedConfig,
 };
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 
@@ -56,11 +56,11 @@ impl JobDigest {
 
     /// Returns the settings of a digest, without events.
     #[doc(hidden)]
-    pub fn of(metadata: &DigestMetadata) -> Self {
+    pub fn of(metadata: &Digest) -> Self {
         match metadata {
-            DigestMetadata::Regular(window) => Self::of_window(DigestType::Regular, window),
-            DigestMetadata::Backoff(window) => Self::of_window(DigestType::Backoff, window),
-            DigestMetadata::Timed(window) => Self {
+            Digest::Regular(window) => Self::of_window(DigestType::Regular, window),
+            Digest::Backoff(window) => Self::of_window(DigestType::Backoff, window),
+            Digest::Timed(window) => Self {
                 digest_key: window.digest_key.clone(),
                 amount: window.amount,
                 unit: window.unit,

@@ -7,7 +7,7 @@ use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
 use crate::explain::{EvidenceKind, SendTime};
 use crate::job::{Detail, JobStatus};
-use crate::step::{DelayEnd, DelayMetadata, StepKind, StepOutput, StepResults};
+use crate::step::{DelayEnd, Delay, StepKind, StepOutput, StepResults};
 use crate::vocabulary::{Channel, StepType};
 use crate::workflow::Workflow;
 
@@ -224,7 +224,7 @@ fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refu
     }
 }
 
-fn delay(step: &RunStep<'_>, job: usize, metadata: &DelayMetadata) -> Result<Action, Refusal> {
+fn delay(step: &RunStep<'_>, job: usize, metadata: &Delay) -> Result<Action, Refusal> {
     let end = metadata.end(step.facts.now, &step.run.payload, step.zone());
     if let Ok(end) = end {
         step.note(|| EvidenceKind::Delay { end });

@@ -30,7 +30,7 @@ use crate::preference::{
 use crate::sample;
 use crate::schedule::{DaySchedule, Schedule};
 use crate::step::{
-    DelayMetadata, DigestWindow, Step, StepKind, ThrottleMetadata, TimedConfig, TimedWindow,
+    Delay, DigestWindow, Step, StepKind, Throttle, TimedConfig, TimedWindow,
     Variant,
 };
 use crate::subscriber::{
@@ -216,10 +216,10 @@ fn steps() {
 
 #[test]
 fn steps_that_send_nothing() {
-    let delay = Step::delay(DelayMetadata::lasting(5, TimeUnit::Minutes));
+    let delay = Step::delay(Delay::lasting(5, TimeUnit::Minutes));
     let regular = json!({ "type": "regular", "amount": 5, "unit": "minutes" });
     same(Ok(delay), json!({ "type": "delay", "metadata": regular }));
-    let until = Step::delay(DelayMetadata::until("payload.at"));
+    let until = Step::delay(Delay::until("payload.at"));
     let scheduled = json!({ "type": "scheduled", "delayPath": "payload.at" });
     same(Ok(until), json!({ "type": "delay", "metadata": scheduled }));
     let window = DigestWindow::new(1, TimeUnit::Hours)
@@ -241,7 +241,7 @@ fn steps_that_send_nothing() {
         "timed": { "atTime": "09:30", "weekDays": ["monday"] },
     });
     same(Ok(Step::digest(timed)), json!({ "type": "digest", "metadata": metadata }));
-    let throttle = ThrottleMetadata::new(1, TimeUnit::Days).threshold(3).throttle_key("k");
+    let throttle = Throttle::new(1, TimeUnit::Days).threshold(3).throttle_key("k");
     let metadata = json!({ "amount": 1, "unit": "days", "threshold": 3, "throttleKey": "k" });
     same(Ok(Step::throttle(throttle)), json!({ "type": "throttle", "metadata": metadata }));
     let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
@@ -598,7 +598,9 @@ fn contexts_environments_layouts_and_translations() {
     same(ContextUpdate::new(json!({ "seats": 6 })), json!({ "data": { "seats": 6 } }));
     let query = ContextQuery::default().kind("tenant").and_then(|query| query.id("acme"));
     same(query, json!({ "type": "tenant", "id": "acme" }));
-    let environment = EnvironmentCreate::new("QA", "#f80")
+    same(EnvironmentCreate::new("QA"), json!({ "name": "QA", "color": "#888" }));
+    let environment = EnvironmentCreate::new("QA")
+        .and_then(|create| create.color("#f80"))
         .map(|create| create.parent_id(sample::id::<crate::ids::EnvironmentId>(7)));
     let parent = "00000000-0000-0000-0000-000000000007";
     same(environment, json!({ "name": "QA", "color": "#f80", "parentId": parent }));
@@ -742,8 +744,8 @@ fn what_is_refused_is_named() {
     check(Endpoint::phone("x"), "endpoint.phoneNumber");
     check(Endpoint::phone("+4930123456").and_then(|phone| phone.channel("c")), "endpoint.channel");
     check(ChannelEndpointUpdate::new(text()), "endpoint");
-    check(EnvironmentCreate::new("", "#fff"), "name");
-    check(EnvironmentCreate::new("QA", "red"), "color");
+    check(EnvironmentCreate::new(""), "name");
+    check(EnvironmentCreate::new("QA").and_then(|create| create.color("red")), "color");
     check(LayoutUpsert::new("a b", ""), "layoutId");
     check(TranslationImport::new("x"), "locale");
     check(TranslationUpsert::new(Resource::layout("l"), "de", text()), "content");

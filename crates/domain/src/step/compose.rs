@@ -2,9 +2,8 @@
 
 use super::run_if;
 use super::{
-    ButtonTemplate, CustomMetadata, DelayMetadata, DigestMetadata, EmailBody, EmailTemplate,
-    InAppTemplate, PushTemplate, Step, StepDefinition, StepKind, TextTemplate, ThrottleMetadata,
-    Variant, WorkflowStep,
+    ButtonTemplate, CustomMetadata, Delay, Digest, EmailBody, EmailTemplate, InAppTemplate,
+    PushTemplate, Step, StepDefinition, StepKind, TextTemplate, Throttle, Variant, WorkflowStep,
 };
 use crate::condition::Rule;
 use crate::content::{ButtonType, EmailBlock, EmailBlockStyles, EmailBlockType, TextAlign};
@@ -85,17 +84,17 @@ impl Step {
     }
 
     /// Returns a step that waits.
-    pub fn delay(metadata: impl Into<DelayMetadata>) -> Self {
+    pub fn delay(metadata: impl Into<Delay>) -> Self {
         Self::new(StepKind::Delay { metadata: metadata.into() })
     }
 
     /// Returns a step that collects events.
-    pub fn digest(metadata: impl Into<DigestMetadata>) -> Self {
+    pub fn digest(metadata: impl Into<Digest>) -> Self {
         Self::new(StepKind::Digest { metadata: metadata.into() })
     }
 
     /// Returns a step that lets a limited number of events pass.
-    pub fn throttle(metadata: ThrottleMetadata) -> Self {
+    pub fn throttle(metadata: Throttle) -> Self {
         Self::new(StepKind::Throttle { metadata })
     }
 

@@ -18,7 +18,7 @@ use crate::vocabulary::{TimeUnit, wire_enum};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum DelayMetadata {
+pub enum Delay {
     /// Fixed length.
     Regular(FixedDelay),
     /// Until a time in the payload.
@@ -29,7 +29,7 @@ pub enum DelayMetadata {
     Timed(TimedDelay),
 }
 
-shape! { DelayMetadata by "type" {
+shape! { Delay by "type" {
     "regular": {; FixedDelay },
     "scheduled": {; ScheduledDelay },
     "dynamic": {; DynamicDelay },
@@ -142,7 +142,7 @@ pub enum DelayEnd {
     Passed,
 }
 
-impl DelayMetadata {
+impl Delay {
     /// Returns a delay of `amount` units.
     pub fn lasting(amount: u32, unit: TimeUnit) -> Self {
         let (amount, unit) = (Some(amount), Some(unit));
@@ -297,14 +297,14 @@ setters! { TimedDelay:
     extend_to_schedule: exact(bool);
 }
 
-impl From<TimedDelay> for DelayMetadata {
+impl From<TimedDelay> for Delay {
     fn from(delay: TimedDelay) -> Self {
         Self::Timed(delay)
     }
 }
 
 /// Returns a delay until the next of these times.
-impl From<TimedConfig> for DelayMetadata {
+impl From<TimedConfig> for Delay {
     fn from(timed: TimedConfig) -> Self {
         Self::Timed(TimedDelay { timed, ..TimedDelay::default() })
     }

@@ -18,7 +18,7 @@ use crate::vocabulary::TimeUnit;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum DigestMetadata {
+pub enum Digest {
     /// Fixed time from the first event on.
     Regular(DigestWindow),
     /// Fixed time as well, but the first event after a quiet time passes at once.
@@ -27,7 +27,7 @@ pub enum DigestMetadata {
     Timed(TimedWindow),
 }
 
-shape! { DigestMetadata by "type" {
+shape! { Digest by "type" {
     "regular": {; DigestWindow },
     "backoff": {; DigestWindow },
     "timed": {; TimedWindow },
@@ -47,7 +47,7 @@ pub struct DigestWindow {
     /// Path in the payload whose values are collected separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest_key: Option<String>,
-    /// `true` if the first event after a quiet time passes at once, as in [`DigestMetadata::Backoff`].
+    /// `true` if the first event after a quiet time passes at once, as in [`Digest::Backoff`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<bool>,
     /// Number of units in a quiet time.
@@ -128,7 +128,7 @@ impl DigestState {
     }
 }
 
-impl DigestMetadata {
+impl Digest {
     /// Refuses amounts, units, paths and calendar times that are absent or invalid.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         if let Some(key) = self.digest_key() {
@@ -334,20 +334,20 @@ setters! { TimedWindow:
     extend_to_schedule: exact(bool);
 }
 
-impl From<DigestWindow> for DigestMetadata {
+impl From<DigestWindow> for Digest {
     fn from(window: DigestWindow) -> Self {
-        DigestMetadata::Regular(window)
+        Digest::Regular(window)
     }
 }
 
-impl From<TimedWindow> for DigestMetadata {
+impl From<TimedWindow> for Digest {
     fn from(window: TimedWindow) -> Self {
-        DigestMetadata::Timed(window)
+        Digest::Timed(window)
     }
 }
 
 /// Returns a window that ends at the next of these times.
-impl From<TimedConfig> for DigestMetadata {
+impl From<TimedConfig> for Digest {
     fn from(timed: TimedConfig) -> Self {
         TimedWindow::default().timed(timed).into()
     }

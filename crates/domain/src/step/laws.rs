@@ -54,18 +54,18 @@ fn timed() -> impl Strategy<Value = TimedConfig> {
     )
 }
 
-fn timed_windows() -> impl Strategy<Value = DigestMetadata> {
+fn timed_windows() -> impl Strategy<Value = Digest> {
     let unit = proptest::option::of(select(TimeUnit::ALL));
     let amount = proptest::option::of(1_u32..5);
     (amount, unit, timed()).prop_map(|(amount, unit, timed)| {
         let window = TimedWindow { amount, unit, timed: Some(timed), ..TimedWindow::default() };
-        DigestMetadata::Timed(window)
+        Digest::Timed(window)
     })
 }
 
-fn windows() -> impl Strategy<Value = DigestMetadata> {
+fn windows() -> impl Strategy<Value = Digest> {
     let regular = (1_u32..100, select(TimeUnit::ALL))
-        .prop_map(|(amount, unit)| DigestMetadata::from(DigestWindow::new(amount, unit)));
+        .prop_map(|(amount, unit)| Digest::from(DigestWindow::new(amount, unit)));
     prop_oneof![regular, timed_windows()]
 }
 
@@ -159,7 +159,7 @@ proptest! {
                 prop_assert!(next > end);
             }
             // No time of the calendar lies in between.
-            if let DigestMetadata::Timed(_) = window {
+            if let Digest::Timed(_) = window {
                 let between = opened_at.as_millis().midpoint(end.as_millis());
                 for before in [between, end.as_millis() - 1] {
                     let before = Timestamp::from_millis(before);
@@ -175,7 +175,7 @@ proptest! {
         window in windows(), times in prop::array::uniform2(times()), zone in zones(),
     ) {
         let is_regular_month = matches!(
-            &window, DigestMetadata::Regular(DigestWindow { unit: Some(TimeUnit::Months), .. })
+            &window, Digest::Regular(DigestWindow { unit: Some(TimeUnit::Months), .. })
         );
         prop_assume!(!is_regular_month);
         let [first, second] = [times[0].min(times[1]), times[0].max(times[1])];
@@ -192,7 +192,7 @@ proptest! {
         hour in 0_u32..24, minute in 0_u32..60, opened_at in times(), zone in zones(),
     ) {
         let at_time = format!("{hour:02}:{minute:02}");
-        let window = DigestMetadata::from(TimedConfig::default().at_time(&at_time));
+        let window = Digest::from(TimedConfig::default().at_time(&at_time));
         if let Ok(end) = window.window_end(opened_at, zone) {
             let shown = crate::zone::local(end, zone).format("%H:%M:%S").to_string();
             let before = Timestamp::from_millis(end.as_millis() - 1);
@@ -208,9 +208,9 @@ proptest! {
         json in any_metadata(), now in times(), zone in zones(), text in "\\PC{0,30}",
     ) {
         let payload = json!({ "at": text, "a": { "b": json } }).try_into().unwrap();
-        if let Ok(digest) = serde_json::from_value::<DigestMetadata>(json.clone()) {
+        if let Ok(digest) = serde_json::from_value::<Digest>(json.clone()) {
             let written = serde_json::to_value(&digest).unwrap();
-            prop_assert_eq!(&serde_json::from_value::<DigestMetadata>(written).unwrap(), &digest);
+            prop_assert_eq!(&serde_json::from_value::<Digest>(written).unwrap(), &digest);
             let end = digest.window_end(now, zone);
             let _ = digest.event_key(&payload);
             let step = Step::digest(digest).definition;
@@ -219,17 +219,17 @@ proptest! {
                 prop_assert!(matches!(end, Ok(_) | Err(NoEnd::TooFar { .. })), "{end:?}");
             }
         }
-        if let Ok(delay) = serde_json::from_value::<DelayMetadata>(json.clone()) {
+        if let Ok(delay) = serde_json::from_value::<Delay>(json.clone()) {
             let written = serde_json::to_value(&delay).unwrap();
-            prop_assert_eq!(&serde_json::from_value::<DelayMetadata>(written).unwrap(), &delay);
+            prop_assert_eq!(&serde_json::from_value::<Delay>(written).unwrap(), &delay);
             if let Ok(DelayEnd::Lasts { until: end }) = delay.end(now, &payload, zone) {
                 prop_assert!(end > now);
             }
             let _ = Step::delay(delay).definition.check();
         }
-        if let Ok(throttle) = serde_json::from_value::<ThrottleMetadata>(json) {
+        if let Ok(throttle) = serde_json::from_value::<Throttle>(json) {
             let written = serde_json::to_value(&throttle).unwrap();
-            prop_assert_eq!(&serde_json::from_value::<ThrottleMetadata>(written).unwrap(), &throttle);
+            prop_assert_eq!(&serde_json::from_value::<Throttle>(written).unwrap(), &throttle);
             if let Ok(Admission::Admitted(slot)) = throttle.admit(&[], now, &payload, zone) {
                 prop_assert!(slot.until > now);
             }
@@ -242,7 +242,7 @@ proptest! {
     fn a_sliding_window_never_has_too_many_events(
         threshold in 1_u32..4, gaps in prop::collection::vec(0_i64..40, 0..60),
     ) {
-        let metadata = ThrottleMetadata::new(60, TimeUnit::Seconds)
+        let metadata = Throttle::new(60, TimeUnit::Seconds)
             .threshold(threshold)
             .window_type(ThrottleWindow::Sliding);
         let (mut now, mut slots, mut passed) = (0, Vec::new(), Vec::<i64>::new());

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::span::check_amount;
-use super::{DelayMetadata, DigestMetadata, StepKind};
+use super::{Delay, Digest, StepKind};
 use crate::error::{Invalid, Reason};
 use crate::json::Object;
 use crate::vocabulary::{StepType, TimeUnit};
@@ -23,10 +23,10 @@ impl StepKind {
         let name = self.step_type().as_str();
         let Some((new_amount, new_unit)) = length_in(overrides, name)? else { return Ok(kind) };
         match kind.to_mut() {
-            StepKind::Digest {
-                metadata: DigestMetadata::Regular(window) | DigestMetadata::Backoff(window),
-            } => (window.amount, window.unit) = (Some(new_amount), Some(new_unit)),
-            StepKind::Delay { metadata: DelayMetadata::Regular(delay) } => {
+            StepKind::Digest { metadata: Digest::Regular(window) | Digest::Backoff(window) } => {
+                (window.amount, window.unit) = (Some(new_amount), Some(new_unit))
+            }
+            StepKind::Delay { metadata: Delay::Regular(delay) } => {
                 (delay.amount, delay.unit) = (Some(new_amount), Some(new_unit));
             }
             _ => {}
@@ -37,8 +37,8 @@ impl StepKind {
     const fn has_fixed_length(&self) -> bool {
         matches!(
             self,
-            StepKind::Digest { metadata: DigestMetadata::Regular(_) | DigestMetadata::Backoff(_) }
-                | StepKind::Delay { metadata: DelayMetadata::Regular(_) }
+            StepKind::Digest { metadata: Digest::Regular(_) | Digest::Backoff(_) }
+                | StepKind::Delay { metadata: Delay::Regular(_) }
         )
     }
 }

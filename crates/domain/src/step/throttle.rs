@@ -17,7 +17,7 @@ use crate::vocabulary::{TimeUnit, wire_enum};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
-pub struct ThrottleMetadata {
+pub struct Throttle {
     /// Number of units in a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<u32>,
@@ -39,7 +39,7 @@ pub struct ThrottleMetadata {
     pub throttle_key: Option<String>,
 }
 
-shape! { ThrottleMetadata {
+shape! { Throttle {
     "amount": amount, "unit": unit, "dynamicKey": dynamic_key, "windowType": window_type,
     "threshold": threshold, "throttleKey": throttle_key,
 } }
@@ -73,7 +73,7 @@ pub enum Admission {
     },
 }
 
-impl ThrottleMetadata {
+impl Throttle {
     /// Largest number of events that pass in a window.
     pub const MAX_THRESHOLD: u32 = 10_000;
 
@@ -162,7 +162,7 @@ impl ThrottleMetadata {
     }
 }
 
-setters! { ThrottleMetadata:
+setters! { Throttle:
     /// Sets the type of the window.
     window_type: exact(ThrottleWindow);
     /// Sets the number of events that pass in a window.

@@ -56,7 +56,7 @@ impl Organization {
     ///
     /// # let engine = tidings::Engine::in_memory();
     /// let acme = engine.organization("acme")?;
-    /// let qa = acme.environments().create(&EnvironmentCreate::new("QA", "#f80")?)?;
+    /// let qa = acme.environments().create(&EnvironmentCreate::new("QA")?)?;
     ///
     /// let deletion = acme.delete_environment(qa.id)?;
     /// assert!(deletion.is_finished);

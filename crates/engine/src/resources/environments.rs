@@ -42,7 +42,7 @@ pub(crate) fn indexed<R: Record>(
 ///
 /// # let engine = tidings::Engine::in_memory();
 /// let acme = engine.organization("acme")?;
-/// let qa = acme.environments().create(&EnvironmentCreate::new("QA", "#f80")?)?;
+/// let qa = acme.environments().create(&EnvironmentCreate::new("QA")?)?;
 ///
 /// let header = format!("ApiKey {}", qa.api_keys[0].key.expose());
 /// assert_eq!(engine.authenticate(&header)?.environment_id(), qa.id);

@@ -215,7 +215,7 @@ mod tests {
     fn delivery(server: &Server) -> Delivery {
         let credentials = Credentials::default()
             .host(server.address.ip().to_string())
-            .port(server.address.port().to_string())
+            .port(server.address.port())
             .from("shop@example.com");
         let ada = SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
         let step = Step::email("Hello", "Hello").unwrap();

@@ -133,7 +133,7 @@ fn nothing_hangs_and_only_a_lost_answer_is_unknown() {
 
 #[test]
 fn a_server_that_is_not_there_is_tried_again() {
-    let credentials = account(&Server::start(polite)).port("1");
+    let credentials = account(&Server::start(polite)).port(1);
     assert_eq!(outcome(&smtp(), &delivery(credentials)).0, "retryable");
     let credentials = account(&Server::start(polite)).host("nowhere.invalid").ignore_tls(true);
     assert_eq!(outcome(&smtp(), &delivery(credentials)).0, "retryable");

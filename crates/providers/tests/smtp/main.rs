@@ -30,7 +30,7 @@ use crate::server::Server;
 fn account(server: &Server) -> Credentials {
     Credentials::default()
         .host(server.address.ip().to_string())
-        .port(server.address.port().to_string())
+        .port(server.address.port())
         .from("shop@example.com")
         .sender_name("The Shop")
 }

@@ -24,7 +24,7 @@ use tidings::page::PageQuery;
 use tidings::preference::WorkflowPreferenceUpdates;
 use tidings::receipt::Receipt;
 use tidings::schedule::DaySchedule;
-use tidings::step::{StepDefinition, ThrottleMetadata};
+use tidings::step::{StepDefinition, Throttle};
 use tidings::subscriber::{Profile, SubscriberCreate};
 use tidings::subscription::{Subscribe, Subscription};
 use tidings::suppression::{SuppressedAddress, SuppressionCreate};
@@ -298,8 +298,8 @@ fn of_workflows() -> Vec<Row> {
             |n| timed("digest", json!({ "type": "timed", "timed": { "cronExpression": cron(n) } })),
         ),
         row(
-            "ThrottleMetadata::MAX_THRESHOLD",
-            ThrottleMetadata::MAX_THRESHOLD as usize,
+            "Throttle::MAX_THRESHOLD",
+            Throttle::MAX_THRESHOLD as usize,
             "steps[0].metadata.threshold",
             |n| timed("throttle", json!({ "amount": 1, "unit": "days", "threshold": n })),
         ),

@@ -11,7 +11,7 @@ fn at(time: &str) -> Timestamp {
 
 #[track_caller]
 fn check(delay: Value, payload: Value, expected: Result<DelayEnd, NoEnd>) {
-    let read: DelayMetadata = serde_json::from_value(delay.clone()).unwrap();
+    let read: Delay = serde_json::from_value(delay.clone()).unwrap();
     let end = read.end(at(NOW), &payload.clone().try_into().unwrap(), TimeZone::UTC);
     assert_eq!(end, expected, "{delay} with {payload}");
 }
@@ -52,7 +52,7 @@ fn a_fixed_delay_lasts_as_long_as_its_unit() {
 /// A month of a subscriber ends at the same time on his clocks.
 #[test]
 fn months_are_those_of_the_zone() {
-    let delay = DelayMetadata::lasting(1, TimeUnit::Months);
+    let delay = Delay::lasting(1, TimeUnit::Months);
     let end = |now: &str, zone: &str| {
         delay.end(at(now), &Object::default(), TimeZone::new(zone).unwrap()).unwrap()
     };
@@ -152,9 +152,9 @@ fn an_error_says_what_is_wrong() {
 #[test]
 fn the_longest_delay_of_each_unit_has_an_end() {
     for unit in TimeUnit::ALL.iter().copied() {
-        let longest = DelayMetadata::lasting(most(unit), unit);
+        let longest = Delay::lasting(most(unit), unit);
         assert_eq!(longest.check(), Ok(()), "{unit}");
-        assert!(DelayMetadata::lasting(most(unit) + 1, unit).check().is_err(), "{unit}");
+        assert!(Delay::lasting(most(unit) + 1, unit).check().is_err(), "{unit}");
         for start in ["2026-01-31T00:00:00Z", "2028-02-29T12:00:00Z", "2031-12-31T23:59:59Z"] {
             let now: Timestamp = start.parse().unwrap();
             let end = longest.end(now, &Object::default(), TimeZone::UTC);

@@ -4,12 +4,12 @@ use super::*;
 use crate::step::StepDefinition;
 
 /// Reads the settings of a digest.
-pub(in crate::step) fn digest(json: Value) -> DigestMetadata {
+pub(in crate::step) fn digest(json: Value) -> Digest {
     serde_json::from_value(json).unwrap()
 }
 
 /// Returns the settings of a digest that ends at calendar times.
-fn timed(mut json: Value) -> DigestMetadata {
+fn timed(mut json: Value) -> Digest {
     json["type"] = "timed".into();
     digest(json)
 }
@@ -24,7 +24,7 @@ fn zone(name: &str) -> TimeZone {
 
 /// Asserts the ends of windows that open at these times. Each end is a later row's opening or not.
 #[track_caller]
-fn ends(digest: &DigestMetadata, zone: TimeZone, rows: &[(&str, &str)]) {
+fn ends(digest: &Digest, zone: TimeZone, rows: &[(&str, &str)]) {
     for (opened_at, end) in rows {
         let found = digest.window_end(at(opened_at), zone);
         assert_eq!(found, Ok(at(end)), "{digest:?} opened at {opened_at}");
@@ -281,7 +281,7 @@ fn events_are_collected_by_their_value() {
             digest_key: path.map(Into::into),
             ..DigestWindow::new(1, TimeUnit::Hours)
         };
-        DigestMetadata::from(window).event_key(&payload.try_into().unwrap())
+        Digest::from(window).event_key(&payload.try_into().unwrap())
     };
     let rows = [
         ("all", None, json!({ "k": 1 })),

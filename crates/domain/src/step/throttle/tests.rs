@@ -7,7 +7,7 @@ const MINUTE: i64 = 60 * SECOND;
 
 /// Asserts what becomes of events at these times in milliseconds, with one list of slots.
 #[track_caller]
-fn check(metadata: &ThrottleMetadata, rows: &[(i64, bool)]) -> Vec<Slot> {
+fn check(metadata: &Throttle, rows: &[(i64, bool)]) -> Vec<Slot> {
     let mut slots = Vec::new();
     for (now, passes) in rows {
         let now = Timestamp::from_millis(*now);
@@ -21,8 +21,8 @@ fn check(metadata: &ThrottleMetadata, rows: &[(i64, bool)]) -> Vec<Slot> {
     slots
 }
 
-fn throttle(amount: u32, threshold: u32, window_type: ThrottleWindow) -> ThrottleMetadata {
-    let metadata = ThrottleMetadata::new(amount, TimeUnit::Minutes).threshold(threshold);
+fn throttle(amount: u32, threshold: u32, window_type: ThrottleWindow) -> Throttle {
+    let metadata = Throttle::new(amount, TimeUnit::Minutes).threshold(threshold);
     metadata.window_type(window_type)
 }
 
@@ -36,7 +36,7 @@ fn t1_a_window_is_exact() {
         check(&throttle(10, 1, window_type), &[(0, true), (last, false), (last + 1, true)]);
     }
     // Without a threshold, one event passes.
-    check(&ThrottleMetadata::new(1, TimeUnit::Hours), &[(0, true), (1, false)]);
+    check(&Throttle::new(1, TimeUnit::Hours), &[(0, true), (1, false)]);
 }
 
 /// A fixed window starts with the first event that passes, and not with one that is refused.
@@ -74,7 +74,7 @@ fn a_refusal_says_when_an_event_can_pass() {
 /// T3: events with different values are counted separately.
 #[test]
 fn t3_values_have_keys_of_their_own() {
-    let metadata = ThrottleMetadata::new(1, TimeUnit::Hours).throttle_key("order.id");
+    let metadata = Throttle::new(1, TimeUnit::Hours).throttle_key("order.id");
     let key = |payload: Value| metadata.event_key(&payload.try_into().unwrap());
     let order = |id: Value| json!({ "order": { "id": id } });
     assert_eq!(key(order(json!("a"))), key(order(json!("a"))));
@@ -86,7 +86,7 @@ fn t3_values_have_keys_of_their_own() {
 
 #[test]
 fn a_window_may_be_in_the_payload() {
-    let metadata = ThrottleMetadata::dynamic("quiet").window_type(ThrottleWindow::Fixed);
+    let metadata = Throttle::dynamic("quiet").window_type(ThrottleWindow::Fixed);
     let admit = |quiet: Value, now: i64| {
         let payload = json!({ "quiet": quiet }).try_into().unwrap();
         metadata.admit(&[], Timestamp::from_millis(now), &payload, TimeZone::UTC)

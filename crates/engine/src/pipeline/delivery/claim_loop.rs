@@ -148,7 +148,7 @@ impl DeliveryQueue<'_> {
 mod tests {
     use domain::dead_letter::DeadLetterQuery;
     use domain::integration::IntegrationCreate;
-    use domain::step::{DelayMetadata, Step};
+    use domain::step::{Delay, Step};
     use domain::subscriber::SubscriberCreate;
     use domain::task::TaskClass;
     use domain::trigger::Trigger;
@@ -222,7 +222,7 @@ mod tests {
         (0..4).for_each(|_| notify("mail"));
         let late = WorkflowCreate::new("late", "Late").unwrap();
         let late = late
-            .step(Step::delay(DelayMetadata::lasting(1, TimeUnit::Minutes)))
+            .step(Step::delay(Delay::lasting(1, TimeUnit::Minutes)))
             .step(Step::in_app("Hello").unwrap());
         env.workflows().create(&late).unwrap();
         (0..2).for_each(|_| notify("late"));

@@ -34,13 +34,13 @@ impl DeliveryQueue<'_> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tidings::{Engine, ManualClock, store::memory::MemoryStore};
     /// # use tidings::{message::MessageQuery, step::Step, trigger::Trigger, workflow::WorkflowCreate};
-    /// # use tidings::{step::DelayMetadata, vocabulary::TimeUnit};
+    /// # use tidings::{step::Delay, vocabulary::TimeUnit};
     ///
     /// let clock = ManualClock::default();
     /// let engine = Engine::builder().clock(clock.clone()).build(MemoryStore::default());
     /// # let env = engine.organization("acme")?.development()?;
     /// # env.workflows().create(&WorkflowCreate::new("trial", "Trial")?
-    /// #     .step(Step::delay(DelayMetadata::lasting(3, TimeUnit::Days)))
+    /// #     .step(Step::delay(Delay::lasting(3, TimeUnit::Days)))
     /// #     .step(Step::in_app("Your trial ends soon.")?))?;
     /// // The workflow waits for three days, and then has a message.
     /// env.events().trigger(&Trigger::new("trial", "ada")?)?;

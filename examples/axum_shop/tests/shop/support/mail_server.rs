@@ -41,7 +41,7 @@ impl MailServer {
     pub fn post(&self) -> Post {
         let account = Credentials::default().from("The shop <shop@example.org>");
         let account = account.host(self.address.ip().to_string());
-        Post::Server(Box::new(account.port(self.address.port().to_string())))
+        Post::Server(Box::new(account.port(self.address.port())))
     }
 
     pub fn received(&self) -> Vec<String> {
