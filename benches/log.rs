@@ -20,6 +20,7 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 use serde_json::json;
 use tempfile::TempDir;
+use testkit::dice::Dice;
 use tidings::message::MessageQuery;
 use tidings::notification::NotificationQuery;
 use tidings::step::Step;
@@ -68,7 +69,7 @@ impl Bench {
     }
 
     fn fill(&self, notifications: u64) {
-        let mut dice = Dice(7);
+        let mut dice = Dice::new(7);
         for _ in 0..notifications / 1_000 {
             let events: Vec<_> = (0..10).map(|_| event(&mut dice, 100)).collect();
             self.env.events().trigger_bulk(&events).unwrap().all().unwrap();
@@ -77,7 +78,7 @@ impl Bench {
     }
 
     fn triggers(&self, title: &str, name: &str, calls: usize, recipients: u64) {
-        let mut dice = Dice(calls as u64);
+        let mut dice = Dice::new(calls as u64);
         let events: Vec<_> = (0..calls).map(|_| event(&mut dice, recipients)).collect();
         let trigger = |event: &Trigger| {
             let begun = Instant::now();
@@ -145,11 +146,11 @@ fn reads() {
     println!("\nin the memtables     inbox page, us   list of ten, us   get, ns");
     let bench = Bench::new(Some(32 << 20));
     // The same dice as those of the first events.
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let people: Vec<_> =
         (0..1_000).map(|_| format!("customer-{}", dice.roll(RECIPIENTS))).collect();
     for mib in [0, 4, 8, 16] {
-        let mut dice = Dice(mib);
+        let mut dice = Dice::new(mib);
         while bench.written.log.load(Relaxed) < mib << 20 {
             bench.env.events().trigger(&event(&mut dice, 100)).unwrap();
         }
@@ -176,7 +177,7 @@ fn recovery() {
     println!("\nrecovery of a log       ms");
     for mib in [4, 8, 16] {
         let bench = Bench::new(Some(32 << 20));
-        let mut dice = Dice(mib);
+        let mut dice = Dice::new(mib);
         while bench.written.log.load(Relaxed) < mib << 20 {
             bench.env.events().trigger(&event(&mut dice, 100)).unwrap();
         }
@@ -299,17 +300,5 @@ impl LogPlace for Place {
     fn remove(&self) -> io::Result<()> {
         self.written.log.store(0, Relaxed);
         if self.path.exists() { fs::remove_file(&self.path) } else { Ok(()) }
-    }
-}
-
-/// Dice of the kind `SplitMix64`.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
     }
 }

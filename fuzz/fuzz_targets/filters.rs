@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::filters;
+use testkit::targets;
 
-fuzz_target!(|bytes: &[u8]| filters::run(&filters::decode(bytes)));
+fuzz_target!(|bytes: &[u8]| targets::fuzz("filters", bytes));

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::keys::{self, Case};
+use testkit::targets;
 
-fuzz_target!(|case: Case| keys::run(&case));
+fuzz_target!(|bytes: &[u8]| targets::fuzz("keys", bytes));

@@ -3,7 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::effort::Effort;
-use testkit::records;
+use testkit::targets;
 
-fuzz_target!(|bytes: &[u8]| records::run(records::decode(bytes), Effort::over(bytes)));
+fuzz_target!(|bytes: &[u8]| targets::fuzz("records", bytes));

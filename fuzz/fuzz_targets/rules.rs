@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::rules;
+use testkit::targets;
 
-fuzz_target!(|bytes: &[u8]| rules::run(&rules::decode(bytes)));
+fuzz_target!(|bytes: &[u8]| targets::fuzz("rules", bytes));

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::schedules;
+use testkit::targets;
 
-fuzz_target!(|bytes: &[u8]| schedules::run(&schedules::decode(bytes)));
+fuzz_target!(|bytes: &[u8]| targets::fuzz("schedules", bytes));

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testkit::templates;
+use testkit::targets;
 
-fuzz_target!(|bytes: &[u8]| templates::run(bytes));
+fuzz_target!(|bytes: &[u8]| targets::fuzz("templates", bytes));

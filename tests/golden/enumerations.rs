@@ -12,9 +12,7 @@ use domain::message::{MarkAs, MessageStatus};
 use domain::notification::NotificationOutcome;
 use domain::page::{Direction, OrderBy};
 use domain::preference::{Criticality, Layer, OverrideSource, PreferenceLevel};
-use domain::step::{
-    Delay, Digest, MonthlyType, NthDay, OnPast, OrdinalValue, ThrottleWindow,
-};
+use domain::step::{Delay, Digest, MonthlyType, NthDay, OnPast, OrdinalValue, ThrottleWindow};
 use domain::subscription::SubscriptionErrorCode;
 use domain::translation::ResourceType;
 use domain::trigger::{TopicRecipientType, TriggerStatus};

@@ -1,7 +1,7 @@
 //! An operation that fails leaves nothing behind, wherever it failed.
 
 mod deliveries;
-mod faults;
+pub(crate) mod faults;
 mod large;
 
 use std::time::Duration;

@@ -163,6 +163,7 @@ fn a_backup_that_is_killed_has_no_name() {
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Some(file) = file_of_child() else { return };
     let engine = large();
@@ -452,7 +453,7 @@ fn large() -> Engine {
 fn add_subscribers(env: &Scope, number: usize) {
     for id in 0..number {
         // Nothing that is easily compressed.
-        let mut dice = testkit::disk::Dice::new(id as u64);
+        let mut dice = testkit::dice::Dice::new(id as u64);
         let numbers: Vec<u64> = (0..3_000).map(|_| dice.roll(u64::MAX)).collect();
         let data =
             serde_json::json!({ "subscriberId": format!("s{id}"), "data": { "numbers": numbers } });

@@ -1,81 +1,54 @@
 //! What the fuzzer has found once stays found.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use testkit::disk::Dice;
-use testkit::effort::Effort::{self, Full};
-use testkit::{
-    entities, facade, files, filters, history, keys, reads, records, requests, rules, schedules,
-    segments, templates,
-};
+use testkit::dice::Dice;
+use testkit::effort::Effort;
+use testkit::{requests, targets};
 
 use crate::seeded;
 
-#[test]
-fn histories_of_transactions() {
-    replay("history", |bytes| history::run(&testkit::decode(bytes), Full));
+/// A test for each target, which replays its corpus. A macro makes the list of the targets from the same lines,
+/// so that none is forgotten.
+macro_rules! replayed {
+    ($($test:ident: $target:literal,)*) => {
+        const REPLAYED: &[&str] = &[$($target),*];
+        $(
+            #[test]
+            fn $test() {
+                replay($target);
+            }
+        )*
+    };
+}
+
+replayed! {
+    histories_of_every_entity: "entities",
+    histories_of_operations: "facade",
+    any_damage_of_a_file: "files",
+    any_filters: "filters",
+    histories_of_transactions: "history",
+    any_cursor: "keys",
+    any_text_as_a_request: "reads",
+    any_stored_bytes: "records",
+    any_request: "requests",
+    any_condition: "rules",
+    any_schedule: "schedules",
+    any_damage_of_the_activity_index: "segments",
+    any_template: "templates",
 }
 
 #[test]
-fn histories_of_operations() {
-    replay("facade", |bytes| facade::run(&testkit::decode(bytes), Full));
-}
-
-#[test]
-fn histories_of_every_entity() {
-    replay("entities", |bytes| entities::run(&testkit::decode(bytes), Full));
-}
-
-#[test]
-fn any_damage_of_the_activity_index() {
-    replay("segments", |bytes| segments::run(&testkit::decode(bytes), Full));
-}
-
-#[test]
-fn any_damage_of_a_file() {
-    replay("files", |bytes| files::run(&testkit::step(bytes), Full));
-}
-
-#[test]
-fn any_cursor() {
-    replay("keys", |bytes| keys::run(&testkit::step(bytes)));
-}
-
-#[test]
-fn any_condition() {
-    replay("rules", |bytes| rules::run(&rules::decode(bytes)));
-}
-
-#[test]
-fn any_filters() {
-    replay("filters", |bytes| filters::run(&filters::decode(bytes)));
-}
-
-#[test]
-fn any_schedule() {
-    replay("schedules", |bytes| schedules::run(&schedules::decode(bytes)));
-}
-
-#[test]
-fn any_template() {
-    replay("templates", templates::run);
-}
-
-#[test]
-fn any_stored_bytes() {
-    replay("records", |bytes| records::run(records::decode(bytes), Full));
-}
-
-#[test]
-fn any_text_as_a_request() {
-    replay("reads", |bytes| reads::run(bytes, Full));
-}
-
-#[test]
-fn any_request() {
-    replay("requests", |bytes| requests::run(&requests::decode(bytes), Full));
+fn every_target_has_its_corpus_and_its_tests() {
+    let folder = fs::read_dir(corpus()).unwrap();
+    let folders = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let folders: BTreeSet<String> = folders.collect();
+    let targets = targets::ALL.map(|(target, _)| target);
+    assert!(folders.iter().map(String::as_str).eq(targets), "{folders:?}");
+    assert_eq!(REPLAYED, targets);
 }
 
 #[test]
@@ -88,35 +61,18 @@ fn every_sound_request_is_done() {
     println!("{} sound requests are done", requests::sound().len());
 }
 
-/// What a target does with an input.
-type Run = fn(&[u8]);
-
 /// What a fuzzer would try first, where no fuzzer is installed. `TIDINGS_FUZZ` sets the number of
 /// inputs for each target.
 #[test]
 fn inputs_like_those_of_the_corpus() {
     let inputs = env::var("TIDINGS_FUZZ").map_or(150, |inputs| inputs.parse().unwrap());
-    let targets: [(&str, Run); 12] = [
-        ("entities", |bytes| entities::run(&testkit::decode(bytes), Effort::over(bytes))),
-        ("files", |bytes| files::run(&testkit::step(bytes), Effort::over(bytes))),
-        ("filters", |bytes| filters::run(&filters::decode(bytes))),
-        ("history", |bytes| history::run(&testkit::decode(bytes), Effort::over(bytes))),
-        ("keys", |bytes| keys::run(&testkit::step(bytes))),
-        ("reads", |bytes| reads::run(bytes, Effort::over(bytes))),
-        ("records", |bytes| records::run(records::decode(bytes), Effort::over(bytes))),
-        ("requests", |bytes| requests::run(&requests::decode(bytes), Effort::over(bytes))),
-        ("rules", |bytes| rules::run(&rules::decode(bytes))),
-        ("schedules", |bytes| schedules::run(&schedules::decode(bytes))),
-        ("segments", |bytes| segments::run(&testkit::decode(bytes), Effort::over(bytes))),
-        ("templates", templates::run),
-    ];
-    for (target, run) in targets {
+    for (target, run) in targets::ALL {
         let seeds: Vec<Vec<u8>> = files_of(target).iter().map(|it| fs::read(it).unwrap()).collect();
         let mut dice = Dice::new(inputs);
         for number in 0..inputs {
             let input = mutated(&seeds, &mut dice);
             println!("{target} {number}: {}", String::from_utf8_lossy(&input).escape_debug());
-            run(&input);
+            run(&input, Effort::over(&input));
         }
     }
 }
@@ -143,20 +99,24 @@ fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
 }
 
 /// Runs everything in `fuzz/corpus/` that was made for `target`.
-fn replay(target: &str, run: impl Fn(&[u8])) {
+fn replay(target: &str) {
     let files = files_of(target);
     for file in &files {
         println!("{}", file.display());
-        run(&fs::read(file).unwrap());
+        targets::run(target, &fs::read(file).unwrap(), Effort::Full);
     }
     println!("{target}: {} inputs", files.len());
 }
 
 fn files_of(target: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let folder = corpus().join(target);
     let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<PathBuf> = files.collect();
     files.sort();
     assert!(!files.is_empty(), "nothing is in {}", folder.display());
     files
+}
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus")
 }

@@ -9,13 +9,14 @@ use store::Table;
 use testkit::facade::restarted;
 use testkit::interposed::{Interposed, Point};
 use testkit::postgres::Server;
+use testkit::scaled;
 use testkit::tables::{Entry, check_indexes, dump, load, put, records};
 use testkit::world::{World, in_app, only, workflow_of};
 use tidings::notification::Notification;
 use tidings::quarantine::QuarantineQuery;
 use tidings::trigger::{ProgressStatus, Trigger};
 
-use crate::{parsed, scale};
+use crate::parsed;
 
 const CROWD: usize = 110;
 
@@ -56,7 +57,7 @@ fn world_in(store: Interposed, entries: &[Entry]) -> World {
 
 #[test]
 fn a_crowd_is_told_once_each_whatever_fails() {
-    let of_calls = (97 / scale() as usize).max(1);
+    let of_calls = (97 / scaled(1_usize)).max(1);
     a_crowd_is_told(of_calls, 1, Interposed::default);
 }
 
@@ -125,7 +126,7 @@ fn told_by_several_workers(store: impl Fn() -> Interposed) {
 
 #[test]
 fn a_large_crowd_is_told_once_each() {
-    let crowd = 1_000 * scale() as usize;
+    let crowd = scaled(1_000);
     let world = World::in_memory();
     accept(&world, crowd);
     world.engine.delivery().run_due(usize::MAX).unwrap();

@@ -1,6 +1,6 @@
 //! What was written yesterday is read today, and what is written today looks as it did yesterday.
 //!
-//! `tests/golden/disk/v2.jsonl` is everything that the seeded world leaves in its tables, an entry
+//! `tests/golden/disk` has a file for each format: everything that the seeded world leaves in its tables, an entry
 //! in a line: the table, the key in hexadecimal digits, and either what an index entry says or the
 //! bytes of a record, byte for byte, and the JSON that they stand for.
 //!

@@ -11,6 +11,8 @@ use serde_json::json;
 use store::Table;
 use tempfile::{TempDir, tempdir};
 use testkit::tables::try_dump;
+use testkit::waiting::{PATIENCE, wait_until};
+use testkit::{child, kill};
 use tidings::trigger::Trigger;
 use tidings::{Delivery, Engine, Error, Provider, ProviderReceipt, Scope, SendError};
 
@@ -54,21 +56,16 @@ fn an_engine_outlives_a_full_disk() {
 fn an_engine_outlives_a_limit_of_its_file() {
     let folder = tempdir().unwrap();
     let limited = "trap '' XFSZ; ulimit -S -f \"$1\"; shift; exec \"$@\"";
-    let output = Command::new("sh")
-        .args(["-c", limited, "sh", LARGEST])
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", "full::child", "--nocapture", "--test-threads=1"])
-        .env(FILE, folder.path().join("tidings.redb"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stdout));
-    assert!(!said.contains("SKIPPED"), "{said}");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", limited, "sh", LARGEST]).env(FILE, folder.path().join("tidings.redb"));
+    let [_, errors] = child::passed(&mut child::command_of(shell, "full::child"));
+    assert!(!errors.contains("SKIPPED"), "{errors}");
 }
 
 /// Not a test, but what the other process does.
 #[test]
 #[cfg(target_os = "linux")]
+#[ignore = "the other process of a test"]
 fn child() {
     let Ok(file) = env::var(FILE) else { return };
     let grow = || {
@@ -106,13 +103,9 @@ fn check_outlives(path: &Path, fill: &dyn Fn(), free: &dyn Fn()) {
 
     free();
     acknowledged.push(soon(|| trigger(&env)));
-    let end = Instant::now() + Duration::from_secs(60);
-    while engine.delivery().next_due().unwrap().is_some() {
-        assert!(Instant::now() < end, "the worker does not go on: {:?}", worker.report());
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| engine.delivery().next_due().unwrap().is_none());
     assert_eq!(sent.0.load(SeqCst), acknowledged.len(), "each message is sent once");
-    assert_eq!(worker.stop(Duration::from_secs(10)).running, 0);
+    assert_eq!(worker.stop(PATIENCE).running, 0);
     check_whole(&engine, &env, &acknowledged);
     drop((env, engine));
     let engine = Engine::open(path).unwrap();
@@ -144,15 +137,7 @@ fn event() -> Trigger {
 }
 
 pub(crate) fn prepared(engine: &Engine) -> Scope {
-    let env = engine.organization("acme").unwrap().development().unwrap();
-    if env.workflows().get("mail").is_err() {
-        let mail = json!({ "workflowId": "mail", "name": "Mail", "active": true,
-            "steps": [email()] });
-        env.workflows().create(&parsed(mail)).unwrap();
-        let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
-        env.integrations().create(&parsed(sends)).unwrap();
-    }
-    env
+    kill::prepared(engine, "mail", &[email()])
 }
 
 /// Calls again as long as the error says so.

@@ -4,7 +4,7 @@ use std::env;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use testkit::templates;
+use testkit::{child, templates};
 
 /// Tells the child that it is one.
 const CHILD: &str = "TIDINGS_LAWS_GREED";
@@ -16,20 +16,14 @@ const LIMIT: usize = 192 * 1024;
 #[cfg(target_os = "linux")]
 fn greedy_templates_stay_within_a_limit_of_memory() {
     let limited = format!("ulimit -v {LIMIT} && exec \"$0\" \"$@\"");
-    let output = Command::new("sh")
-        .args(["-c", &limited])
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", "greed::child", "--nocapture", "--test-threads=1"])
-        .env(CHILD, "yes")
-        .env("MALLOC_ARENA_MAX", "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} {said}", String::from_utf8_lossy(&output.stdout));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &limited]).env("MALLOC_ARENA_MAX", "1");
+    child::passed(child::command_of(shell, "greed::child").env(CHILD, "yes"));
 }
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     if env::var(CHILD).is_err() {
         return;

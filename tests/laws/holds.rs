@@ -100,8 +100,7 @@ fn a_rebuild_of_texts_touches_as_many_rows_in_a_larger_environment() {
         most_of(&noted)
     };
     for field in SearchedField::ALL {
-        let (few, many) = (most(field, 1_500), most(field, 4_500));
-        assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer texts");
+        check_bounded([most(field, 1_500), most(field, 4_500)], "texts");
     }
 }
 
@@ -122,8 +121,7 @@ fn a_rebuild_of_outcomes_touches_as_many_rows_among_more_of_them() {
         assert_eq!(dump(&noted), []);
         most_of(&noted)
     };
-    let (few, many) = (most(1_500), most(4_500));
-    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} among fewer");
+    check_bounded([most(1_500), most(4_500)], "outdated rows");
 }
 
 /// A copy that goes on removes other rows of its target in transactions that are no larger where there are
@@ -149,8 +147,7 @@ fn a_copy_touches_as_many_rows_of_a_fuller_target() {
         most_of(&noted)
     };
     for size in [1, 1_024] {
-        let (few, many) = (most(6_000, size), most(24_000, size));
-        assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer rows");
+        check_bounded([most(6_000, size), most(24_000, size)], "rows");
     }
 }
 
@@ -235,8 +232,7 @@ fn a_deletion_touches_as_many_rows_of_larger_indexes_around_an_unreadable_depend
         (Table::Messages, Table::MessageChanges),
     ] {
         for erases in [false, true] {
-            let (few, many) = (most(tables, erases, 10_000), most(tables, erases, 30_000));
-            assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer");
+            check_bounded([most(tables, erases, 10_000), most(tables, erases, 30_000)], "entries");
         }
     }
 }
@@ -324,8 +320,7 @@ fn a_deletion_touches_as_many_rows_with_the_last_notification_of_more_runs() {
             assert!(!left.iter().any(|(table, ..)| of_trigger.contains(table)), "a run is left");
             most_of(&noted)
         };
-        let (few, many) = (touched(600), touched(1_800));
-        assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} of fewer runs");
+        check_bounded([touched(600), touched(1_800)], "runs");
     }
 }
 
@@ -531,6 +526,12 @@ fn noted_world(configure: impl Fn(Builder) -> Builder) -> (World, Noted) {
 /// The largest number of rows in a transaction since `take` was last called.
 fn most_of(noted: &Noted) -> usize {
     noted.take().iter().map(Hold::touched).max().unwrap_or_default()
+}
+
+/// Checks that a transaction touches about as many rows among many of these as among few.
+#[track_caller]
+fn check_bounded([few, many]: [usize; 2], of: &str) {
+    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} among fewer {of}");
 }
 
 /// So many times a hundred events for ada, of a workflow with these steps.

@@ -7,15 +7,18 @@ mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
-use std::{panic, process, thread};
 
 use serde_json::json;
 use store::Table;
 use tempfile::tempdir;
 use testkit::interposed::Interposed;
-use testkit::kill::{acknowledge, file_of_child, open, place_in, work_until_killed};
+use testkit::kill::{
+    acknowledge, exit_on_panic, file_of_child, open, place_in, prepared, work_until_killed,
+};
 use testkit::postgres::Server;
+use testkit::scaled;
 use testkit::tables::{check_indexes, dump, records};
 use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
@@ -24,8 +27,8 @@ use tidings::notification::Notification;
 use tidings::trigger::{AcceptedTrigger, Trigger};
 use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope, SystemClock};
 
+use crate::parsed;
 use crate::seeded::{ada, email, inbox};
-use crate::{parsed, scale};
 
 /// How often a process is killed that works on the same file.
 const ROUNDS: u32 = 3;
@@ -44,7 +47,7 @@ fn on_a_server_what_was_acknowledged_survives_a_kill() {
 
 fn is_not_lost(server: Option<&Server>) {
     let mut told = 0;
-    for file in 0..scale() {
+    for file in 0..scaled(1) {
         let folder = tempdir().unwrap();
         let path = place_in(folder.path(), server);
         let mut acknowledged = Vec::new();
@@ -58,18 +61,19 @@ fn is_not_lost(server: Option<&Server>) {
         assert!(!acknowledged.is_empty(), "nothing was acknowledged");
         told += acknowledged.len();
     }
-    println!("{} kills among {told} acknowledged events lost none", scale() * ROUNDS);
+    println!("{} kills among {told} acknowledged events lost none", scaled(ROUNDS));
 }
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Some(file) = file_of_child() else { return };
     exit_on_panic();
     let builder =
         Engine::builder().default_provider(RecordingProvider::default()).activity_segments(16);
     let engine = builder.build(open(Path::new(&file)));
-    let env = &prepared(&engine);
+    let env = &prepared(&engine, "both", &[inbox(), email()]);
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(move || {
@@ -98,27 +102,6 @@ fn child() {
             }
         });
     });
-}
-
-/// A thread that panics would go unnoticed among the others.
-fn exit_on_panic() {
-    panic::set_hook(Box::new(|panic| {
-        eprintln!("{panic}");
-        process::exit(1);
-    }));
-}
-
-fn prepared(engine: &Engine) -> Scope {
-    let organization = engine.organization("acme").unwrap();
-    let env = engine.environment(organization.environments().development().unwrap().id).unwrap();
-    if env.workflows().get("both").is_err() {
-        let both = json!({ "workflowId": "both", "name": "Both", "active": true,
-            "steps": [inbox(), email()] });
-        env.workflows().create(&parsed(both)).unwrap();
-        let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
-        env.integrations().create(&parsed(sends)).unwrap();
-    }
-    env
 }
 
 fn event() -> Trigger {

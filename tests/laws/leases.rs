@@ -46,7 +46,7 @@ static REPEATS: AtomicUsize = AtomicUsize::new(0);
 fn each_message_is_settled_once_in_any_order_of_processes() {
     // Nothing is made under the scheduler that all orders share.
     LazyLock::force(&WAITING);
-    let orders = 50 * usize::try_from(crate::scale()).unwrap();
+    let orders = testkit::scaled(50);
     in_orders_of(RandomScheduler::new_from_seed(1, orders));
     in_orders_of(PctScheduler::new_from_seed(2, 4, orders));
     let (orders, repeats) = (ORDERS.load(Relaxed), REPEATS.load(Relaxed));

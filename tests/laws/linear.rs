@@ -6,15 +6,16 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::disk::Dice;
+use testkit::dice::Dice;
 use testkit::interposed::{Interposed, Lie};
 use testkit::linear::{History, Model};
+use testkit::scaled;
 use testkit::world::{Backend, World};
 use tidings::ids::MessageId;
 use tidings::message::{MarkAs, MessageQuery};
 use tidings::{Error, Scope};
 
-use crate::{parsed, scale};
+use crate::parsed;
 
 const THREADS: u64 = 4;
 const CALLS: usize = 10;
@@ -290,7 +291,7 @@ fn at_once(seed: u64, call: impl Fn(&mut Dice) + Sync) {
 fn on_each(contradiction: impl Fn(&World, u64) -> Option<String>) {
     let mut histories = 0;
     for backend in 0..2 {
-        for seed in 0..20 * u64::from(scale()) {
+        for seed in 0..scaled(20) {
             let store = Interposed::over(Backend::both()[backend].open());
             let world = World::with(store, |builder| builder);
             if let Some(found) = contradiction(&world, seed) {

@@ -3,11 +3,10 @@
 //! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so. The histories are
 //! those of `testkit`, so that what the fuzzer finds is replayed here.
 
-use std::env;
-
 use proptest::array::uniform24;
 use proptest::prelude::*;
 use testkit::facade::{Account, Op, Profile, Shape, Which, Who};
+use testkit::scaled;
 use testkit::{parsed, seeded};
 
 mod all_or_nothing;
@@ -85,9 +84,5 @@ fn beginning() -> Vec<Op> {
 
 /// `cases`, as often as the scale says.
 fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases * scale()) }
-}
-
-fn scale() -> u32 {
-    env::var("TIDINGS_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(scaled(cases)) }
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Store;
-use testkit::disk::{Dice, Disk, PAGE};
+use testkit::dice::Dice;
+use testkit::disk::{Disk, PAGE};
 use testkit::interposed::{Interposed, Point};
+use testkit::scaled;
 use testkit::tables::load;
 use testkit::{parsed, requests, seeded};
 use tidings::ids::EnvironmentId;
 use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope, SeededEntropy};
 use uuid::Uuid;
-
-use crate::scale;
 
 /// Number of calls of the store that no operation needs.
 const MANY: usize = 100_000;
@@ -30,7 +30,7 @@ fn a_page_in_the_wrong_place_shows_nothing_of_others() {
     // of the files of this seed is one of them.
     let mut dice = Dice::new(11);
     let mut refused = 0;
-    for round in 0..60 * scale() {
+    for round in 0..scaled(60) {
         let pages = if round % 4 == 0 { &ours } else { &theirs };
         let (from, to) = (pages[dice.below(pages.len())], ours[dice.below(ours.len())]);
         let disk = Disk::holding(bytes.clone());

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::redb::AppliedBy;
-use testkit::disk::{Dice, Disk};
+use testkit::dice::Dice;
+use testkit::disk::Disk;
 use testkit::interposed::Interposed;
 use testkit::requests::{Refusal, call, text, writing};
 use testkit::seeded;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
 use tempfile::{TempDir, tempdir};
-use testkit::disk::Dice;
+use testkit::dice::Dice;
 use testkit::interposed::Interposed;
 use testkit::parsed;
 use testkit::requests::{self, Answer, Refusal};

@@ -55,12 +55,14 @@ fn a_verified_file_shows_what_was_there() {
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     look_at_files(Mode::Default);
 }
 
 /// The same for a process that verifies the files.
 #[test]
+#[ignore = "the other process of a test"]
 fn child_that_verifies() {
     look_at_files(Mode::Verified);
 }

@@ -14,7 +14,7 @@ use tidings::store::Table;
 use tidings::vocabulary::Channel;
 use tidings::{Delivery, Scope, SendError};
 
-use crate::delivery::{log, statuses};
+use crate::delivery::log;
 use crate::world::{Counts, World, email, names, on_both, on_both_with, only, parsed, sms, with};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -93,7 +93,7 @@ fn a_dead_letter_is_redriven_with_the_same_message() {
 
         assert_eq!(world.env.dead_letters().redrive(letter.id).unwrap(), letter);
         assert_eq!(letters(&world, json!({})), []);
-        assert_eq!(statuses(&world, id), ["queued"]);
+        assert_eq!(world.statuses(id), ["queued"]);
         sound(&world);
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
 
@@ -144,10 +144,10 @@ fn nothing_behind_a_redriven_message_is_revived() {
         world.recorder.refuse_next(SendError::permanent("no"));
         let id = world.notify("both", "ada");
         world.run_due();
-        assert_eq!(statuses(&world, id), ["failed", "canceled"]);
+        assert_eq!(world.statuses(id), ["failed", "canceled"]);
         world.env.dead_letters().redrive(only(letters(&world, json!({}))).id).unwrap();
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["completed", "canceled"]);
+        assert_eq!(world.statuses(id), ["completed", "canceled"]);
         assert_eq!(world.run_due(), Counts::default());
         assert_eq!(world.engine.delivery().stats().unwrap().total().waiting, 0);
     });
@@ -211,7 +211,7 @@ fn a_message_without_an_integration_is_redriven() {
             world.env.dead_letters().redrive(letter.id).unwrap();
         }
         assert_eq!(world.run_due().sent, 2);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         sound(&world);
     });
 }
@@ -230,14 +230,14 @@ fn one_of_several_destinations_is_redriven() {
         world.recorder.refuse_next(SendError::permanent("no"));
         let id = world.notify("push", "ada");
         assert_eq!(world.run_due(), Counts { sent: 1, failed: 1, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         let letter = only(letters(&world, json!({ "channels": ["push"] })));
         assert!(letter.target.is_some());
 
         world.env.dead_letters().redrive(letter.id).unwrap();
-        assert_eq!(statuses(&world, id), ["queued"]);
+        assert_eq!(world.statuses(id), ["queued"]);
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         let keys = names(&world.recorder.sent(), Delivery::idempotency_key);
         assert_eq!(keys[1], letter.idempotency_key.to_string());
         assert_ne!(keys[0], keys[1]);
@@ -395,7 +395,7 @@ fn many_are_redriven_and_discarded() {
         let all = DeadLetterQuery::default();
         assert_eq!(world.env.dead_letters().discard_matching(&all).unwrap(), 1);
         assert_eq!(letters(&world, json!({})), []);
-        assert_eq!(statuses(&world, text), ["failed"]);
+        assert_eq!(world.statuses(text), ["failed"]);
         assert_eq!(world.env.dead_letters().discard_matching(&all).unwrap(), 0);
         sound(&world);
     });
@@ -429,7 +429,7 @@ fn a_letter_leaves_the_list_with_its_notification_and_a_resend() {
         let third = refused(&world);
         let discarded = letters(&world, json!({})).pop().unwrap();
         assert_eq!(world.env.dead_letters().discard(discarded.id).unwrap(), discarded);
-        assert_eq!(statuses(&world, third), ["failed"]);
+        assert_eq!(world.statuses(third), ["failed"]);
         world.env.notifications().delete(first).unwrap();
         let step = world.notification(second).jobs[0].step.id;
         world.env.notifications().resend(second, step).unwrap();

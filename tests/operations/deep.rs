@@ -4,9 +4,9 @@
 //! stack in it.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use serde_json::{Map, Value, json};
+use testkit::child;
 use tidings::condition::{Expression, Rule, var};
 use tidings::content::ButtonType;
 use tidings::context::{ContextCreate, ContextUpdate, RichContext};
@@ -353,18 +353,12 @@ fn no_depth_of_a_value_takes_the_stack() {
 }
 
 fn failure_of(name: &str) -> Option<String> {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "deep::one_case", "--ignored", "--nocapture"]).env("TIDINGS_DEEP", name);
-    let output = child.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).chars().take(1_000).collect::<String>();
-    // A name without a test is no failure of the child.
-    let summary = String::from_utf8_lossy(&output.stdout);
-    let is_sound = output.status.success() && summary.contains(" 1 passed;");
-    (!is_sound).then(|| format!("{name}: {errors}{summary:.1000}"))
+    let run = child::run(child::command("deep::one_case").env("TIDINGS_DEEP", name));
+    run.err().map(|failure| format!("{name}: {failure:.2000}"))
 }
 
 #[test]
-#[ignore = "a part of another test"]
+#[ignore = "the other process of a test"]
 fn one_case() {
     let Ok(name) = std::env::var("TIDINGS_DEEP") else { return };
     let (.., case) = CASES.iter().find(|(of, ..)| *of == name).unwrap();

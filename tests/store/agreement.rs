@@ -8,7 +8,7 @@ use testkit::history::{self, End, Op, Step};
 use testkit::postgres::Server;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64 * u32::try_from(crate::scale()).unwrap()))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::scaled(64)))]
 
     #[test]
     fn after_any_history(steps in vec(step(), 0..12)) {
@@ -17,7 +17,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8 * u32::try_from(crate::scale()).unwrap()))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::scaled(8)))]
 
     #[test]
     fn on_a_server_after_any_history(steps in vec(step(), 0..12)) {

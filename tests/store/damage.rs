@@ -6,8 +6,10 @@ use std::ops::{ControlFlow, RangeBounds};
 use store::redb::{RedbOptions, RedbStore};
 use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 
-use crate::{scale, value_of, write_five};
-use testkit::disk::{Dice, Disk, PAGE};
+use crate::{value_of, write_five};
+use testkit::dice::Dice;
+use testkit::disk::{Disk, PAGE};
+use testkit::scaled;
 use testkit::tables::{dump, try_dump};
 
 /// Number of rows of [`a_table`].
@@ -57,7 +59,7 @@ fn a_scan_shows_no_key_of_another_range() {
     let pages = bytes.len() / PAGE;
     let mut dice = Dice::new(11);
     let mut refused = 0;
-    for _ in 0..400 * scale() {
+    for _ in 0..scaled(400) {
         let disk = Disk::holding(bytes.clone());
         // The first page is the header.
         let mut page = || 1 + dice.below(pages - 1);
@@ -165,7 +167,7 @@ fn a_store() -> Vec<u8> {
 fn for_each_flip(bytes: &[u8], check: impl Fn(Disk, &str)) {
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64;
     let mut dice = Dice::new(7);
-    for flip in 0..300 * scale() {
+    for flip in 0..scaled(300) {
         // Damage to the header is rare and interesting.
         let offset = if flip % 4 == 0 { dice.roll(512) } else { dice.roll(used) };
         let bit = dice.roll(8);

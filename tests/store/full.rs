@@ -4,20 +4,17 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use store::redb::{AppliedBy, RedbStore};
+use store::redb::RedbStore;
 use store::{Error, Store, Table};
-use testkit::disk::{Dice, Disk, Noticed};
+use testkit::dice::Dice;
+use testkit::disk::{Disk, Noticed};
+use testkit::scaled;
 use testkit::tables::{dump, try_dump};
 
-use crate::{check_contains, check_whole, scale, write_five};
+use crate::{
+    BY_A_THREAD, BY_CALLERS, KINDS, Open, WITHOUT_A_LOG, check_contains, check_whole, write_five,
+};
 
-/// How a store on a disk is opened.
-type Open = fn(&Disk) -> store::Result<RedbStore>;
-
-const WITHOUT_A_LOG: Open = Disk::try_open;
-const BY_A_THREAD: Open = |disk| disk.try_open_logged(AppliedBy::Thread);
-const BY_CALLERS: Open = |disk| disk.try_open_logged(AppliedBy::Callers);
-const KINDS: [Open; 3] = [WITHOUT_A_LOG, BY_A_THREAD, BY_CALLERS];
 const BOTH: [Noticed; 2] = [Noticed::AtWrite, Noticed::AtSync];
 
 /// As many pages as the runs of these tests never take.
@@ -119,7 +116,7 @@ fn a_snapshot_of_before_shows_nothing_else() {
 #[track_caller]
 fn check_runs(open: Open, runs: u64) {
     let mut refused = 0;
-    for seed in 0..runs * scale() {
+    for seed in 0..scaled(runs) {
         let mut dice = Dice::new(seed);
         let noticed = BOTH[dice.below(2)];
         let disk = Disk::new();

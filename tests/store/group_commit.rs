@@ -4,34 +4,30 @@ use std::io;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
+use store::redb::{AppliedBy, LogOptions, RedbOptions};
 use store::{Decision, Error, Store, Table};
 
 use crate::agreement::op;
-use crate::{check_whole, put_five, write_five};
-use testkit::disk::{Dice, Disk};
+use crate::{BY_CALLERS, KINDS, Open, WITHOUT_A_LOG, check_whole, put_five, write_five};
+use testkit::dice::Dice;
+use testkit::disk::Disk;
 use testkit::history::{Op, Seen};
 use testkit::model::Model;
 use testkit::tables::{Entry, dump, everything};
+use testkit::wait_until;
 
 const ROWS: Table = Table::ALL[0];
-
-/// Without a log, and with one that either applies.
-const KINDS: [fn(&Disk) -> RedbStore; 3] = [
-    Disk::open,
-    |disk| disk.open_logged(AppliedBy::Thread),
-    |disk| disk.open_logged(AppliedBy::Callers),
-];
 
 #[test]
 fn sixty_four_callers_share_syncs() {
     const CALLERS: usize = 64;
     const ROUNDS: usize = 4;
-    for log in [None, Some(LogOptions::default())] {
+    // A thread syncs as well, if it applies what nobody adds to for a while.
+    for log in [None, Some(LogOptions::default().applied_by(AppliedBy::Callers))] {
         let disk = Disk::new();
         let store = &disk.open_with(&RedbOptions::default().log(log)).unwrap();
         write_five(store, "first").unwrap();
@@ -51,7 +47,7 @@ fn sixty_four_callers_share_syncs() {
                 for caller in 0..CALLERS {
                     scope.spawn(move || write(caller).unwrap());
                 }
-                wait_for(|| ended.load(SeqCst) == CALLERS);
+                wait_until(|| ended.load(SeqCst) == CALLERS);
                 drop(held);
             });
         }
@@ -65,10 +61,10 @@ fn sixty_four_callers_share_syncs() {
 
 #[test]
 fn a_caller_alone_takes_a_sync_for_each_change_and_none_otherwise() {
-    let taken = |open: fn(&Disk) -> RedbStore| {
+    // A thread syncs as well, if it applies what nobody adds to for a while.
+    for open in [WITHOUT_A_LOG, BY_CALLERS] {
         let disk = Disk::new();
-        let store = open(&disk);
-        let start = Instant::now();
+        let store = open(&disk).unwrap();
         // The first change creates the log.
         write_five(&store, "first").unwrap();
         let before = disk.syncs();
@@ -79,13 +75,7 @@ fn a_caller_alone_takes_a_sync_for_each_change_and_none_otherwise() {
         store.write(&mut |_| Ok(Decision::Abort)).unwrap();
         dump(&store);
 
-        let syncs = disk.syncs() - before;
-        // A second without a change lets the thread apply what there is.
-        (start.elapsed() < Duration::from_millis(500)).then_some(syncs)
-    };
-    for open in KINDS {
-        let syncs = (0..100).find_map(|_| taken(open));
-        assert_eq!(syncs, Some(2));
+        assert_eq!(disk.syncs() - before, 2);
     }
 }
 
@@ -97,7 +87,7 @@ fn nobody_gets_away_with_what_is_not_durable() {
         KINDS.into_iter().flat_map(|open| [(open, Decision::Commit), (open, Decision::Abort)])
     {
         let disk = Disk::new();
-        let store = open(&disk);
+        let store = open(&disk).unwrap();
         // The first change creates the log.
         write_five(&store, "aaa").unwrap();
         let [seen, returned] = [AtomicBool::new(false), AtomicBool::new(false)];
@@ -105,13 +95,13 @@ fn nobody_gets_away_with_what_is_not_durable() {
             let held = disk.hold_syncs();
             let syncs = disk.syncs();
             scope.spawn(|| write_five(&store, "ada").unwrap());
-            wait_for(|| disk.syncs() > syncs);
+            wait_until(|| disk.syncs() > syncs);
             scope.spawn(|| {
                 let look = &mut |_: &[u8]| seen.store(true, SeqCst);
                 store.write(&mut |txn| txn.get(ROWS, b"ada", look).map(|_| decision)).unwrap();
                 returned.store(true, SeqCst);
             });
-            wait_for(|| seen.load(SeqCst));
+            wait_until(|| seen.load(SeqCst));
             thread::sleep(Duration::from_millis(20));
             assert!(!returned.load(SeqCst), "returned before the sync");
             assert_eq!(check_whole(&store), ["aaa"]);
@@ -138,20 +128,16 @@ fn a_failing_sync_is_everybodys_failure() {
 }
 
 /// Lets a sync fail that one caller has begun and two are waiting for.
-fn check_failure(
-    open: fn(&Disk) -> RedbStore,
-    failure: fn() -> io::Error,
-    expect: impl Fn(&Error) -> bool,
-) {
+fn check_failure(open: Open, failure: fn() -> io::Error, expect: impl Fn(&Error) -> bool) {
     let disk = Disk::new();
-    let store = open(&disk);
+    let store = open(&disk).unwrap();
     write_five(&store, "before").unwrap();
     let ended = AtomicUsize::new(0);
     thread::scope(|scope| {
         let held = disk.hold_syncs();
         let syncs = disk.syncs();
         let leader = scope.spawn(|| write_five(&store, "leader"));
-        wait_for(|| disk.syncs() > syncs);
+        wait_until(|| disk.syncs() > syncs);
         let followers = ["one", "two"].map(|id| {
             let (store, ended) = (&store, &ended);
             scope.spawn(move || {
@@ -162,7 +148,7 @@ fn check_failure(
                 })
             })
         });
-        wait_for(|| ended.load(SeqCst) == followers.len());
+        wait_until(|| ended.load(SeqCst) == followers.len());
         disk.break_syncs(failure);
         drop(held);
         for caller in [leader].into_iter().chain(followers) {
@@ -175,13 +161,13 @@ fn check_failure(
     assert!(write_five(&store, "after").is_err());
     for seed in 0..20 {
         let disk = disk.after_power_cut(&mut Dice::new(seed));
-        let found = check_whole(&open(&disk));
+        let found = check_whole(&open(&disk).unwrap());
         assert!(found == ["before"] || found == ["before", "leader"], "{found:?}");
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64 * u32::try_from(crate::scale()).unwrap()))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::scaled(64)))]
 
     #[test]
     fn a_transaction_sees_through_all_layers(
@@ -198,16 +184,16 @@ proptest! {
         let expected = look(&model, &own, Decision::Abort, || ());
 
         let disk = Disk::new();
-        let store = KINDS[kind](&disk);
+        let store = KINDS[kind](&disk).unwrap();
         look(&store, &on_disk, Decision::Commit, || ());
         let ended = AtomicBool::new(false);
         let seen = thread::scope(|scope| {
             let mut held = Some(disk.hold_syncs());
             let syncs = disk.syncs();
             scope.spawn(|| look(&store, &committing, Decision::Commit, || ()));
-            wait_for(|| disk.syncs() > syncs);
+            wait_until(|| disk.syncs() > syncs);
             scope.spawn(|| look(&store, &pending, Decision::Commit, || ended.store(true, SeqCst)));
-            wait_for(|| ended.load(SeqCst));
+            wait_until(|| ended.load(SeqCst));
             look(&store, &own, Decision::Abort, || drop(held.take()))
         });
 
@@ -233,12 +219,4 @@ fn look(
     });
     result.unwrap();
     seen.unwrap()
-}
-
-fn wait_for(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < deadline, "this takes too long");
-        thread::yield_now();
-    }
 }

@@ -2,9 +2,12 @@
 //!
 //! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so.
 
-use std::env;
+use std::path::{Path, PathBuf};
 
+use store::redb::{AppliedBy, RedbStore};
 use store::{Decision, Error, Store, Table, Transaction};
+use tempfile::{TempDir, tempdir};
+use testkit::disk::Disk;
 use testkit::tables::dump;
 
 mod agreement;
@@ -18,6 +21,30 @@ mod log;
 mod opening;
 mod power;
 mod trouble;
+
+/// Opens the store on a disk, or creates it.
+type Open = fn(&Disk) -> store::Result<RedbStore>;
+
+const WITHOUT_A_LOG: Open = Disk::try_open;
+const BY_A_THREAD: Open = |disk| disk.try_open_logged(AppliedBy::Thread);
+const BY_CALLERS: Open = |disk| disk.try_open_logged(AppliedBy::Callers);
+
+/// Without a log, and with one that either applies.
+const KINDS: [Open; 3] = [WITHOUT_A_LOG, BY_A_THREAD, BY_CALLERS];
+
+/// The path of a new file, in a folder that is there as long as the other value.
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap().join("store.redb");
+    (folder, path)
+}
+
+/// The path of the log of a file.
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-log");
+    name.into()
+}
 
 /// Writes one transaction of five records, all of them named after `id`.
 fn write_five(store: &dyn Store, id: &str) -> Result<(), Error> {
@@ -54,8 +81,4 @@ fn check_whole(store: &dyn Store) -> Vec<String> {
 fn check_contains(found: &[String], acknowledged: &[String]) {
     let lost: Vec<_> = acknowledged.iter().filter(|id| !found.contains(id)).collect();
     assert!(lost.is_empty(), "lost {lost:?}");
-}
-
-fn scale() -> u64 {
-    env::var("TIDINGS_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
 }

@@ -1,15 +1,15 @@
 //! Opening a file says exactly what is wrong with it, and does not touch what is not ours.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use redb::{Database, TableDefinition};
 use store::Error;
 use store::layout::FORMAT;
 use store::redb::{RedbOptions, RedbStore};
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
-use crate::{check_whole, write_five};
+use crate::{check_whole, place, write_five};
 
 #[test]
 fn a_new_file_becomes_a_store() {
@@ -244,10 +244,4 @@ fn put(path: &Path, table: Rows, key: &[u8], value: &[u8]) {
 /// Leaves a database as a crash does.
 fn crash(database: Database) {
     std::mem::forget(database);
-}
-
-fn place() -> (TempDir, PathBuf) {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("store.redb");
-    (folder, path)
 }

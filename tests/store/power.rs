@@ -2,34 +2,31 @@
 
 use std::thread;
 
-use store::redb::{AppliedBy, RedbStore};
-use testkit::disk::{Dice, Disk};
+use store::redb::RedbStore;
+use testkit::dice::Dice;
+use testkit::disk::Disk;
+use testkit::scaled;
 
-use crate::{check_contains, check_whole, scale, write_five};
-
-/// How a store on a disk is opened.
-type Open = fn(&Disk) -> store::Result<RedbStore>;
-
-const WITHOUT_A_LOG: Open = Disk::try_open;
-const BY_A_THREAD: Open = |disk| disk.try_open_logged(AppliedBy::Thread);
-const BY_CALLERS: Open = |disk| disk.try_open_logged(AppliedBy::Callers);
+use crate::{
+    BY_A_THREAD, BY_CALLERS, Open, WITHOUT_A_LOG, check_contains, check_whole, write_five,
+};
 
 /// Number of operations on the disk until all memtables of a run are applied, or more.
 const A_RUN: u64 = 3_000;
 
 #[test]
 fn what_was_acknowledged_survives_a_power_cut() {
-    check_cuts(WITHOUT_A_LOG, 60 * scale(), 400);
+    check_cuts(WITHOUT_A_LOG, scaled(60), 400);
 }
 
 #[test]
 fn a_log_applied_by_a_thread_survives_power_cuts() {
-    check_cuts(BY_A_THREAD, 250 * scale(), A_RUN);
+    check_cuts(BY_A_THREAD, scaled(250), A_RUN);
 }
 
 #[test]
 fn a_log_applied_by_callers_survives_power_cuts() {
-    check_cuts(BY_CALLERS, 250 * scale(), A_RUN);
+    check_cuts(BY_CALLERS, scaled(250), A_RUN);
 }
 
 /// A power cut at any point of one history, and then at any point of its recovery.
@@ -90,7 +87,7 @@ fn a_disk_that_lies_is_found_out() {
 /// A power cut while a store is being created, and another one while that is made up for.
 #[test]
 fn a_store_is_created_in_spite_of_power_cuts() {
-    for (seed, open) in (0..60 * scale())
+    for (seed, open) in (0..scaled(60))
         .flat_map(|seed| [WITHOUT_A_LOG, BY_A_THREAD, BY_CALLERS].map(|open| (seed, open)))
     {
         let mut dice = Dice::new(seed);

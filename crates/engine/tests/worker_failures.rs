@@ -109,7 +109,9 @@ fn a_failure_of_a_worker_is_told_to_the_observer_and_to_tracing() {
     }
 
     let report = worker.stop(Duration::from_secs(60));
-    assert!(report.errors >= 4 && report.running == 0, "{report:?}");
+    // Threads that are not done by then may fail once more.
+    assert_eq!(report.running, 0, "the worker stops slowly: {report:?}");
+    assert!(report.errors >= 4, "{report:?}");
     wait_for("every event", || told.lock().unwrap().len() == report.errors);
     let events = recorder.0.lock().unwrap();
     assert_eq!(events.len(), report.errors);

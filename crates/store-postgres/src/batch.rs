@@ -57,7 +57,7 @@ enum Next {
     /// It waits for the commit ahead of it. Others may go on with it meanwhile, or end it.
     Wait(Arc<Ahead>),
     /// It is committed.
-    Commit(View, Arc<Ahead>),
+    Commit(Box<View>, Arc<Ahead>),
     /// Another caller goes on with it, or has ended it.
     Left,
 }
@@ -94,6 +94,11 @@ enum Stopped {
 }
 
 impl Writers {
+    /// Number of callers that wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.lock().values().map(|lane| lane.turns.waiting()).sum()
+    }
+
     /// Runs `body` once, in a transaction without others if it is alone. Waits for its turn up to
     /// `until`. To end a transaction that it cannot join may take longer. Returns the error of the body, or of
     /// the server.
@@ -163,7 +168,7 @@ impl Lane {
             match next {
                 Next::Wait(ahead) => drop(ahead.outcome.wait()),
                 Next::Commit(view, ahead) => {
-                    ahead.end(shared, view);
+                    ahead.end(shared, *view);
                     // No later transaction begins behind it, and its changes need no memory.
                     let is_same = |last: &mut Arc<Ahead>| Arc::ptr_eq(last, &ahead);
                     return drop(self.turns.with(|passed| passed.ahead.take_if(is_same)));
@@ -185,7 +190,7 @@ impl Passed {
         let Some(batch) = self.batch.take_if(is_same) else { return Next::Left };
         let (view, ahead) = batch.close();
         self.ahead = Some(Arc::clone(&ahead));
-        Next::Commit(view, ahead)
+        Next::Commit(Box::new(view), ahead)
     }
 }
 

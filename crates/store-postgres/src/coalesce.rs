@@ -77,6 +77,11 @@ impl<G: Default, O: Clone> Coalescer<G, O> {
         Some(leader.outcome.clone())
     }
 
+    /// Number of callers that wait for a question under way before theirs is asked.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state.lock().next.waiting
+    }
+
     #[cfg(test)]
     pub(crate) fn under_way(&self) -> usize {
         self.state.lock().under_way

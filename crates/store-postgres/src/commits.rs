@@ -50,6 +50,11 @@ impl Default for Commits {
 }
 
 impl Commits {
+    /// Number of commits that wait for a statement under way.
+    pub(crate) fn waiting(&self) -> usize {
+        self.all.waiting()
+    }
+
     /// Makes a commit together with those of other heads, as [`Commit::make`] does. Returns `None`, and has
     /// changed nothing, if it has to go alone.
     pub(crate) fn make(

@@ -282,6 +282,13 @@ impl PostgresStore {
         self.shared.server.round_trips()
     }
 
+    /// Number of callers that wait for the server, or for another caller to ask it, for tests that have
+    /// something happen when all callers wait.
+    #[doc(hidden)]
+    pub fn waiting(&self) -> usize {
+        self.shared.server.waiting() + self.shared.commits.waiting() + self.writers.waiting()
+    }
+
     /// Begins a read, and tries again until the patience is over.
     fn reader(&self, begin: impl Fn() -> Result<View, Failure>) -> Result<View, Failure> {
         Retry::within(self.shared.patience, begin)

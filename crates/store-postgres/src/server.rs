@@ -6,7 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -60,6 +60,7 @@ pub(crate) struct Server {
     /// How long a call waits for an answer.
     answer_timeout: Duration,
     round_trips: AtomicU64,
+    waiting: AtomicUsize,
     connect: Arc<Connect>,
     /// Wakes the task that notifies other processes of commits of this one.
     commits: Arc<Notify>,
@@ -95,6 +96,7 @@ impl Server {
             timeout: options.timeout,
             answer_timeout,
             round_trips: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
             connect,
             commits: Arc::default(),
         })
@@ -210,6 +212,11 @@ impl Server {
         self.round_trips.load(Ordering::Relaxed)
     }
 
+    /// Number of callers that wait for an answer, or for a connection.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
     /// Ends the transaction of `client` without its changes. Returns at once.
     pub(crate) fn end(&self, client: Client) {
         if let Some(runtime) = &self.runtime {
@@ -238,7 +245,10 @@ impl Server {
             // The caller waits for it.
             drop(sender.send(answer.await));
         });
-        receiver.recv().unwrap_or_else(|_| Err(Failure::closed()))
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let answer = receiver.recv();
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        answer.unwrap_or_else(|_| Err(Failure::closed()))
     }
 }
 

@@ -48,6 +48,11 @@ impl<T> Turns<T> {
         Some(Turn { turns: self, is_over: false })
     }
 
+    /// Number of callers that wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state.lock().waiting
+    }
+
     /// Changes what is passed on, at any time. `change` returns at once.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         change(&mut self.state.lock().passed)
@@ -97,7 +102,7 @@ mod tests {
                 let turn = turns.wait(Instant::now().checked_add(TIME))?;
                 Some(turn.end(|passed, _| passed.pop()))
             });
-            while turns.state.lock().waiting == 0 {
+            while turns.waiting() == 0 {
                 thread::yield_now();
             }
             first.end(|passed, has_next| {
@@ -124,11 +129,26 @@ mod tests {
         assert!(turns.wait(Some(Instant::now())).is_some());
     }
 
+    /// Callers whose turn does not come give up together, not one behind the other: the first one keeps its
+    /// turn for good.
+    #[test]
+    fn callers_wait_side_by_side_for_a_turn_that_does_not_come() {
+        let turns = Turns::<()>::default();
+        let _held = turns.wait(None);
+        let until = Instant::now().checked_add(Duration::from_millis(50));
+        thread::scope(|scope| {
+            let callers: Vec<_> =
+                (0..16).map(|_| scope.spawn(|| turns.wait(until).is_none())).collect();
+            assert!(callers.into_iter().all(|caller| caller.join().unwrap()));
+        });
+        assert_eq!(turns.waiting(), 0);
+    }
+
     #[test]
     fn a_caller_waits_up_to_its_time() {
         let turns = Turns::<()>::default();
         let _turn = turns.wait(None);
         assert!(turns.wait(Some(Instant::now())).is_none());
-        assert_eq!(turns.state.lock().waiting, 0);
+        assert_eq!(turns.waiting(), 0);
     }
 }

@@ -2,15 +2,20 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, thread};
+use std::{env, panic, process, thread};
 
+use serde_json::Value;
 use store::redb::RedbStore;
 use store::{Decision, Store};
+use tidings::{Engine, Scope};
 
+use crate::child;
+use crate::parsed;
 use crate::postgres::{Place, Server};
+use crate::world::{active_integration, workflow_of};
 
 // The path of the file that the child works on.
 const FILE: &str = "TIDINGS_CHILD_FILE";
@@ -52,6 +57,29 @@ pub fn acknowledge(what: impl std::fmt::Display) {
     println!("acknowledged {what};");
 }
 
+/// Ends the process at the first panic. One of a thread would go unnoticed among the others.
+pub fn exit_on_panic() {
+    panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        process::exit(1);
+    }));
+}
+
+/// An environment with a workflow of these steps, and with a provider of e-mail. A process after a kill finds
+/// what is there.
+///
+/// # Panics
+///
+/// If the store fails.
+pub fn prepared(engine: &Engine, workflow: &str, steps: &[Value]) -> Scope {
+    let env = engine.organization("acme").unwrap().development().unwrap();
+    if env.workflows().get(workflow).is_err() {
+        env.workflows().create(&parsed(workflow_of(workflow, steps))).unwrap();
+        env.integrations().create(&parsed(active_integration("email", "of-the-host"))).unwrap();
+    }
+    env
+}
+
 /// Runs the test of that name in another process, with `path` as its file, and kills it `span` after
 /// its first acknowledgement. Returns what it has acknowledged.
 ///
@@ -59,8 +87,7 @@ pub fn acknowledge(what: impl std::fmt::Display) {
 ///
 /// If the process ends by itself.
 pub fn work_until_killed(test: &str, path: &Path, span: Duration) -> Vec<String> {
-    let mut child = Command::new(env::current_exe().expect("this is a process"))
-        .args(["--exact", test, "--nocapture"])
+    let mut child = child::command(test)
         .env(FILE, path)
         .stdout(Stdio::piped())
         .spawn()

@@ -11,6 +11,11 @@ use arbitrary::{Arbitrary, Unstructured};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use self::scale::scaled;
+pub use self::waiting::wait_until;
+
+pub mod child;
+pub mod dice;
 pub mod disk;
 pub mod effort;
 pub mod entities;
@@ -33,12 +38,15 @@ pub mod reads;
 pub mod records;
 pub mod requests;
 pub mod rules;
+pub mod scale;
 pub mod schedules;
 pub mod sealed;
 pub mod seeded;
 pub mod segments;
 pub mod tables;
+pub mod targets;
 pub mod templates;
+pub mod waiting;
 pub mod world;
 
 /// The history that `bytes` stand for, just as the fuzzer reads them.

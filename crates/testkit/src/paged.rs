@@ -87,7 +87,7 @@ impl From<Vec<u8>> for Paged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Dice;
+    use crate::dice::Dice;
 
     #[test]
     fn pages_hold_what_a_vector_holds() {

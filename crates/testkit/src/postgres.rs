@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use store::Error;
 use tempfile::TempDir;
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
+
+use crate::wait_until;
 
 /// The variable with the folder of the server's programs.
 const BIN: &str = "TIDINGS_POSTGRES_BIN";
@@ -24,6 +25,15 @@ pub const WANTED: &str = "TIDINGS_TEST_POSTGRES";
 
 /// The number in the name of the socket of a server.
 const PORT: u16 = 5_432;
+
+/// How many ports a server tries.
+const PORTS: usize = 10;
+
+/// Name of the file in the folder of a server with what the server prints.
+const LOG: &str = "log";
+
+/// Name of the file that has the shell leave the folder of a server behind.
+const KEPT: &str = "is-kept";
 
 /// A schema of a server.
 #[derive(Clone, Debug)]
@@ -218,11 +228,10 @@ impl Server {
 
     /// Stops the server at once, as a crash does.
     pub fn crash(&mut self) {
-        fs::write(self.folder.path().join("crashed"), "").unwrap();
         let data = self.data();
         let data = data.display();
         self.control(&format!("stop -D {data} -m immediate -w"));
-        drop(self.process.take().map(|mut process| process.wait()));
+        self.end();
     }
 
     /// Keeps what a server has that does not run.
@@ -241,33 +250,60 @@ impl Server {
     }
 
     /// Starts the server, and waits until it takes connections.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start, or finds its port taken time and again.
     pub fn run(&mut self) {
+        for _ in 0..PORTS {
+            for name in [KEPT, LOG] {
+                drop(fs::remove_file(self.folder.path().join(name)));
+            }
+            self.process = Some(self.started());
+            let mut is_ready = false;
+            wait_until(|| {
+                is_ready = self.is_ready();
+                is_ready || self.has_no_port()
+            });
+            if is_ready {
+                return;
+            }
+            // Another program has taken the port since it was found to be free.
+            self.end();
+            self.port = free_port();
+        }
+        panic!("{PORTS} ports that were free are taken");
+    }
+
+    /// When this process ends, so does the input of the shell, and then the server. The static one is never
+    /// dropped, so the shell removes the folder.
+    fn started(&self) -> Child {
         let (postgres, folder) = (self.programs.join("postgres"), self.folder.path());
-        // When this process ends, so does the input of the shell, and then the server. The static
-        // one is never dropped, so the shell removes the folder.
-        drop(fs::remove_file(folder.join("crashed")));
         let network = match &self.tls {
             Some(_) => "-c listen_addresses=127.0.0.1 -c ssl=on",
             None => "-c listen_addresses=''",
         };
         let port = self.port;
         let script = format!(
-            "{} -D {} -k {} -c port={port} {network} -c max_connections=100 >{}/log 2>&1 & \
-             cat >/dev/null; kill -INT $! 2>/dev/null; wait; [ -e {}/crashed ] || rm -rf {}",
+            "{} -D {} -k {} -c port={port} {network} -c max_connections=100 >{LOG} 2>&1 & \
+             cat >/dev/null; kill -INT $! 2>/dev/null; wait; [ -e {KEPT} ] || rm -rf {}",
             postgres.display(),
             self.data().display(),
             folder.display(),
             folder.display(),
-            folder.display(),
-            folder.display(),
         );
-        let process = as_user(folder, &script).stdin(Stdio::piped()).spawn().unwrap();
-        self.process = Some(process);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.is_ready() {
-            assert!(Instant::now() < deadline, "the server does not start");
-            thread::sleep(Duration::from_millis(50));
-        }
+        as_user(folder, &script).stdin(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Ends the shell of the server, which keeps its folder.
+    fn end(&mut self) {
+        fs::write(self.folder.path().join(KEPT), "").unwrap();
+        drop(self.process.take().map(|mut process| process.wait()));
+    }
+
+    fn has_no_port(&self) -> bool {
+        let log = fs::read_to_string(self.folder.path().join(LOG)).unwrap_or_default();
+        log.contains("could not create any TCP/IP sockets")
     }
 
     fn tool(&self, name: &str) -> Command {

@@ -294,6 +294,23 @@ impl World {
         self.env.inbox(id(subscriber)).unwrap().list(&MessageQuery::default()).unwrap().data
     }
 
+    /// The texts in the inbox of the subscriber of that id, oldest first.
+    pub fn texts(&self, subscriber: &str) -> Vec<String> {
+        let mut messages = self.inbox(subscriber);
+        messages.reverse();
+        names(&messages, |message| message.text().unwrap_or_default().to_owned())
+    }
+
+    /// The statuses of the jobs of a notification.
+    pub fn statuses(&self, id: NotificationId) -> Vec<String> {
+        names(&self.notification(id).jobs, |job| job.status.as_str())
+    }
+
+    /// The words in the log of a job of a notification.
+    pub fn log(&self, id: NotificationId, job: usize) -> Vec<String> {
+        names(&self.notification(id).jobs[job].execution_details, |entry| entry.detail)
+    }
+
     /// The messages of the subscriber of that id on every channel, newest first.
     pub fn messages(&self, subscriber: &str) -> Vec<Message> {
         self.env.messages().list(id(subscriber), &MessageQuery::default()).unwrap().data

@@ -27,16 +27,30 @@ pub(super) fn faults() -> usize {
 /// does, and so on, until the operation gets through; and the same with commits.
 #[track_caller]
 pub(super) fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    for point in [Point::Call, Point::Commit] {
-        for after in 0.. {
-            let (world, below) = seeded::fork();
-            if !fails(&world, (point, after), || operation(&world)) {
-                assert!(!is_unchanged(&below), "the operation does nothing");
-                break;
+    check_in(seeded::fork, is_unchanged, operation);
+}
+
+/// The same in worlds that are made each for itself, with the store below them, and for which is known whether
+/// that is as it was. Returns those in which the operation gets through.
+#[track_caller]
+pub(crate) fn check_in<S, T: Debug>(
+    fork: impl Fn() -> (World, S),
+    is_unchanged: impl Fn(&S) -> bool,
+    operation: impl Fn(&World) -> Result<T>,
+) -> [World; 2] {
+    [Point::Call, Point::Commit].map(|point| {
+        let gets_through = |after| {
+            let (world, below) = fork();
+            let has_failed = fails(&world, (point, after), || operation(&world));
+            if has_failed {
+                assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
+                return None;
             }
-            assert!(is_unchanged(&below), "{point:?} {after} leaves something behind");
-        }
-    }
+            assert!(!is_unchanged(&below), "the operation does nothing");
+            Some(world)
+        };
+        (0..).find_map(gets_through).unwrap()
+    })
 }
 
 // Returns `true` if a fork of the seeded world has its entries, and no others.
@@ -135,7 +149,7 @@ pub(super) fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
 }
 
 /// Makes a request. Returns its answer as JSON, or the error of the operation.
-pub(super) fn ask(world: &World, request: &Value) -> Result<Value> {
+pub(crate) fn ask(world: &World, request: &Value) -> Result<Value> {
     match requests::call(&world.engine, &world.env, request) {
         Ok(answer) => Ok(answer.json()),
         Err(Refusal::By(error)) => Err(error),

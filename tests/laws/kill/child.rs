@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use testkit::kill::{file_of_child, open};
+use testkit::kill::{exit_on_panic, file_of_child, open};
 use testkit::world::{START, time};
 use tidings::job::RetryPolicy;
 use tidings::message::{FeedCursor, MarkAs, MessageQuery};
@@ -22,7 +22,6 @@ use tidings::{
     SendError,
 };
 
-use super::exit_on_panic;
 use super::notes::{FEW, Kind, Note, allowed};
 use crate::feed::{Seen, look};
 use crate::parsed;
@@ -64,6 +63,7 @@ impl Start {
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Some(file) = file_of_child() else { return };
     exit_on_panic();

@@ -12,6 +12,7 @@ use tempfile::tempdir;
 use testkit::interposed::Interposed;
 use testkit::kill::{open, place_in, work_until_killed};
 use testkit::postgres::Server;
+use testkit::scaled;
 use testkit::tables::{Entry, check_indexes, dump, load, records};
 use testkit::world::{World, active_integration, in_app, workflow_of};
 use tidings::message::Message;
@@ -24,7 +25,7 @@ use tidings::{
 use super::child::{FOLLOWED, Start, builder};
 use super::notes::{FEW, Kind, Note, Told};
 use crate::feed::{Client, listed};
-use crate::{parsed, scale};
+use crate::parsed;
 
 /// Number of recipients of an event for everybody.
 const CROWD: usize = 1_000;
@@ -53,7 +54,7 @@ fn on_a_server_each_recipient_is_told_once_whatever_is_killed() {
 // Kills a process so many milliseconds after its first acknowledgement, by the number of the round.
 fn tells_once(server: Option<&Server>, crowd: usize, millis: impl Fn(u64) -> u64) {
     let prepared = prepared(crowd);
-    for file in 0..u64::from(scale()) {
+    for file in 0..scaled(1) {
         let folder = tempdir().unwrap();
         let path = place_in(folder.path(), server);
         load(&open(&path), &prepared);

@@ -12,14 +12,14 @@ use store::Table;
 use store::layout::Role;
 use store::redb::{RedbStore, restore};
 use tempfile::tempdir;
-use testkit::disk::Dice;
+use testkit::dice::Dice;
 use testkit::kill::{acknowledge, file_of_child, open, place_in, work_until_killed};
 use testkit::postgres::Server;
+use testkit::scaled;
 use testkit::tables::{Entry, dump, load};
 use tidings::Engine;
 use tidings::quarantine::{QuarantineQuery, Quarantined};
 
-use crate::scale;
 use crate::seeded::{copy, copy_of, entries};
 
 /// Number of kills of each kind of work.
@@ -41,7 +41,7 @@ fn each_kill_on(
     prepared: impl Fn(&Path),
     check: impl Fn(&Path),
 ) {
-    for round in 0..KILLS * u64::from(scale()) {
+    for round in 0..scaled(KILLS) {
         let folder = tempdir().unwrap();
         let path = place_in(folder.path(), server);
         prepared(&path);
@@ -49,7 +49,7 @@ fn each_kill_on(
         work_until_killed(&format!("kill::upkeep::{test}"), &path, span);
         check(&path);
     }
-    println!("{test}: {} kills were made up for", KILLS * u64::from(scale()));
+    println!("{test}: {} kills were made up for", scaled(KILLS));
 }
 
 fn file_of(path: &Path, entries: &[Entry]) {
@@ -139,6 +139,7 @@ fn keys_of(entries: &[Quarantined]) -> Vec<(String, String)> {
 }
 
 #[test]
+#[ignore = "the other process of a test"]
 fn repair_child() {
     let Some(file) = file_of_child() else { return };
     let engine = Engine::builder().build(open(Path::new(&file)));
@@ -160,6 +161,7 @@ fn a_check_that_is_killed_changes_nothing() {
 }
 
 #[test]
+#[ignore = "the other process of a test"]
 fn check_child() {
     let Some(file) = file_of_child() else { return };
     let engine = Engine::open(file).unwrap();
@@ -184,6 +186,7 @@ fn a_compaction_that_is_killed_leaves_a_whole_file() {
 }
 
 #[test]
+#[ignore = "the other process of a test"]
 fn compact_child() {
     let Some(file) = file_of_child() else { return };
     loop {
@@ -208,6 +211,7 @@ fn a_restoration_that_is_killed_leaves_a_whole_file_or_none() {
 }
 
 #[test]
+#[ignore = "the other process of a test"]
 fn restore_child() {
     let Some(file) = file_of_child() else { return };
     loop {
@@ -245,6 +249,7 @@ fn a_copy_goes_on(server: Option<&Server>) {
 }
 
 #[test]
+#[ignore = "the other process of a test"]
 fn copy_child() {
     let Some(file) = file_of_child() else { return };
     let world = copy();

@@ -1,16 +1,15 @@
 //! Faults at every call of the store, over sealed records.
 
-use std::fmt::Debug;
 use std::sync::LazyLock;
 
 use serde_json::json;
 use testkit::interposed::{Interposed, Point};
-use testkit::requests;
 use testkit::sealed::keyring;
 use testkit::tables::{Entry, check_indexes, dump, load};
 use testkit::world::World;
 
 use super::{check_sealed, sealed_world};
+use crate::all_or_nothing::faults::{ask, check_in};
 use crate::seeded;
 
 static ENTRIES: LazyLock<Vec<Entry>> =
@@ -34,25 +33,14 @@ fn a_failed_operation_leaves_nothing_behind() {
         json!(["idempotent", "key", "environments.create", { "name": "QA", "color": "#fff" }]),
         json!(["suppressions.add", { "channel": "sms", "address": "+1" }]),
     ] {
-        check(|world| requests::call(&world.engine, &world.env, &request));
-    }
-}
-
-fn check<T: Debug, E: Debug>(operation: impl Fn(&World) -> Result<T, E>) {
-    for point in [Point::Call, Point::Commit] {
-        for after in 0.. {
+        let fork = || {
             let world = copy(&[1]);
-            let before = dump(&world.store);
-            world.store.fail(point, after);
-            let result = operation(&world);
-            if !world.store.recover() {
-                result.unwrap();
-                assert_ne!(dump(&world.store), before, "the operation does nothing");
-                check_sealed(&world.store, 1);
-                break;
-            }
-            assert!(result.is_err());
-            assert!(dump(&world.store) == before, "{point:?} {after} leaves something behind");
+            let store = world.store.clone();
+            (world, store)
+        };
+        let is_unchanged = |store: &Interposed| dump(store) == *ENTRIES;
+        for world in check_in(fork, is_unchanged, |world| ask(world, &request)) {
+            check_sealed(&world.store, 1);
         }
     }
 }

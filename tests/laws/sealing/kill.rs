@@ -1,19 +1,20 @@
 //! A process that rotates its key is killed.
 
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
-use std::{panic, process, thread};
 
 use serde_json::json;
 use store::redb::RedbStore;
 use tempfile::tempdir;
-use testkit::kill::{acknowledge, file_of_child, work_until_killed};
+use testkit::kill::{acknowledge, exit_on_panic, file_of_child, prepared, work_until_killed};
+use testkit::scaled;
 use testkit::sealed::{keyring, marks};
 use tidings::trigger::Trigger;
-use tidings::{Engine, RecordingProvider, Scope};
+use tidings::{Engine, RecordingProvider};
 
+use crate::parsed;
 use crate::seeded::{email, inbox};
-use crate::{parsed, scale};
 
 /// Number of kills.
 const ROUNDS: u32 = 4;
@@ -27,31 +28,29 @@ fn a_kill_while_keys_are_rotated_loses_nothing() {
     let path = folder.path().join("tidings.redb");
     let mut acknowledged = Vec::new();
     for round in 0_u32.. {
-        let longer = u64::from(round.saturating_sub(ROUNDS * scale()));
+        let longer = u64::from(round.saturating_sub(scaled(ROUNDS)));
         let span = Duration::from_millis(u64::from(round) * 61 % 200 + longer * 200);
         acknowledged.extend(work_until_killed("sealing::kill::child", &path, span));
         check_left(&path, &acknowledged);
         let is_rotated = acknowledged.iter().any(|what| what.starts_with("key"));
-        if round + 1 >= ROUNDS * scale() && is_rotated {
+        if round + 1 >= scaled(ROUNDS) && is_rotated {
             let told = acknowledged.len();
             println!("{} kills among {told} acknowledged events and keys lost none", round + 1);
             break;
         }
-        assert!(round < MOST_ROUNDS * scale(), "no key was rotated");
+        assert!(round < scaled(MOST_ROUNDS), "no key was rotated");
     }
 }
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Some(file) = file_of_child() else { return };
-    panic::set_hook(Box::new(|panic| {
-        eprintln!("{panic}");
-        process::exit(1);
-    }));
+    exit_on_panic();
     loop {
         let engine = open(Path::new(&file));
-        let env = prepared(&engine);
+        let env = prepared(&engine, "both", &[inbox(), email()]);
         thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..8 {
@@ -76,18 +75,6 @@ fn open(path: &Path) -> Engine {
     ids.reverse();
     let builder = Engine::builder().sealing(keyring(&ids)).activity_segments(16);
     builder.default_provider(RecordingProvider::default()).open(path).unwrap()
-}
-
-fn prepared(engine: &Engine) -> Scope {
-    let env = engine.organization("acme").unwrap().development().unwrap();
-    if env.workflows().get("both").is_err() {
-        let both = json!({ "workflowId": "both", "name": "Both", "active": true,
-            "steps": [inbox(), email()] });
-        env.workflows().create(&parsed(both)).unwrap();
-        let sends = json!({ "providerId": "of-the-host", "channel": "email", "active": true });
-        env.integrations().create(&parsed(sends)).unwrap();
-    }
-    env
 }
 
 fn event() -> Trigger {

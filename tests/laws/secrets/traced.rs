@@ -2,14 +2,14 @@
 
 use std::env;
 use std::fmt;
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::child;
 use testkit::requests::sound;
 use testkit::seeded;
+use testkit::wait_until;
 use tidings::store::memory::MemoryStore;
 use tidings::{Delivery, Engine, Provider, ProviderReceipt, SendError};
 use tracing::field::{Field, Visit};
@@ -90,18 +90,12 @@ impl Provider for Repeating {
 /// A subscriber is one of a whole process.
 #[test]
 fn no_span_and_no_event_holds_a_secret() {
-    let mut child = Command::new(env::current_exe().unwrap());
-    child.args(["--exact", "secrets::traced::child", "--nocapture"]).env(CHILD, "yes");
-    let output = child.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said:.4000}");
-    // A name without a test is no failure.
-    let summary = String::from_utf8_lossy(&output.stdout);
-    assert!(summary.contains(" 1 passed;"), "the child is not one test: {summary:.4000}");
+    child::passed(child::command("secrets::traced::child").env(CHILD, "yes"));
 }
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     if env::var(CHILD).is_err() {
         return;
@@ -133,12 +127,7 @@ fn child() {
             json!({ "name": "all", "to": ["ada", "eve"], "transactionId": format!("{number}") });
         call(&answers, &engine, &env, &json!(["events.trigger", event])).unwrap();
     }
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while provider.0.load(Relaxed) < 12 {
-        let calls = provider.0.load(Relaxed);
-        assert!(Instant::now() < deadline, "only {calls} of 12 calls in 60 seconds");
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until(|| provider.0.load(Relaxed) >= 12);
     let _ = worker.stop(Duration::from_secs(60));
     for header in ["ApiKey canary-55", "Bearer canary-56", "canary-57"] {
         engine.authenticate(header).unwrap_err();

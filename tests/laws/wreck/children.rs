@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
+
+use testkit::child::{command, has_passed};
 
 /// The files of a child, as `first..last`.
 const CASES: &str = "TIDINGS_LAWS_WRECK";
@@ -17,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Beginnings of the lines that a child prints.
 const WORDS: [&str; 5] = ["ready ", "begin ", "found ", "panic ", "end "];
+
+/// What stands for the line that says that the test of a child has passed.
+const PASSED: &str = "passed";
 
 /// What was seen in all files.
 #[derive(Debug, Default)]
@@ -90,9 +95,11 @@ fn look_at(test: &str, mut cases: Range<u64>) -> Seen {
     while !cases.is_empty() {
         let (mut at, mut panics) = ((cases.start, String::new()), VecDeque::new());
         let (mut child, lines) = start(test, &cases);
+        let mut is_sound = false;
         let is_late = loop {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.starts_with("ready") => {}
+                Ok(line) if line == PASSED => is_sound = true,
                 Ok(line) if line.starts_with("found") => seen.findings.push(line),
                 Ok(line) if line.starts_with("panic") => {
                     panics.push_front(line);
@@ -111,7 +118,10 @@ fn look_at(test: &str, mut cases: Range<u64>) -> Seen {
         }
         let status = child.wait().unwrap();
         match end_of(is_late, status) {
-            None => return seen,
+            None => {
+                assert!(is_sound, "there is no test `{test}`");
+                return seen;
+            }
             Some(_) if !is_late && is_of_redb(panics.make_contiguous()) => {
                 seen.ended_by_redb.push(at.0);
             }
@@ -139,8 +149,7 @@ fn end_of(is_late: bool, status: ExitStatus) -> Option<String> {
 }
 
 fn start(test: &str, cases: &Range<u64>) -> (Child, Receiver<String>) {
-    let mut child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+    let mut child = command(test)
         .env(CASES, format!("{}..{}", cases.start, cases.end))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -152,7 +161,7 @@ fn start(test: &str, cases: &Range<u64>) -> (Child, Receiver<String>) {
         for line in output.lines().map_while(Result::ok) {
             let start = WORDS.iter().filter_map(|word| line.find(word)).min();
             let told = start.and_then(|start| line.get(start..)?.strip_suffix(';'));
-            if let Some(told) = told {
+            if let Some(told) = told.or_else(|| has_passed(&line).then_some(PASSED)) {
                 drop(sender.send(told.to_owned()));
             }
         }

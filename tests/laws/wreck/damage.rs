@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::json;
 use store::redb::RedbStore;
-use testkit::disk::{Dice, Disk, PAGE};
+use testkit::dice::Dice;
+use testkit::disk::{Disk, PAGE};
 use testkit::seeded;
 use testkit::tables::{Entry, load, try_dump};
 use tidings::Scope;

@@ -6,7 +6,7 @@ use tidings::integration::IntegrationDelete;
 use tidings::job::Detail;
 
 use super::refusing::push;
-use super::{ada, log, statuses};
+use super::{ada, log};
 use crate::world::{
     World, active_integration, email, names, on_both, only, parsed, payload_is, sms, wire, with,
 };
@@ -226,7 +226,7 @@ fn a_template_knows_a_subscriber_whose_data_is_as_deep_as_it_may_be() {
         let id = world.notify("text", "ada");
         world.run_due();
 
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         let message = wire(only(world.messages("ada")));
         assert_eq!(message["content"], "Hello Ada");
     });

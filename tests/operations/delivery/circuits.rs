@@ -65,7 +65,7 @@ fn an_integration_that_keeps_failing_is_left_alone() {
         world.pass(SECOND * 60);
         assert_eq!(world.run_due().sent, 3);
         for id in ids {
-            assert_eq!(super::statuses(&world, id), ["completed"]);
+            assert_eq!(world.statuses(id), ["completed"]);
         }
     });
 }

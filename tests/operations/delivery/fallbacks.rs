@@ -9,7 +9,7 @@ use tidings::integration::{IntegrationCreate, OnUnknown};
 use tidings::job::RetryPolicy;
 use tidings::vocabulary::Channel;
 
-use super::{ada, log, retryable, statuses};
+use super::{ada, log, retryable};
 use crate::world::{
     World, active_integration, email, names, on_both, on_both_with, only, parsed, wire, with,
 };
@@ -177,7 +177,7 @@ fn a_lost_answer_is_followed_by_what_the_integration_says() {
             let sender = senders.first().map_or("nobody", String::as_str);
             assert_eq!(sender, then, "{on_unknown}");
             let status = if then == "nobody" { "failed" } else { "completed" };
-            assert_eq!(statuses(&world, id), [status], "{on_unknown}");
+            assert_eq!(world.statuses(id), [status], "{on_unknown}");
             if then == "nobody" {
                 let last = log(&world.notification(id), 0).pop().unwrap();
                 assert_eq!(last, "answer_lost: no answer: timeout");
@@ -200,7 +200,7 @@ fn a_crash_during_a_call_is_a_lost_answer() {
 
             world.run_due();
 
-            assert_eq!(statuses(&world, id), [status], "{on_unknown}");
+            assert_eq!(world.statuses(id), [status], "{on_unknown}");
             assert_eq!(world.recorder.sent().len(), calls, "{on_unknown}");
             if calls == 0 {
                 let log = log(&world.notification(id), 0);
@@ -223,8 +223,8 @@ fn a_message_that_was_claimed_and_not_called_is_sent_after_a_crash() {
         world.run_due();
 
         // Only the call of the first one had begun.
-        assert_eq!(statuses(&world, first), ["failed"]);
-        assert_eq!(statuses(&world, second), ["completed"]);
+        assert_eq!(world.statuses(first), ["failed"]);
+        assert_eq!(world.statuses(second), ["completed"]);
     });
 }
 

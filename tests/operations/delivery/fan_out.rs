@@ -15,7 +15,7 @@ use tidings::quarantine::QuarantineQuery;
 use tidings::{Address, Delivery, ProviderReceipt, SendError};
 
 use super::refusing::push;
-use super::{Told, log, retryable, statuses};
+use super::{Told, log, retryable};
 use crate::world::{Counts, World, names, on_both, only, parsed, payload_is, sms, wire, with};
 
 #[test]
@@ -30,7 +30,7 @@ fn a_push_message_goes_to_each_device() {
         let keys: std::collections::BTreeSet<_> =
             sent.iter().map(Delivery::idempotency_key).collect();
         assert_eq!(keys.len(), 3);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         // Each integration has one message.
         let messages: Vec<_> = world.messages("ada").iter().map(wire).collect();
         let shown: Vec<_> = messages
@@ -57,11 +57,11 @@ fn what_was_sent_is_not_sent_again_with_the_others() {
         world.recorder.refuse_next(retryable("busy"));
 
         assert_eq!(world.run_due(), Counts { sent: 2, retried: 1, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["queued"]);
+        assert_eq!(world.statuses(id), ["queued"]);
         world.pass(Duration::from_secs(60));
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
 
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         assert_eq!(tokens(&world), ["phone", "tablet", "watch"]);
         assert_eq!(world.run_due(), Counts::default());
     });
@@ -75,7 +75,7 @@ fn a_message_that_some_devices_have_is_sent() {
 
         assert_eq!(world.run_due(), Counts { sent: 2, failed: 1, ..Counts::default() });
 
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         assert_eq!(log(&world.notification(id), 0).pop().unwrap(), "some_sends_failed: 1");
         let messages: Vec<_> = world.messages("ada").iter().map(wire).collect();
         // The message of an integration with another device is sent.
@@ -93,7 +93,7 @@ fn a_message_that_no_device_has_has_failed() {
             world.recorder.refuse_next(SendError::permanent("too large"));
         }
         assert_eq!(world.run_due(), Counts { failed: 3, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["failed"]);
+        assert_eq!(world.statuses(id), ["failed"]);
         let messages: Vec<_> = world.messages("ada").iter().map(wire).collect();
         assert!(messages.iter().all(|message| message["status"] == "error"), "{messages:?}");
     });
@@ -147,7 +147,7 @@ fn a_destination_that_goes_while_its_send_waits_is_skipped() {
         world.pass(Duration::from_secs(60));
 
         assert_eq!(world.run_due(), Counts { skipped: 3, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["skipped"]);
+        assert_eq!(world.statuses(id), ["skipped"]);
     });
 }
 
@@ -182,7 +182,7 @@ fn a_message_whose_integrations_do_not_send_fails() {
 
                 assert_eq!(world.run_due(), Counts { failed: sends, ..Counts::default() });
 
-                assert_eq!(statuses(&world, id), ["failed"]);
+                assert_eq!(world.statuses(id), ["failed"]);
                 let log = log(&world.notification(id), 0);
                 let is_told = log.iter().any(|line| line.starts_with("no_active_integration"));
                 assert!(is_told, "{log:?}");
@@ -192,7 +192,7 @@ fn a_message_whose_integrations_do_not_send_fails() {
                 update(&world, "fcm", json!({ "active": true, "conditions": [] }));
                 world.env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
                 assert_eq!(world.run_due(), Counts { sent: sends, ..Counts::default() });
-                assert_eq!(statuses(&world, id), ["completed"]);
+                assert_eq!(world.statuses(id), ["completed"]);
                 assert_eq!(world.engine.check().unwrap().findings, []);
             });
         }
@@ -214,7 +214,7 @@ fn a_send_whose_own_integration_does_not_send_fails() {
         assert_eq!(world.run_due(), Counts { sent: 1, failed: 2, ..Counts::default() });
 
         assert_eq!(tokens(&world), ["watch"]);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         assert_eq!(log(&world.notification(id), 0).pop().unwrap(), "some_sends_failed: 2");
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
@@ -247,7 +247,7 @@ fn sends_of_an_integration_that_cannot_be_read_are_set_aside() {
         }
 
         assert_eq!(world.run_due().sent, 3);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
@@ -285,7 +285,7 @@ fn a_canceled_message_is_not_sent_to_the_other_devices() {
                     assert_eq!((canceled.canceled, canceled.running), (1, 0));
                 }
 
-                assert_eq!(statuses(&world, id), [status], "{answers:?}, {meanwhile}");
+                assert_eq!(world.statuses(id), [status], "{answers:?}, {meanwhile}");
                 let log = log(&world.notification(id), 0);
                 assert!(log.contains(&"canceled".to_owned()), "{log:?}");
                 let is_told = log.contains(&"some_sends_failed: 1".to_owned());
@@ -359,7 +359,7 @@ fn a_chat_message_goes_to_the_endpoints_of_its_contexts() {
             ]
         );
         assert_eq!(world.messages("ada").len(), 1);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
 
         // Of another context, there is one endpoint, and one send.
         let trigger = json!({ "name": "chat", "to": "ada", "context": { "tenant": "acme" } });
@@ -391,7 +391,7 @@ fn sends_that_were_set_aside_are_put_back() {
         let (_, key, value) = only(rows.filter(|(table, ..)| *table == Table::Subscribers));
         tables::put(&world.store, Table::Subscribers, &key, Some(b"damaged"));
         assert_eq!(world.run_due().sent, 0);
-        assert_eq!(statuses(&world, id), ["failed"]);
+        assert_eq!(world.statuses(id), ["failed"]);
         tables::put(&world.store, Table::Subscribers, &key, Some(&value));
 
         for entry in world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data {
@@ -399,7 +399,7 @@ fn sends_that_were_set_aside_are_put_back() {
         }
 
         assert_eq!(world.run_due().sent, 3);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         let sends = only(world.notification(id).jobs).sends;
         assert!(sends.iter().all(|send| send.status == SendStatus::Sent), "{sends:?}");
         assert_eq!(world.engine.check().unwrap().findings, []);
@@ -510,7 +510,7 @@ fn a_resent_message_goes_to_each_device_again() {
 
         assert_eq!(world.run_due().sent, 3);
         assert_eq!(world.messages("ada").len(), 2);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         assert_eq!(world.engine.check().unwrap().findings, []);
         let job = only(world.notification(id).jobs);
         assert!(job.sends.iter().all(|send| send.status == SendStatus::Sent));
@@ -554,7 +554,7 @@ fn a_message_that_is_sent_again_to_one_device_is_canceled() {
                 ("canceled", "canceled")
             };
 
-            assert_eq!(statuses(&world, id), [status]);
+            assert_eq!(world.statuses(id), [status]);
             assert_eq!(log(&world.notification(id), 0).last().unwrap(), last);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);

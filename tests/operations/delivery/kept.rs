@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use store::redb::AppliedBy;
 use store::{Store, Table, layout};
-use testkit::disk::{Dice, Disk, Noticed};
+use testkit::dice::Dice;
+use testkit::disk::{Disk, Noticed};
 use testkit::interposed::{Interposed, Point};
 use testkit::tables::{dump, put};
+use testkit::waiting::{PATIENCE, wait_until};
 use tidings::notification::Notification;
 use tidings::{Delivery, Engine, ProviderReceipt, Scope, SendError, SystemClock};
 
-use super::{Told, crowd, queued_email, statuses};
+use super::{Told, crowd, queued_email};
 use crate::world::{Counts, World, email, on_both, parsed};
 
 const LEASE: Duration = Duration::from_secs(300);
@@ -58,7 +60,7 @@ fn a_message_whose_result_was_not_stored_is_sent_once() {
             world.pass(pause);
             let report = engine.delivery().run_due(10).unwrap();
             assert_eq!(Counts::from(report), Counts { sent: 1, ..Counts::default() });
-            assert_eq!(statuses(&world, id), ["completed"]);
+            assert_eq!(world.statuses(id), ["completed"]);
             world.pass(LEASE * 2);
             assert_eq!(engine.delivery().run_due(10).unwrap().sent, 0);
             assert_eq!(calls.load(SeqCst), 1);
@@ -227,7 +229,7 @@ fn a_failure_that_was_not_stored_does_not_count_when_another_process_has_sent_th
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         let report = engine.delivery().run_due(10).unwrap();
         assert_eq!(Counts::from(report), Counts { superseded: 1, ..Counts::default() });
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
     });
 }
 
@@ -273,7 +275,7 @@ fn a_message_whose_settlement_met_a_full_disk_is_sent_once() {
             }
             thread::sleep(Duration::from_millis(1));
         };
-        assert_eq!((sent, statuses(&world, id)), (1, vec!["completed".into()]));
+        assert_eq!((sent, world.statuses(id)), (1, vec!["completed".into()]));
         world.pass(LEASE * 2);
         assert_eq!(engine.delivery().run_due(10).unwrap().sent, 0);
         assert_eq!(calls.load(SeqCst), 1);
@@ -307,16 +309,12 @@ fn a_worker_that_stops_stores_what_it_has_kept() {
         let engine =
             world.engine_with(|builder| builder.clock(SystemClock).default_provider(provider));
         let worker = engine.worker().start().unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
         // The pauses between errors double.
-        while worker.report().errors < 7 {
-            assert!(Instant::now() < end, "{:?}", worker.report());
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until(|| worker.report().errors >= 7);
         world.store.recover();
-        let report = worker.stop(Duration::from_secs(10));
+        let report = worker.stop(PATIENCE);
         assert_eq!((report.delivery.sent, report.running), (1, 0), "{report:?}");
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
     });
 }
 
@@ -362,7 +360,7 @@ fn what_fails_while_kept_results_are_stored_is_kept() {
 
         assert_eq!(calls.load(SeqCst), 2);
         for id in [first, second] {
-            assert_eq!(statuses(&world, id), ["completed"]);
+            assert_eq!(world.statuses(id), ["completed"]);
         }
     });
 }

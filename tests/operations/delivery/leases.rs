@@ -14,7 +14,7 @@ use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
 use tidings::{Builder, Delivery, Engine, Error, ProviderReceipt, SendError};
 
-use super::{Told, log, queued_email, retryable, statuses};
+use super::{Told, log, queued_email, retryable};
 use crate::world::{Counts, World, in_app, names, on_both, only, parsed, wire};
 
 const LEASE: Duration = Duration::from_secs(300);
@@ -342,7 +342,7 @@ fn what_kills_its_process_is_not_tried_for_ever() {
         let engine = world.engine_with(|builder| builder.retry(retry));
         assert_eq!(run_due(&engine), Counts { failed: 1, ..NOTHING });
 
-        assert_eq!(statuses(&world, id), ["failed"]);
+        assert_eq!(world.statuses(id), ["failed"]);
         assert_eq!(log(&world.notification(id), 0).last().unwrap(), "lease_expired");
         assert_eq!(world.recorder.sent().len(), 0);
     });
@@ -387,7 +387,7 @@ fn a_message_that_waits_after_a_crash_says_that_its_lease_has_ended() {
 
             assert_eq!(world.run_due(), NOTHING);
 
-            assert_eq!(statuses(&world, id), ["queued"]);
+            assert_eq!(world.statuses(id), ["queued"]);
             let log = names(&world.notification(id).jobs[0].execution_details, |one| one.detail);
             assert_eq!(log[1..], *expected);
         });
@@ -413,7 +413,7 @@ fn what_calls_no_host_outlives_a_crash_under_a_policy_of_one_attempt() {
         world.run_due();
 
         for id in ids {
-            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+            assert_eq!(world.statuses(id), ["completed", "completed"]);
         }
         assert_eq!(world.engine.delivery().next_due().unwrap(), None);
     });
@@ -437,7 +437,7 @@ fn a_turn_that_kills_its_process_is_not_tried_for_ever() {
 
             world.run_due();
 
-            assert_eq!(statuses(&world, id), ended);
+            assert_eq!(world.statuses(id), ended);
             assert_eq!(world.engine.check().unwrap().findings, []);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
         });
@@ -479,13 +479,13 @@ fn a_digest_that_kills_its_process_is_not_tried_for_ever() {
 
             let found = world.env.notifications().find(ids[0]).unwrap();
             assert_eq!(
-                found.map(|_| statuses(&world, ids[0])),
+                found.map(|_| world.statuses(ids[0])),
                 opener.map(|all| all.map(str::to_owned).to_vec())
             );
-            assert_eq!(statuses(&world, ids[end_of]), failed);
+            assert_eq!(world.statuses(ids[end_of]), failed);
             let log = log(&world.notification(ids[end_of]), 0);
             assert_eq!(log.last().unwrap(), "lease_expired");
-            assert_eq!(statuses(&world, ids[2]), ["merged", "merged"]);
+            assert_eq!(world.statuses(ids[2]), ["merged", "merged"]);
             assert_eq!(world.engine.check().unwrap().findings, []);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
         });
@@ -565,7 +565,7 @@ fn an_outcome_that_comes_too_late_is_ignored() {
             let message = only(world.messages("ada"));
             assert_eq!(message.id, only(world.recorder.sent()).message.id);
             assert_eq!(wire(message)["status"], "sent");
-            assert_eq!(statuses(&world, id), ["completed"]);
+            assert_eq!(world.statuses(id), ["completed"]);
             assert_eq!(log(&world.notification(id), 0).last().unwrap(), "message_sent");
         });
     }
@@ -582,7 +582,7 @@ fn what_was_sent_is_not_tried_again() {
 
         assert_eq!(run_due(&engine), SENT);
 
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         world.pass(Duration::from_secs(60));
         assert_eq!(world.run_due(), NOTHING);
         assert_eq!(world.messages("ada").len(), 1);
@@ -676,7 +676,7 @@ fn a_subscriber_who_is_deleted_meanwhile_has_no_messages() {
 
         assert_eq!(run_due(&engine), SENT);
 
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
         assert_eq!(only(world.notification(id).jobs).message_id, None);
         assert!(world.dump().keys().all(|(table, _)| *table != "messages"));
     });

@@ -248,15 +248,15 @@ fn in_app_messages_are_there_at_once_and_the_others_are_sent_later() {
         };
 
         let queued = ["completed", "queued", "completed", "queued", "completed"];
-        assert_eq!(statuses(&world, id), queued);
+        assert_eq!(world.statuses(id), queued);
         assert_eq!(world.inbox("ada").len(), 3);
 
         assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 1);
-        let sent = statuses(&world, id).iter().filter(|status| *status == "completed").count();
+        let sent = world.statuses(id).iter().filter(|status| *status == "completed").count();
         assert_eq!(sent, 4);
 
         assert_eq!(world.run_due().sent, 1);
-        assert_eq!(statuses(&world, id), ["completed"; 5]);
+        assert_eq!(world.statuses(id), ["completed"; 5]);
         assert_eq!(world.messages("ada").len(), 5);
         assert_eq!(world.run_due(), Counts::default());
     });
@@ -359,12 +359,6 @@ fn queued_email(world: &World) -> NotificationId {
     world.active_integration("email", "sendgrid");
     world.workflow_of("mail", &[email()]);
     world.notify("mail", "ada")
-}
-
-pub(crate) fn statuses(world: &World, id: NotificationId) -> Vec<String> {
-    let jobs = wire(world.notification(id).jobs);
-    let status = |job: &Value| job["status"].as_str().unwrap().to_owned();
-    jobs.as_array().unwrap().iter().map(status).collect()
 }
 
 // What was written into the log of a job, with what is to be known about it.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidings::SendError;
 
-use super::{ada, error, log, queued_email, statuses};
+use super::{ada, error, log, queued_email};
 use crate::world::{
     Counts, World, active_integration, email, id, in_app, on_both, on_both_with, only, parsed,
     payload_is, sms, wire, with, workflow_of,
@@ -28,7 +28,7 @@ fn a_preference_keeps_a_message_back() {
             assert_eq!(world.recorder.sent().len(), 0);
             let notification = world.notification(notification);
             assert_eq!(log(&notification, 0), [detail]);
-            assert_eq!(statuses(&world, notification.id), ["skipped", "completed"]);
+            assert_eq!(world.statuses(notification.id), ["skipped", "completed"]);
             // Nothing was tried, so there is nothing to list.
             assert_eq!(only(world.messages("ada")).channel.as_str(), "in_app");
         });
@@ -105,7 +105,7 @@ fn what_is_wanted_is_decided_when_it_is_sent() {
         let off = queued_email(&world);
         say(&world, &json!({ "specific": { "email": false } }));
         assert_eq!(world.run_due(), SKIPPED);
-        assert_eq!(statuses(&world, off), ["skipped"]);
+        assert_eq!(world.statuses(off), ["skipped"]);
 
         say(&world, &json!({ "specific": { "email": true } }));
         world.notify("mail", "ada");
@@ -124,7 +124,7 @@ fn a_condition_keeps_a_message_back_and_says_why() {
         let id = world.notify("mail", "ada");
 
         assert_eq!(world.run_due(), NOTHING);
-        assert_eq!(statuses(&world, id), ["skipped", "completed"]);
+        assert_eq!(world.statuses(id), ["skipped", "completed"]);
         let [entry] = &world.notification(id).jobs[0].execution_details[..] else {
             panic!("one entry")
         };
@@ -152,7 +152,7 @@ fn a_subscriber_without_an_address_is_not_sent_anything() {
 
             assert_eq!(report, SKIPPED, "{detail}");
             assert_eq!(log(&world.notification(notification), 0), ["step_queued", detail]);
-            assert_eq!(statuses(&world, notification), ["skipped", "completed"], "{detail}");
+            assert_eq!(world.statuses(notification), ["skipped", "completed"], "{detail}");
             world.env.workflows().delete("any").unwrap();
             world.env.subscribers().delete(id("ada")).unwrap();
         };
@@ -255,7 +255,7 @@ fn a_failure_for_good_is_listed_and_ends_its_job() {
                 (&json!("provider_error"), &json!(text))
             );
             let notification = world.notification(id);
-            assert_eq!(statuses(&world, id), ["failed"]);
+            assert_eq!(world.statuses(id), ["failed"]);
             assert_eq!(only(&notification.jobs).message_id, Some(message.id));
             assert_eq!(
                 log(&notification, 0),
@@ -285,7 +285,7 @@ fn without_an_integration_a_job_fails() {
         let report = world.run_due();
 
         assert_eq!(report, FAILED);
-        assert_eq!(statuses(&world, id), ["failed", "completed"]);
+        assert_eq!(world.statuses(id), ["failed", "completed"]);
         assert_eq!(log(&world.notification(id), 0), ["step_queued", "no_active_integration"]);
     });
 }
@@ -302,7 +302,7 @@ fn without_a_provider_a_message_fails() {
             assert_eq!(report, FAILED);
             let text = "no provider is registered for `sendgrid`";
             assert_eq!(only(world.messages("ada")).status, error("provider_missing", text));
-            assert_eq!(statuses(&world, id), ["failed"]);
+            assert_eq!(world.statuses(id), ["failed"]);
             let last = log(&world.notification(id), 0).pop().unwrap();
             assert_eq!(last, format!("provider_missing: {text}"));
         },
@@ -321,7 +321,7 @@ fn what_does_not_render_fails() {
         let report = world.run_due();
 
         assert_eq!(report, FAILED);
-        assert_eq!(statuses(&world, id), ["failed", "completed"]);
+        assert_eq!(world.statuses(id), ["failed", "completed"]);
         let entry = log(&world.notification(id), 0).pop().unwrap();
         assert!(entry.starts_with("content_not_generated: "), "{entry}");
     });
@@ -341,7 +341,7 @@ fn a_step_that_matters_stops_those_after_it_when_it_fails() {
             }
             let id = world.notify(&name, "ada");
             world.run_due();
-            assert_eq!(statuses(&world, id), expected);
+            assert_eq!(world.statuses(id), expected);
             world.notification(id)
         };
 
@@ -356,7 +356,7 @@ fn a_step_that_matters_stops_those_after_it_when_it_fails() {
         say(&world, &json!({ "global": { "email": false } }));
         let id = world.notify("mail-true-false", "ada");
         world.run_due();
-        assert_eq!(statuses(&world, id), ["skipped", "completed", "completed"]);
+        assert_eq!(world.statuses(id), ["skipped", "completed", "completed"]);
     });
 }
 

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tidings::ids::SendId;
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::time::Timestamp;
 use tidings::vocabulary::ProviderId;
 use tidings::{Delivery, SendError};
 
-use super::{error, log, queued_email, retryable, statuses};
+use super::{error, log, queued_email, retryable};
 use crate::world::{Counts, World, email, in_app, names, on_both, on_both_with, only, wire, with};
 
 const RETRIED: Counts = Counts { sent: 0, retried: 1, failed: 0, skipped: 0, superseded: 0 };
@@ -85,7 +86,7 @@ fn a_message_is_tried_again_when_its_policy_says() {
         // The last try of the eight.
         world.recorder.refuse_next(retryable("still busy"));
         assert_eq!(world.run_due(), Counts { failed: 1, ..NOTHING });
-        assert_eq!(statuses(&world, id), ["failed"]);
+        assert_eq!(world.statuses(id), ["failed"]);
         let message = only(world.messages("ada"));
         assert_eq!(message.status, error("provider_error", "still busy"));
         world.pass(Duration::from_secs(86_400));
@@ -166,7 +167,7 @@ fn every_try_is_for_the_same_message() {
             world.pass(Duration::from_secs(60));
         }
 
-        let mut keys = [id, other].map(|id| world.notification(id).jobs[0].id);
+        let mut keys = [id, other].map(|id| SendId::from(world.notification(id).jobs[0].id));
         keys.sort();
         let mut told = std::mem::take(&mut *told.lock().unwrap());
         // The random part of the intervals decides who is first.
@@ -185,7 +186,7 @@ fn a_policy_of_one_try_does_not_try_again() {
             world.recorder.refuse_next(retryable("busy"));
 
             assert_eq!(world.run_due(), Counts { failed: 1, ..NOTHING });
-            assert_eq!(statuses(&world, id), ["failed"]);
+            assert_eq!(world.statuses(id), ["failed"]);
         },
     );
 }
@@ -202,11 +203,11 @@ fn only_a_step_that_stops_on_failure_is_waited_for() {
 
             let id = world.notify(name, "ada");
             assert_eq!(world.run_due(), RETRIED);
-            assert_eq!(statuses(&world, id), ["queued", behind]);
+            assert_eq!(world.statuses(id), ["queued", behind]);
 
             world.pass(Duration::from_secs(60));
             assert_eq!(world.run_due().sent, 1);
-            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+            assert_eq!(world.statuses(id), ["completed", "completed"]);
         }
     });
 }

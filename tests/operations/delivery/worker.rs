@@ -1,8 +1,8 @@
 //! Workers: threads that send what is due, until they are stopped.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use serde_json::json;
 use store::{Decision, Store, Table};
 use testkit::interposed::Point;
 use testkit::tables::dump;
+use testkit::waiting::{PATIENCE, wait_until};
 use tidings::time::Timestamp;
 use tidings::{
     Builder, Clock, Delivery, Engine, Provider, ProviderReceipt, SystemClock, Worker, WorkerError,
@@ -18,20 +19,9 @@ use tidings::{
 use super::{Told, crowd, queued_email};
 use crate::world::{World, email, on_both, parsed};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// An engine on the store of `world` whose clock goes by itself.
 fn running(world: &World, configure: impl FnOnce(Builder) -> Builder) -> Engine {
     world.engine_with(|builder| configure(builder.clock(SystemClock)))
-}
-
-#[track_caller]
-fn wait_until(is_done: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_done() {
-        assert!(Instant::now() < end, "it does not happen");
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 #[test]
@@ -60,8 +50,6 @@ fn a_stopped_worker_sends_nothing() {
         let engine = running(&world, |builder| builder);
         drop(engine.worker().threads(2).start().unwrap());
         queued_email(&world);
-        thread::sleep(Duration::from_millis(20));
-        assert_eq!(world.recorder.sent().len(), 0);
         assert_eq!(engine.delivery().run_due(10).unwrap().sent, 1);
     });
 }
@@ -138,7 +126,7 @@ fn what_was_claimed_and_not_begun_is_given_back() {
         world.trigger(json!({ "name": "mail", "to": crowd(100) }));
         let (entered, entries) = channel();
         let (leave, exit) = channel::<()>();
-        let exit = parking(exit);
+        let exit = Mutex::new(exit);
         let calls = AtomicUsize::new(0);
         let provider = Told(move |_: &Delivery| {
             // By then, a claim takes several.
@@ -168,7 +156,7 @@ fn what_was_claimed_and_not_begun_is_given_back() {
 fn a_worker_is_stopped_by_its_own_provider() {
     on_both(|world| {
         queued_email(&world);
-        let worker = Arc::new(parking(None::<Worker>));
+        let worker = Arc::new(Mutex::new(None::<Worker>));
         let (sender, stopped) = channel();
         let own = Arc::clone(&worker);
         let provider = Told(move |_: &Delivery| {
@@ -183,10 +171,6 @@ fn a_worker_is_stopped_by_its_own_provider() {
     });
 }
 
-fn parking<T>(value: T) -> std::sync::Mutex<T> {
-    std::sync::Mutex::new(value)
-}
-
 #[test]
 fn calls_of_a_provider_at_once_are_limited() {
     on_both(|world| {
@@ -199,7 +183,7 @@ fn calls_of_a_provider_at_once_are_limited() {
             seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             thread::sleep(Duration::from_millis(3));
             // The first call waits for a second one, if there ever is one.
-            let patience = Instant::now() + Duration::from_secs(60);
+            let patience = Instant::now() + PATIENCE;
             while seen.load(Ordering::SeqCst) < 2 && Instant::now() < patience {
                 thread::yield_now();
             }

@@ -9,7 +9,7 @@ use tidings::ids::NotificationId;
 use tidings::notification::NotificationQuery;
 use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
 
-use crate::delivery::{log, statuses};
+use crate::delivery::log;
 use crate::subscriptions::subscribe_all;
 use crate::world::{Backend, Counts, World, email, in_app, on_both, only, wire, with};
 
@@ -36,7 +36,7 @@ fn what_waits_is_canceled_at_once() {
         let expected =
             json!({ "transactionId": "t1", "canceled": 2, "running": 0, "remaining": 0 });
         assert_eq!(wire(&canceled), expected);
-        assert_eq!(statuses(&world, id), ["completed", "canceled", "canceled"]);
+        assert_eq!(world.statuses(id), ["completed", "canceled", "canceled"]);
         assert_eq!(log(&world.notification(id), 1), ["step_queued", "canceled"]);
         assert_eq!((world.run_due(), world.recorder.sent().len()), (NOTHING, 0));
         // Twice is the same as once.
@@ -84,7 +84,7 @@ fn a_message_that_waits_for_another_attempt_is_canceled() {
 
         world.pass(Duration::from_secs(86_400));
         assert_eq!(world.run_due(), NOTHING);
-        assert_eq!(statuses(&world, id), ["completed", "canceled", "completed"]);
+        assert_eq!(world.statuses(id), ["completed", "canceled", "completed"]);
     });
 }
 
@@ -123,7 +123,7 @@ fn a_message_that_a_provider_has_is_not_recalled_and_not_tried_again() {
             let counts = world.run_due();
 
             assert_eq!((counts.sent, counts.skipped), (sent, skipped), "{status}");
-            assert_eq!(statuses(world, id), ["completed", status, "canceled"]);
+            assert_eq!(world.statuses(id), ["completed", status, "canceled"]);
             let log = log(&world.notification(id), 1);
             assert_eq!(log[log.len() - end.len()..], *end);
             world.pass(Duration::from_secs(86_400));
@@ -226,7 +226,7 @@ fn what_is_not_sent_in_time_is_skipped() {
         world.pass(Duration::from_secs(86_400));
 
         assert_eq!(world.run_due(), Counts { skipped: 1, ..NOTHING });
-        assert_eq!(statuses(&world, id), ["completed", "skipped", "completed"]);
+        assert_eq!(world.statuses(id), ["completed", "skipped", "completed"]);
         assert_eq!(log(&world.notification(id), 1).last().unwrap(), "expired");
     });
 }
@@ -235,7 +235,7 @@ fn what_is_not_sent_in_time_is_skipped() {
 fn an_event_that_has_expired_reaches_nobody() {
     on_both(|world| {
         let id = trigger_email(&world, json!({ "expiresAt": world.now() }));
-        assert_eq!(statuses(&world, id), ["skipped", "skipped", "skipped"]);
+        assert_eq!(world.statuses(id), ["skipped", "skipped", "skipped"]);
         assert_eq!((world.inbox("ada"), world.run_due()), (vec![], NOTHING));
     });
 }
@@ -263,7 +263,7 @@ fn an_event_that_is_canceled_between_plan_and_settlement_ends() {
 
         let Ok(ended) = told.try_recv() else { break };
         let expected = if ended == 0 { ["completed"; 2] } else { ["canceled"; 2] };
-        assert_eq!(statuses(&world, id), expected, "canceled before call {calls}");
+        assert_eq!(world.statuses(id), expected, "canceled before call {calls}");
         assert_eq!(world.inbox("ada").len(), usize::from(ended == 0));
         assert_eq!(world.engine.delivery().next_due().unwrap(), None);
         assert_eq!(world.engine.check().unwrap().findings, []);

@@ -167,7 +167,7 @@ fn what_leads_has_no_conditions() {
         assert_eq!(
             led,
             changed(before, |it| {
-                it.conditions = vec![];
+                it.filters = vec![];
                 it.standing = standing;
             })
         );

@@ -8,7 +8,7 @@ use tidings::integration::IntegrationDelete;
 use tidings::job::JobStatus;
 use tidings::{Delivery, SendError};
 
-use super::{HOUR, ada, check_still, held, log, statuses};
+use super::{HOUR, ada, check_still, held};
 use crate::world::{
     Counts, World, active_integration, email, names, on_both, only, parsed, sms, time, wire, with,
 };
@@ -47,8 +47,8 @@ fn a_paused_integration_holds_its_messages_and_others_go_on() {
 
         assert_eq!((report.sent, report.postponed, report.failed), (1, 1, 0));
         assert_eq!(told(&world), ["twilio"]);
-        assert_eq!(statuses(&world, sent), ["queued", "completed"]);
-        assert_eq!(log(&world, sent, 0), ["step_queued", "integration_paused"]);
+        assert_eq!(world.statuses(sent), ["queued", "completed"]);
+        assert_eq!(world.log(sent, 0), ["step_queued", "integration_paused"]);
         world.pass(HOUR);
         check_still(&world);
         world.restart_with(|builder| builder);
@@ -59,7 +59,7 @@ fn a_paused_integration_holds_its_messages_and_others_go_on() {
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         assert_eq!(told(&world), ["twilio", "first"]);
         assert_eq!(world.recorder.sent()[1].attempt(), 1);
-        assert_eq!((statuses(&world, sent), held(&world)), (vec!["completed".to_owned(); 2], 0));
+        assert_eq!((world.statuses(sent), held(&world)), (vec!["completed".to_owned(); 2], 0));
         check_still(&world);
     });
 }
@@ -130,12 +130,12 @@ fn held_messages_are_canceled_and_expire() {
         assert_eq!(world.engine.delivery().run_due(100).unwrap().postponed, 2);
 
         assert_eq!(world.env.events().cancel("t").unwrap().canceled, 1);
-        assert_eq!((statuses(&world, canceled), held(&world)), (vec!["canceled".to_owned()], 1));
+        assert_eq!((world.statuses(canceled), held(&world)), (vec!["canceled".to_owned()], 1));
         world.pass(HOUR);
         resume(&world, id);
         world.run_due();
 
-        assert_eq!(statuses(&world, late), ["skipped"]);
+        assert_eq!(world.statuses(late), ["skipped"]);
         assert_eq!(told(&world).len(), 0);
         check_still(&world);
     });
@@ -154,7 +154,7 @@ fn the_messages_of_an_integration_that_is_deleted_find_another_one() {
 
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         assert_eq!(
-            (told(&world), statuses(&world, sent)),
+            (told(&world), world.statuses(sent)),
             (vec!["second".to_owned()], vec!["completed".to_owned()],)
         );
         check_still(&world);

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::tables::check_indexes;
-use tidings::ids::NotificationId;
 
-use crate::world::{World, names};
+use crate::world::World;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -18,14 +17,6 @@ fn ada(world: &World) {
     world.subscriber(json!({
         "subscriberId": "ada", "email": "ada@example.org", "phone": "+4912345",
     }));
-}
-
-fn statuses(world: &World, id: NotificationId) -> Vec<String> {
-    names(&world.notification(id).jobs, |job| job.status.as_str())
-}
-
-fn log(world: &World, id: NotificationId, job: usize) -> Vec<String> {
-    names(&world.notification(id).jobs[job].execution_details, |entry| entry.detail)
 }
 
 fn held(world: &World) -> usize {

@@ -12,7 +12,7 @@ use tidings::trigger::Broadcast;
 use tidings::workflow::WorkflowSync;
 use tidings::{Delivery, DeliveryReport, SystemClock};
 
-use super::{HOUR, ada, check_still, held, log, statuses};
+use super::{HOUR, ada, check_still, held};
 use crate::world::{
     Counts, World, email, in_app, names, on_both, only, parsed, time, wire, with, workflow_of,
 };
@@ -33,12 +33,6 @@ fn resume(world: &World, workflow: &str) {
     world.env.workflows().resume(workflow).unwrap();
 }
 
-fn texts(world: &World) -> Vec<String> {
-    let mut messages = world.inbox("ada");
-    messages.reverse();
-    names(&messages, |message| message.text().unwrap_or_default().to_owned())
-}
-
 #[test]
 fn a_paused_workflow_takes_triggers_and_does_nothing() {
     on_both(|world| {
@@ -54,14 +48,14 @@ fn a_paused_workflow_takes_triggers_and_does_nothing() {
         assert_eq!(world.unchanged(|| world.trigger(event.clone())), receipt);
         let id = only(receipt.notifications).notification_id;
         assert_eq!(only(world.notifications(json!({}))).id, id);
-        assert_eq!(statuses(&world, id), ["pending", "pending"]);
-        assert_eq!(log(&world, id, 0), ["workflow_paused"]);
+        assert_eq!(world.statuses(id), ["pending", "pending"]);
+        assert_eq!(world.log(id, 0), ["workflow_paused"]);
         assert_eq!((world.inbox("ada").len(), held(&world)), (0, 1));
 
         resume(&world, "both");
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         assert_eq!((world.inbox("ada").len(), held(&world)), (1, 0));
-        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+        assert_eq!(world.statuses(id), ["completed", "completed"]);
         check_still(&world);
     });
 }
@@ -132,14 +126,14 @@ fn what_was_under_way_before_the_pause_waits() {
         check_still(&world);
         world.restart_with(|builder| builder);
         check_still(&world);
-        assert_eq!((texts(&world), held(&world)), (vec!["first".to_owned()], 2));
-        assert_eq!(statuses(&world, queued), ["queued"]);
+        assert_eq!((world.texts("ada"), held(&world)), (vec!["first".to_owned()], 2));
+        assert_eq!(world.statuses(queued), ["queued"]);
 
         resume(&world, "mail");
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
         resume(&world, "long");
         assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
-        assert_eq!(texts(&world), ["first", "then"]);
+        assert_eq!(world.texts("ada"), ["first", "then"]);
         check_still(&world);
     });
 }
@@ -159,10 +153,10 @@ fn a_digest_that_is_open_closes_when_the_workflow_is_resumed() {
         resume(&world, "digest");
         world.run_due();
         // The third event came while nothing went on. Its window opens now.
-        assert_eq!(texts(&world), ["2"]);
+        assert_eq!(world.texts("ada"), ["2"]);
         world.pass(HOUR);
         world.run_due();
-        assert_eq!(texts(&world), ["2", "1"]);
+        assert_eq!(world.texts("ada"), ["2", "1"]);
         check_still(&world);
     });
 }
@@ -181,13 +175,13 @@ fn events_are_canceled_and_expire_while_the_workflow_is_paused() {
         let canceled = only(world.trigger(event).notifications).notification_id;
 
         assert_eq!(world.env.events().cancel("t").unwrap().canceled, 2);
-        assert_eq!(statuses(&world, canceled), ["canceled", "canceled"]);
+        assert_eq!(world.statuses(canceled), ["canceled", "canceled"]);
         world.pass(HOUR);
         resume(&world, "both");
         world.run_due();
 
-        assert_eq!(statuses(&world, late), ["skipped", "skipped"]);
-        assert_eq!(log(&world, late, 1), ["expired"]);
+        assert_eq!(world.statuses(late), ["skipped", "skipped"]);
+        assert_eq!(world.log(late, 1), ["expired"]);
         assert_eq!((world.inbox("ada").len(), world.recorder.sent().len()), (0, 0));
         check_still(&world);
     });
@@ -253,7 +247,7 @@ fn a_paused_workflow_that_is_deleted_ends_what_waits() {
 
         world.run_due();
 
-        assert_eq!(statuses(&world, id), ["canceled", "canceled"]);
+        assert_eq!(world.statuses(id), ["canceled", "canceled"]);
         assert_eq!((world.inbox("ada").len(), held(&world)), (0, 0));
         check_still(&world);
     });
@@ -270,11 +264,11 @@ fn a_simulation_ends_when_only_paused_work_is_left() {
         let end = time("2026-11-27T12:00:00.000Z");
         let report = world.engine.delivery().run_until(end).unwrap();
         assert_eq!(report, DeliveryReport::default());
-        assert_eq!((world.now(), texts(&world).len()), (end, 0));
+        assert_eq!((world.now(), world.texts("ada").len()), (end, 0));
 
         resume(&world, "long");
         world.engine.delivery().run_until(end.after(HOUR)).unwrap();
-        assert_eq!(texts(&world), ["then", "then"]);
+        assert_eq!(world.texts("ada"), ["then", "then"]);
     });
 }
 

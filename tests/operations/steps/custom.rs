@@ -8,7 +8,7 @@ use tidings::json::Object;
 use tidings::limits::Limits;
 use tidings::{Call, SendError};
 
-use super::{event_at, log, run_at, say, statuses, texts};
+use super::{event_at, run_at, say};
 use crate::world::{on_both, on_both_with};
 
 fn custom(handler: &str) -> Value {
@@ -30,12 +30,12 @@ fn a_custom_step_calls_its_handler_and_later_steps_know_the_result() {
         |world| {
             world.workflow_of("pay", &[custom("charge"), say("{{ steps.charge.result.charged }}")]);
             let id = event_at(&world, 0, "pay", json!({ "total": 12 }));
-            assert_eq!(statuses(&world, id), ["queued", "pending"]);
+            assert_eq!(world.statuses(id), ["queued", "pending"]);
             world.run_due();
-            assert_eq!(statuses(&world, id), ["completed", "completed"]);
-            assert_eq!(texts(&world), ["12"]);
+            assert_eq!(world.statuses(id), ["completed", "completed"]);
+            assert_eq!(world.texts("ada"), ["12"]);
             let notification = world.notification(id);
-            assert_eq!(log(&notification, 0), ["step_queued", "handler_completed"]);
+            assert_eq!(world.log(notification.id, 0), ["step_queued", "handler_completed"]);
         },
     );
 }
@@ -62,9 +62,9 @@ fn a_handler_is_called_again_as_a_provider_is() {
             for at in [0, 3_600, 7_200] {
                 run_at(&world, at);
             }
-            assert_eq!(statuses(&world, id), ["completed", "completed"]);
+            assert_eq!(world.statuses(id), ["completed", "completed"]);
             let expected = ["step_queued", "handler_retry", "handler_retry", "handler_completed"];
-            assert_eq!(log(&world.notification(id), 0), expected);
+            assert_eq!(world.log(id, 0), expected);
         },
     );
 }
@@ -89,7 +89,7 @@ fn a_handler_may_panic_with_a_payload_that_panics_when_it_is_dropped() {
             let run =
                 catch_unwind(AssertUnwindSafe(|| run_at(&world, 0))).map_err(std::mem::forget);
             assert!(run.is_ok());
-            assert_eq!(log(&world.notification(id), 0), ["step_queued", "handler_retry"]);
+            assert_eq!(world.log(id, 0), ["step_queued", "handler_retry"]);
         },
     );
 }
@@ -112,7 +112,7 @@ fn a_result_that_is_too_large_fails_the_step() {
                 world.workflow_of(handler, &[custom(handler), say("paid")]);
                 let id = event_at(&world, 0, handler, json!({}));
                 world.run_due();
-                assert_eq!(statuses(&world, id), statuses_after, "{handler}");
+                assert_eq!(world.statuses(id), statuses_after, "{handler}");
                 let notification = world.notification(id);
                 let said = notification.jobs[0].execution_details.last().unwrap().raw.clone();
                 let refusal = "`result` must be at most 100 bytes long, not 101";
@@ -133,8 +133,8 @@ fn a_handler_that_refuses_or_is_missing_ends_the_run() {
                 world.workflow_of(handler, &[custom(handler), say("paid")]);
                 let id = event_at(&world, 0, handler, json!({}));
                 assert_eq!(world.run_due().failed, 1);
-                assert_eq!(statuses(&world, id), ["failed", "canceled"]);
-                assert_eq!(log(&world.notification(id), 0), ["step_queued", entry]);
+                assert_eq!(world.statuses(id), ["failed", "canceled"]);
+                assert_eq!(world.log(id, 0), ["step_queued", entry]);
             }
         },
     );
@@ -149,6 +149,6 @@ fn a_custom_step_may_have_a_condition() {
         });
         world.workflow_of("pay", &[step, say("free")]);
         let id = event_at(&world, 0, "pay", json!({ "pay": false }));
-        assert_eq!(statuses(&world, id), ["skipped", "completed"]);
+        assert_eq!(world.statuses(id), ["skipped", "completed"]);
     });
 }

@@ -10,7 +10,7 @@ use tidings::job::JobStatus;
 use tidings::time::Timestamp;
 use tidings::{Clock, ManualClock, Scope};
 
-use super::{delay, event_at, log, run_at, say, statuses, texts};
+use super::{delay, event_at, run_at, say};
 use crate::world::{START, World, email, id, on_both, parsed, time};
 
 #[test]
@@ -19,17 +19,17 @@ fn the_steps_behind_a_delay_go_on_when_it_is_over() {
         let minute = delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
         world.workflow_of("wait", &[say("first"), minute, say("second {{ payload.n }}")]);
         let id = event_at(&world, 0, "wait", json!({ "n": 7 }));
-        assert_eq!(statuses(&world, id), ["completed", "delayed", "pending"]);
+        assert_eq!(world.statuses(id), ["completed", "delayed", "pending"]);
         let until = time(START).after(Duration::from_secs(60));
         assert_eq!(world.notification(id).jobs[1].status, JobStatus::Delayed { until });
         assert_eq!(world.engine.delivery().next_due().unwrap(), Some(until));
 
         run_at(&world, 59);
-        assert_eq!(texts(&world), ["first"]);
+        assert_eq!(world.texts("ada"), ["first"]);
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["first", "second 7"]);
-        assert_eq!(statuses(&world, id), ["completed"; 3]);
-        assert_eq!(log(&world.notification(id), 1), ["step_delayed", "delay_finished"]);
+        assert_eq!(world.texts("ada"), ["first", "second 7"]);
+        assert_eq!(world.statuses(id), ["completed"; 3]);
+        assert_eq!(world.log(id, 1), ["step_delayed", "delay_finished"]);
         assert_eq!(world.engine.delivery().next_due().unwrap(), None);
     });
 }
@@ -47,10 +47,10 @@ fn a_delay_may_end_at_a_time_in_the_payload() {
             (json!({}), ["failed", "canceled"]),
         ] {
             let id = event_at(&world, 0, "due", due.clone());
-            assert_eq!(statuses(&world, id), expected, "{due}");
+            assert_eq!(world.statuses(id), expected, "{due}");
         }
         run_at(&world, 3_600);
-        assert_eq!(texts(&world), ["due", "due"]);
+        assert_eq!(world.texts("ada"), ["due", "due"]);
     });
 }
 
@@ -60,10 +60,10 @@ fn a_delay_whose_time_has_passed_may_skip_the_rest() {
         let until = delay(json!({ "type": "scheduled", "delayPath": "at", "onPast": "skip" }));
         world.workflow_of("late", &[until, say("late")]);
         let id = event_at(&world, 0, "late", json!({ "at": "2026-11-20T11:59:59Z" }));
-        assert_eq!(statuses(&world, id), ["skipped", "skipped"]);
+        assert_eq!(world.statuses(id), ["skipped", "skipped"]);
         let notification = world.notification(id);
-        assert_eq!(log(&notification, 0), ["delay_time_passed"]);
-        assert_eq!(log(&notification, 1), ["preceding_step_skipped"]);
+        assert_eq!(world.log(notification.id, 0), ["delay_time_passed"]);
+        assert_eq!(world.log(notification.id, 1), ["preceding_step_skipped"]);
     });
 }
 
@@ -72,7 +72,7 @@ fn a_delay_without_a_length_is_over_at_once() {
     on_both(|world| {
         world.workflow_of("now", &[delay(json!({ "type": "regular" })), say("now")]);
         let id = event_at(&world, 0, "now", json!({}));
-        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+        assert_eq!(world.statuses(id), ["completed", "completed"]);
     });
 }
 
@@ -91,11 +91,11 @@ fn p17_a_preference_that_changes_during_a_delay_counts() {
         let off = event_at(&world, 0, "mail", json!({}));
         say(false);
         run_at(&world, 60);
-        assert_eq!(statuses(&world, off), ["completed", "skipped"]);
+        assert_eq!(world.statuses(off), ["completed", "skipped"]);
         let on = event_at(&world, 61, "mail", json!({}));
         say(true);
         run_at(&world, 121);
-        assert_eq!(statuses(&world, on), ["completed", "completed"]);
+        assert_eq!(world.statuses(on), ["completed", "completed"]);
     });
 }
 
@@ -113,12 +113,12 @@ fn a_step_that_was_removed_during_a_delay_is_skipped_and_a_deleted_workflow_canc
         world.env.workflows().update("wait", &parsed(steps)).unwrap();
         let gone = event_at(&world, 30, "wait", json!({}));
         run_at(&world, 60);
-        assert_eq!(statuses(&world, id), ["completed", "skipped", "completed"]);
-        assert_eq!(texts(&world), ["changed"]);
+        assert_eq!(world.statuses(id), ["completed", "skipped", "completed"]);
+        assert_eq!(world.texts("ada"), ["changed"]);
 
         world.env.workflows().delete("wait").unwrap();
         run_at(&world, 10 * 24 * 3_600);
-        assert_eq!(statuses(&world, gone), ["canceled", "canceled"]);
+        assert_eq!(world.statuses(gone), ["canceled", "canceled"]);
     });
 }
 
@@ -141,8 +141,8 @@ fn a_workflow_that_is_deleted_while_a_delay_ends_cancels() {
 
         world.run_due();
 
-        assert_eq!(statuses(&world, id), ["completed", "canceled"]);
-        assert_eq!(log(&world.notification(id), 1).last().unwrap(), "workflow_deleted");
+        assert_eq!(world.statuses(id), ["completed", "canceled"]);
+        assert_eq!(world.log(id, 1).last().unwrap(), "workflow_deleted");
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
@@ -155,8 +155,8 @@ fn a_subscriber_who_is_deleted_while_a_delay_ends_gets_no_message() {
 
         let report = world.run_due();
 
-        assert_eq!(statuses(&world, id), ["completed", "skipped"]);
-        assert_eq!(log(&world.notification(id), 1), ["subscriber_deleted"]);
+        assert_eq!(world.statuses(id), ["completed", "skipped"]);
+        assert_eq!(world.log(id, 1), ["subscriber_deleted"]);
         assert_eq!(report.skipped, 1);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
@@ -174,7 +174,7 @@ fn a_clock_that_goes_back_leaves_no_delay_behind() {
         world.clock.set(time(START).after(Duration::from_secs(60)));
         engine.delivery().run_due(1).unwrap();
         run_at(&world, 3_600);
-        assert_eq!(statuses(&world, id), ["completed", "completed"]);
+        assert_eq!(world.statuses(id), ["completed", "completed"]);
     });
 }
 

@@ -9,7 +9,7 @@ use tidings::ids::NotificationId;
 use tidings::json::Object;
 use tidings::{Call, DeliveryReport, ManualClock, Scope, SendError};
 
-use super::{digest, event_at, log, run_at, say, set, statuses, texts};
+use super::{digest, event_at, run_at, say, set};
 use crate::world::{START, World, email, names, on_both, on_both_with, only, parsed, time, with};
 
 fn minute() -> Value {
@@ -28,21 +28,21 @@ fn d1_events_of_a_window_are_one_message() {
         let first = event_at(&world, 0, "news", json!({ "n": 1 }));
         let others = [10, 20].map(|at| event_at(&world, at, "news", json!({ "n": at })));
         run_at(&world, 59);
-        assert_eq!(texts(&world), [""; 0]);
-        assert_eq!(statuses(&world, first), ["delayed", "pending"]);
+        assert_eq!(world.texts("ada"), [""; 0]);
+        assert_eq!(world.statuses(first), ["delayed", "pending"]);
 
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["3: 1 10 20 "]);
+        assert_eq!(world.texts("ada"), ["3: 1 10 20 "]);
         let notification = world.notification(first);
-        assert_eq!(log(&notification, 0), ["digest_opened", "digest_closed"]);
+        assert_eq!(world.log(notification.id, 0), ["digest_opened", "digest_closed"]);
         let gathered = notification.jobs[0].digest.clone().unwrap();
         assert_eq!(gathered.event_count, Some(3));
         let numbers = gathered.events.iter().map(|event| event.payload["n"].clone());
         assert_eq!(numbers.collect::<Vec<_>>(), [json!(1), json!(10), json!(20)]);
         for other in others {
             let merged = world.notification(other);
-            assert_eq!(statuses(&world, other), ["merged", "merged"]);
-            assert_eq!(log(&merged, 0), ["digest_merged"]);
+            assert_eq!(world.statuses(other), ["merged", "merged"]);
+            assert_eq!(world.log(merged.id, 0), ["digest_merged"]);
             assert_eq!(merged.digested_notification_id, Some(first));
         }
         assert_eq!(world.engine.check().unwrap().findings, []);
@@ -61,9 +61,9 @@ fn the_deepest_payload_is_digested_and_read_again() {
         let id = event_at(&world, 0, "news", deepest.clone());
         run_at(&world, 60);
 
-        assert_eq!(texts(&world), ["1"]);
+        assert_eq!(world.texts("ada"), ["1"]);
         let read = world.notification(id);
-        assert_eq!(statuses(&world, id), ["completed", "completed", "completed"]);
+        assert_eq!(world.statuses(id), ["completed", "completed", "completed"]);
         let [event] = &read.jobs[0].digest.clone().unwrap().events[..] else { panic!("one event") };
         assert_eq!(Value::from(event.payload.clone()), deepest);
         assert_eq!(world.engine.check().unwrap().findings, []);
@@ -96,7 +96,7 @@ fn d2_events_of_one_millisecond_are_one_message() {
             event_at(&world, 0, "news", json!({ "n": n }));
         }
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["2: 1 2 "]);
+        assert_eq!(world.texts("ada"), ["2: 1 2 "]);
     });
 }
 
@@ -111,7 +111,7 @@ fn d3_keys_are_collected_separately() {
             event_at(&world, n, "news", json!({ "n": n, "key": key }));
         }
         run_at(&world, 70);
-        assert_eq!(texts(&world), ["2: 1 3 ", "2: 2 4 "]);
+        assert_eq!(world.texts("ada"), ["2: 1 3 ", "2: 2 4 "]);
     });
 }
 
@@ -124,9 +124,9 @@ fn d4_an_event_at_the_end_opens_another_window() {
         set(&world, 60);
         world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": 2 } }));
         world.run_due();
-        assert_eq!(texts(&world), ["1: 1 "]);
+        assert_eq!(world.texts("ada"), ["1: 1 "]);
         run_at(&world, 120);
-        assert_eq!(texts(&world), ["1: 1 ", "1: 2 "]);
+        assert_eq!(world.texts("ada"), ["1: 1 ", "1: 2 "]);
     });
 }
 
@@ -138,9 +138,9 @@ fn an_event_joins_no_window_that_has_closed() {
         event_at(&world, 0, "news", json!({ "n": 1 }));
         run_at(&world, 60);
         let late = event_at(&world, 59, "news", json!({ "n": 2 }));
-        assert_eq!(log(&world.notification(late), 0), ["digest_opened"]);
+        assert_eq!(world.log(late, 0), ["digest_opened"]);
         run_at(&world, 120);
-        assert_eq!(texts(&world), ["1: 1 ", "1: 2 "]);
+        assert_eq!(world.texts("ada"), ["1: 1 ", "1: 2 "]);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
@@ -172,7 +172,8 @@ fn an_event_joins_no_window_that_is_being_closed() {
             }
             run_at(&world, 60);
             run_at(&world, 119);
-            let told: Vec<u64> = texts(&world).iter().map(|text| text.parse().unwrap()).collect();
+            let told: Vec<u64> =
+                world.texts("ada").iter().map(|text| text.parse().unwrap()).collect();
             assert_eq!(told, [1, 2]);
         },
     );
@@ -188,15 +189,15 @@ fn d5_an_open_window_wins_over_the_look_back() {
         });
         world.workflow_of("news", &[digest(metadata), said()]);
         let first = event_at(&world, 0, "news", json!({ "n": 0 }));
-        assert_eq!(statuses(&world, first), ["skipped", "completed"]);
-        assert_eq!(log(&world.notification(first), 0), ["digest_passed"]);
-        assert_eq!(texts(&world), ["1: 0 "]);
+        assert_eq!(world.statuses(first), ["skipped", "completed"]);
+        assert_eq!(world.log(first, 0), ["digest_passed"]);
+        assert_eq!(world.texts("ada"), ["1: 0 "]);
         let second = event_at(&world, 60, "news", json!({ "n": 1 }));
         let third = event_at(&world, 30 * 60, "news", json!({ "n": 30 }));
-        assert_eq!(statuses(&world, second), ["delayed", "pending"]);
-        assert_eq!(statuses(&world, third), ["merged", "merged"]);
+        assert_eq!(world.statuses(second), ["delayed", "pending"]);
+        assert_eq!(world.statuses(third), ["merged", "merged"]);
         run_at(&world, 61 * 60);
-        assert_eq!(texts(&world).last().unwrap(), "2: 1 30 ");
+        assert_eq!(world.texts("ada").last().unwrap(), "2: 1 30 ");
     });
 }
 
@@ -212,12 +213,12 @@ fn a_look_back_sees_the_latest_event() {
         let minutes = |minutes: u64| minutes * 60;
         for at in [0, 50] {
             let passes = event_at(&world, minutes(at), "news", json!({ "n": at }));
-            assert_eq!(statuses(&world, passes), ["skipped", "completed"]);
+            assert_eq!(world.statuses(passes), ["skipped", "completed"]);
         }
         event_at(&world, minutes(10), "news", json!({ "n": 10 }));
         run_at(&world, minutes(12));
         let soon = event_at(&world, minutes(55), "news", json!({ "n": 55 }));
-        assert_eq!(statuses(&world, soon), ["delayed", "pending"]);
+        assert_eq!(world.statuses(soon), ["delayed", "pending"]);
     });
 }
 
@@ -262,7 +263,7 @@ fn d6_a_delay_before_a_digest_changes_nothing() {
         for at in [6, 7, 66] {
             run_at(&world, at);
         }
-        assert_eq!(texts(&world), ["2: 1 2 "]);
+        assert_eq!(world.texts("ada"), ["2: 1 2 "]);
     });
 }
 
@@ -280,9 +281,9 @@ fn d7_a_condition_decides_about_the_digest() {
             event_at(&world, n, "news", json!({ "n": n, "quiet": true }));
         }
         let loud = event_at(&world, 3, "news", json!({ "n": 3, "quiet": false }));
-        assert_eq!(statuses(&world, loud), ["skipped", "completed"]);
+        assert_eq!(world.statuses(loud), ["skipped", "completed"]);
         run_at(&world, 61);
-        assert_eq!(texts(&world), ["3 1", "1 2"]);
+        assert_eq!(world.texts("ada"), ["3 1", "1 2"]);
     });
 }
 
@@ -297,8 +298,8 @@ fn d8_the_oldest_event_that_is_left_goes_on() {
         set(&world, 30);
         world.env.notifications().delete(first).unwrap();
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["2: 2 3 "]);
-        assert_eq!(statuses(&world, second), ["completed", "completed"]);
+        assert_eq!(world.texts("ada"), ["2: 2 3 "]);
+        assert_eq!(world.statuses(second), ["completed", "completed"]);
         assert_eq!(world.notification(second).digested_notification_id, None);
     });
 }
@@ -315,7 +316,7 @@ fn d9_a_window_closes_once_after_a_crash() {
             world.interrupted(write, || world.engine.delivery().run_due(usize::MAX).ok());
         }
         run_at(&world, 3_600);
-        assert_eq!(texts(&world), ["2: 1 2 "]);
+        assert_eq!(world.texts("ada"), ["2: 1 2 "]);
     });
 }
 
@@ -339,7 +340,7 @@ fn d10_digests_of_one_workflow_are_independent() {
             first
         });
         run_at(&world, 3_660);
-        assert_eq!(texts(&world), ["2: 0 100 "]);
+        assert_eq!(world.texts("ada"), ["2: 0 100 "]);
         assert_eq!(events(first), ["0", "100"]);
     });
 }
@@ -403,7 +404,7 @@ fn a_later_digest_ends_with_the_last_event_of_an_earlier_one() {
             assert_eq!(world.env.events().cancel("t1").unwrap().canceled, 0);
             other_ends(&world, other);
             run_at(&world, 120);
-            assert_eq!(statuses(&world, first), expected);
+            assert_eq!(world.statuses(first), expected);
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
@@ -438,9 +439,9 @@ fn an_expired_event_is_left_out_of_its_digest() {
             for at in [60, 65] {
                 run_at(&world, at);
             }
-            assert_eq!(texts(&world), expected);
-            assert_eq!(ids.map(|id| statuses(&world, id)), ended);
-            let last = log(&world.notification(ids[0]), 0).pop().unwrap();
+            assert_eq!(world.texts("ada"), expected);
+            assert_eq!(ids.map(|id| world.statuses(id)), ended);
+            let last = world.log(ids[0], 0).pop().unwrap();
             assert_eq!(last == "expired", ended[0] == skipped, "{last}");
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);
@@ -459,10 +460,10 @@ fn a_clock_that_was_ahead_holds_no_later_events() {
             event_at(&world, at, "news", json!({ "n": n }));
         }
         run_at(&world, 59);
-        assert_eq!(texts(&world), [""; 0]);
+        assert_eq!(world.texts("ada"), [""; 0]);
         for at in [60, years + 60] {
             run_at(&world, at);
-            assert_eq!(texts(&world), ["1: 1 ", "2: 2 3 "]);
+            assert_eq!(world.texts("ada"), ["1: 1 ", "2: 2 3 "]);
         }
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
@@ -478,10 +479,10 @@ fn an_event_passes_an_inactive_digest() {
         let delay = super::delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
         world.workflow_of("news", &[inactive, say(text), delay, say(text)]);
         let id = event_at(&world, 0, "news", json!({ "n": 7 }));
-        assert_eq!(texts(&world), ["1 7 1 7 skipped"]);
+        assert_eq!(world.texts("ada"), ["1 7 1 7 skipped"]);
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["1 7 1 7 skipped"; 2]);
-        assert_eq!(statuses(&world, id), ["completed"; 3]);
+        assert_eq!(world.texts("ada"), ["1 7 1 7 skipped"; 2]);
+        assert_eq!(world.statuses(id), ["completed"; 3]);
     });
 }
 
@@ -505,16 +506,16 @@ fn a_window_outlives_its_step() {
                 let update = parsed(json!({ "steps": steps }));
                 world.env.workflows().update("news", &update).unwrap();
                 event_at(&world, 3, "news", json!({ "n": 3 }));
-                assert_eq!(texts(&world), expected[..1]);
+                assert_eq!(world.texts("ada"), expected[..1]);
                 if restarts {
                     world.restart_with(|builder| builder);
                 }
                 run_at(&world, 61);
-                assert_eq!(texts(&world), expected);
-                assert_eq!(statuses(&world, first), ["completed"; 2]);
-                assert_eq!(statuses(&world, second), ["merged"; 2]);
+                assert_eq!(world.texts("ada"), expected);
+                assert_eq!(world.statuses(first), ["completed"; 2]);
+                assert_eq!(world.statuses(second), ["merged"; 2]);
                 let closed = world.notification(first);
-                assert_eq!(log(&closed, 0), ["digest_opened", "digest_closed"]);
+                assert_eq!(world.log(closed.id, 0), ["digest_opened", "digest_closed"]);
                 assert_eq!(closed.jobs[0].digest.as_ref().unwrap().event_count, Some(2));
                 assert_eq!(world.engine.delivery().next_due().unwrap(), None);
                 assert_eq!(world.engine.check().unwrap().findings, []);
@@ -537,7 +538,7 @@ fn contexts_and_subscribers_have_windows_of_their_own() {
             }
         }
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["1: acme ", "1: globex "]);
+        assert_eq!(world.texts("ada"), ["1: acme ", "1: globex "]);
         assert_eq!(world.inbox("bob").len(), 2);
     });
 }
@@ -554,7 +555,7 @@ fn a_job_has_the_first_hundred_events() {
             world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": n } }));
         }
         run_at(&world, 60);
-        assert_eq!(texts(&world), ["250 0 249"]);
+        assert_eq!(world.texts("ada"), ["250 0 249"]);
         let notifications = world.notifications(json!({ "limit": 50, "page": 4 }));
         let gathered = only(notifications.last()).jobs[0].digest.clone().unwrap();
         assert_eq!((gathered.events.len(), gathered.event_count), (100, Some(250)));
@@ -567,7 +568,7 @@ fn a_workflow_without_steps_behind_a_digest_ends_with_it() {
         world.workflow_of("news", &[minute()]);
         let id = event_at(&world, 0, "news", json!({}));
         run_at(&world, 60);
-        assert_eq!(statuses(&world, id), ["completed"]);
+        assert_eq!(world.statuses(id), ["completed"]);
     });
 }
 
@@ -586,12 +587,12 @@ fn a_turn_that_comes_late_ends_no_window() {
             let delivery = world.engine.delivery();
             delivery.run_due(2).unwrap();
             delivery.run_due(1).unwrap();
-            assert_eq!(statuses(&world, first)[2..], ["delayed", "pending"]);
+            assert_eq!(world.statuses(first)[2..], ["delayed", "pending"]);
 
             run_at(&world, 60);
 
-            assert_eq!(texts(&world), ["1: 1 "]);
-            assert_eq!(log(&world.notification(first), 2), ["digest_opened", "digest_closed"]);
+            assert_eq!(world.texts("ada"), ["1: 1 "]);
+            assert_eq!(world.log(first, 2), ["digest_opened", "digest_closed"]);
             assert_eq!(world.engine.check().unwrap().findings, []);
         },
     );

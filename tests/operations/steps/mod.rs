@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::ids::NotificationId;
-use tidings::notification::Notification;
 
-use crate::world::{START, World, names, only, time};
+use crate::world::{START, World, only, time};
 
 /// Sets the clock to so many seconds after the start, and does what is due by then.
 fn run_at(world: &World, seconds: u64) {
@@ -32,22 +31,6 @@ fn event_at(world: &World, seconds: u64, workflow: &str, payload: Value) -> Noti
     run_at(world, seconds);
     let event = json!({ "name": workflow, "to": "ada", "payload": payload });
     only(world.trigger(event).notifications).notification_id
-}
-
-/// The texts of ada's inbox, oldest first.
-fn texts(world: &World) -> Vec<String> {
-    let mut messages = world.inbox("ada");
-    messages.reverse();
-    messages.iter().map(|message| message.text().unwrap_or_default().to_owned()).collect()
-}
-
-fn statuses(world: &World, id: NotificationId) -> Vec<String> {
-    names(&world.notification(id).jobs, |job| job.status.as_str())
-}
-
-/// The words in the log of a job.
-fn log(notification: &Notification, job: usize) -> Vec<String> {
-    names(&notification.jobs[job].execution_details, |entry| entry.detail)
 }
 
 fn digest(metadata: Value) -> Value {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidings::SendError;
 use tidings::message::MarkAs;
 
-use super::{delay, digest, event_at, run_at, say, statuses, texts};
+use super::{delay, digest, event_at, run_at, say};
 use crate::world::{World, email, id, on_both, only, parsed, with};
 
 fn unread() -> Value {
@@ -31,8 +31,8 @@ fn an_email_follows_an_unread_message() {
         let message = world.notification(read).jobs[0].message_id.unwrap();
         world.env.inbox(id("ada")).unwrap().mark_as([message], MarkAs::Read).unwrap();
         run_at(&world, 3_600);
-        assert_eq!(statuses(&world, unread), ["completed"; 3]);
-        assert_eq!(statuses(&world, read), ["completed", "completed", "skipped"]);
+        assert_eq!(world.statuses(unread), ["completed"; 3]);
+        assert_eq!(world.statuses(read), ["completed", "completed", "skipped"]);
         assert_eq!(world.recorder.sent().len(), 1);
     });
 }
@@ -57,7 +57,7 @@ fn an_email_follows_a_message_that_is_not_in_the_inbox() {
             world.workflow_of("bell", &[bell, hour, with(email(), json!({ "runIf": condition }))]);
             let event = event_at(&world, 0, "bell", json!({}));
             run_at(&world, 3_600);
-            assert_eq!(statuses(&world, event), expected, "{condition}");
+            assert_eq!(world.statuses(event), expected, "{condition}");
         });
     }
 }
@@ -76,12 +76,12 @@ fn a_step_waits_for_the_message_that_it_refers_to() {
             [(true, ["failed", "completed"]), (false, ["completed", "skipped"])]
         {
             let id = event_at(&world, 0, "mail", json!({}));
-            assert_eq!(statuses(&world, id), ["queued", "pending"]);
+            assert_eq!(world.statuses(id), ["queued", "pending"]);
             if refused {
                 world.recorder.refuse_next(SendError::permanent("no"));
             }
             world.run_due();
-            assert_eq!(statuses(&world, id), expected);
+            assert_eq!(world.statuses(id), expected);
         }
         assert_eq!(only(world.inbox("ada")).text(), Some("could not write to you"));
     });
@@ -118,10 +118,10 @@ fn a_message_that_is_sent_again_does_not_keep_a_delay_from_its_end() {
                 world.run_due();
 
                 run_at(&world, 3_600);
-                assert_eq!(statuses(&world, id), ["queued", "completed", "pending"]);
+                assert_eq!(world.statuses(id), ["queued", "completed", "pending"]);
                 run_at(&world, 7_200);
-                assert_eq!(statuses(&world, id), ["completed"; 3]);
-                assert_eq!(texts(&world), ["we wrote to you"]);
+                assert_eq!(world.statuses(id), ["completed"; 3]);
+                assert_eq!(world.texts("ada"), ["we wrote to you"]);
             });
         }
     }
@@ -149,7 +149,7 @@ fn a_digest_that_is_passed_has_no_events_of_another_one() {
             for at in [60, 120] {
                 run_at(&world, at);
             }
-            assert_eq!(texts(&world), ["3 1", "3 1"]);
+            assert_eq!(world.texts("ada"), ["3 1", "3 1"]);
         });
     }
 }
@@ -174,9 +174,9 @@ fn a_step_sees_the_events_of_the_digest_before_it() {
                 event_at(&world, at, "news", json!({}));
             }
             run_at(&world, 60);
-            assert_eq!(statuses(&world, first)[1], status);
+            assert_eq!(world.statuses(first)[1], status);
             run_at(&world, 120);
-            assert_eq!(texts(&world), expected);
+            assert_eq!(world.texts("ada"), expected);
         });
     }
 }

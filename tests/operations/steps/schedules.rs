@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use store::Table;
 use testkit::tables::{Entry, dump, put};
 
-use super::{delay, digest, event_at, log, run_at, say, statuses, texts};
+use super::{delay, digest, event_at, run_at, say};
 use crate::world::{START, World, email, id, on_both, only, parsed, time, with, workflow_of};
 use tidings::quarantine::QuarantineQuery;
 
@@ -36,9 +36,9 @@ fn a_message_outside_the_hours_waits_for_the_next_opening() {
         ada(&world, Value::Null);
         world.workflow_of("mail", &[email(), say("at once")]);
         let id = event_at(&world, 0, "mail", json!({}));
-        assert_eq!(texts(&world), ["at once"]);
-        assert_eq!(statuses(&world, id), ["queued", "completed"]);
-        assert_eq!(log(&world.notification(id), 0), ["step_queued", "deferred_to_schedule"]);
+        assert_eq!(world.texts("ada"), ["at once"]);
+        assert_eq!(world.statuses(id), ["queued", "completed"]);
+        assert_eq!(world.log(id, 0), ["step_queued", "deferred_to_schedule"]);
         run_at(&world, OPENING - 1);
         assert_eq!(world.recorder.sent().len(), 0);
         run_at(&world, OPENING);
@@ -74,8 +74,8 @@ fn a_channel_may_drop_or_deliver_outside_the_hours() {
             world.workflow_of("mail", &[email()]);
             let id = event_at(&world, 0, "mail", json!({}));
             world.run_due();
-            assert_eq!(statuses(&world, id), [status], "{outside}");
-            assert_eq!(log(&world.notification(id), 0).last().unwrap(), entry);
+            assert_eq!(world.statuses(id), [status], "{outside}");
+            assert_eq!(world.log(id, 0).last().unwrap(), entry);
         });
     }
 }
@@ -139,12 +139,12 @@ fn d13_a_window_extends_to_the_schedule() {
         let first = event_at(&world, 0, "news", json!({}));
         run_at(&world, 60);
         let notification = world.notification(first);
-        assert_eq!(statuses(&world, first), ["delayed", "pending"]);
+        assert_eq!(world.statuses(first), ["delayed", "pending"]);
         assert_eq!(notification.jobs[0].schedule_extensions_count, Some(1));
         let second = event_at(&world, 3_600, "news", json!({}));
-        assert_eq!(statuses(&world, second), ["merged", "merged"]);
+        assert_eq!(world.statuses(second), ["merged", "merged"]);
         run_at(&world, OPENING);
-        assert_eq!(texts(&world), ["2"]);
+        assert_eq!(world.texts("ada"), ["2"]);
     });
 }
 
@@ -184,8 +184,8 @@ fn an_extended_window_leaves_no_job_behind() {
                 }
             }
             run_at(&world, OPENING);
-            assert_eq!(texts(&world), expected);
-            assert_eq!(ids.map(|id| statuses(&world, id)), ended.map(|status| [status; 2]));
+            assert_eq!(world.texts("ada"), expected);
+            assert_eq!(ids.map(|id| world.statuses(id)), ended.map(|status| [status; 2]));
             assert_eq!(world.engine.delivery().next_due().unwrap(), None);
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
@@ -220,7 +220,7 @@ fn a_turn_that_is_put_back_leaves_a_window_alone() {
         world.engine.quarantine().requeue(entry.id).unwrap();
         run_at(&world, 80);
         run_at(&world, OPENING);
-        let mut found = texts(&world);
+        let mut found = world.texts("ada");
         found.sort();
         assert_eq!(found, ["2", "now", "now"], "{extends} {is_before_end}");
         assert_eq!(world.engine.check().unwrap().findings, []);
@@ -238,8 +238,8 @@ fn a_delay_may_extend_to_the_schedule() {
         event_at(&world, 0, "wait", json!({}));
         run_at(&world, 60);
         run_at(&world, OPENING - 1);
-        assert_eq!(texts(&world), [""; 0]);
+        assert_eq!(world.texts("ada"), [""; 0]);
         run_at(&world, OPENING);
-        assert_eq!(texts(&world), ["later"]);
+        assert_eq!(world.texts("ada"), ["later"]);
     });
 }

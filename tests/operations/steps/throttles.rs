@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use tidings::store::Table;
 
-use super::{delay, event_at, log, run_at, say, statuses};
+use super::{delay, event_at, run_at, say};
 use crate::retention::rows;
 use crate::world::{World, on_both};
 
@@ -15,12 +15,12 @@ fn throttled(world: &World, metadata: Value) {
 
 fn passes(world: &World, seconds: u64, payload: Value) -> bool {
     let id = event_at(world, seconds, "news", payload);
-    match statuses(world, id)[..] {
+    match world.statuses(id)[..] {
         [ref first, ref second] if first == "completed" && second == "completed" => true,
         _ => {
             let notification = world.notification(id);
-            assert_eq!(log(&notification, 0), ["throttle_limit_exceeded"]);
-            assert_eq!(log(&notification, 1), ["preceding_step_skipped"]);
+            assert_eq!(world.log(notification.id, 0), ["throttle_limit_exceeded"]);
+            assert_eq!(world.log(notification.id, 1), ["preceding_step_skipped"]);
             false
         }
     }

@@ -8,9 +8,9 @@ use store::{Store, Table};
 
 use crate::faults::{entries, is_tidy};
 use crate::sample::environment;
-use crate::scale;
 use crate::world::{Deed, World, past, queries};
-use testkit::disk::Dice;
+use testkit::dice::Dice;
+use testkit::scaled;
 use testkit::world::Backend;
 
 const TABLES: [Table; 5] = [
@@ -24,7 +24,7 @@ const TABLES: [Table; 5] = [
 #[test]
 fn damaged_rows_are_survived_and_made_anew() {
     for table in TABLES {
-        for seed in 0..20 * u64::from(scale()) {
+        for seed in 0..scaled(20) {
             let mut dice = Dice::new(seed);
             let store = MemoryStore::default();
             let world = World::new(Backend::Memory(store.clone()), 16);

@@ -8,9 +8,9 @@ use store::memory::MemoryStore;
 use store::{Error, Order, Snapshot, Store, Table, layout};
 
 use crate::sample::environment;
-use crate::scale;
 use crate::world::{Deed, Records, World, past, queries};
 use testkit::interposed::{Lie, Point};
+use testkit::scaled;
 use testkit::world::Backend;
 
 const APPEND: Deed = Deed::Append { count: 20, transaction: 1, traits: 77, later: 1 };
@@ -219,7 +219,7 @@ fn copy_of(from: &dyn Store, to: &dyn Store) {
 }
 
 fn fails_everywhere(deeds: &[Deed]) {
-    for seed in 0..u64::from(scale()) {
+    for seed in 0..scaled(1) {
         let full = full(seed);
         for deed in deeds {
             for fault in [Point::Call, Point::Committed] {

@@ -14,7 +14,7 @@ use tidings_activity::{ActivityIndex, Facets, Filter, Term};
 use crate::sample::{
     CHANNELS, contexts, environment, subscriber, subscription, time, topic, transaction, workflow,
 };
-use testkit::disk::Dice;
+use testkit::dice::Dice;
 
 /// Four segments, which are merged, and a half.
 const NOTIFICATIONS: u64 = 276_000;

@@ -4,9 +4,8 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::env;
-
 use proptest::prelude::ProptestConfig;
+use testkit::scaled;
 
 mod damage;
 mod faults;
@@ -23,9 +22,5 @@ mod world;
 
 /// `cases`, as often as the scale says.
 fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases * scale()) }
-}
-
-fn scale() -> u32 {
-    env::var("TIDINGS_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(scaled(cases)) }
 }

@@ -1,13 +1,14 @@
 //! The power fails at any moment, and the index agrees with what is left.
 
-use crate::scale;
 use crate::world::{Deed, World, past, queries};
-use testkit::disk::{Dice, Disk};
+use testkit::dice::Dice;
+use testkit::disk::Disk;
+use testkit::scaled;
 use testkit::world::Backend;
 
 #[test]
 fn a_power_cut_leaves_an_index_that_agrees() {
-    for seed in 0..30 * u64::from(scale()) {
+    for seed in 0..scaled(30) {
         let mut dice = Dice::new(seed);
         let mut disk = Disk::new();
         let world = World::new(Backend::Redb(disk.clone()), 16);

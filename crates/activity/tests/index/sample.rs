@@ -68,7 +68,7 @@ pub(crate) fn notification(
     let who = subscriber(if choose(0, 8) == 0 { 8 + traits / 8 } else { choose(0, 8) });
     let mut made = Notification::bare(id, &home, who, transaction_id.clone(), created_at);
     made.workflow_id = Some(choose(3, 4)).filter(|number| *number > 0).map(workflow);
-    made.channels = CHANNELS.into_iter().take(choose(5, 4).into()).collect();
+    made.step_types = CHANNELS.into_iter().take(choose(5, 4).into()).collect();
     made.topics = (0..choose(7, 3)).map(|number| through(number, choose(9, 3))).collect();
     made.severity = Severity::ALL.get(usize::from(choose(11, 6))).copied();
     made.context_keys = contexts(choose(14, 4).saturating_sub(1));

@@ -9,16 +9,17 @@ use store::{Table, layout};
 
 use crate::faults::entries;
 use crate::sample::number_of;
-use crate::scale;
 use crate::wanted::{Query, Wanted, Wish};
 use crate::world::{Deed, World, queries};
-use testkit::disk::{Dice, Disk};
+use testkit::dice::Dice;
+use testkit::disk::Disk;
 use testkit::interposed::Point;
+use testkit::scaled;
 use testkit::world::Backend;
 
 #[test]
 fn spans_of_every_level_agree_in_memory() {
-    for seed in 0..3 * u64::from(scale()) {
+    for seed in 0..scaled(3) {
         grows(&World::new(Backend::Memory(MemoryStore::default()), 16), seed);
     }
 }

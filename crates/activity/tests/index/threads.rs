@@ -7,20 +7,22 @@ use std::thread;
 use tidings_activity::Filter;
 
 use crate::sample::environment;
+use crate::world::read;
 use crate::world::{self, Deed, World, queries};
-use crate::{scale, world::read};
 use store::memory::MemoryStore;
-use testkit::disk::{Dice, Disk};
+use testkit::dice::Dice;
+use testkit::disk::Disk;
+use testkit::scaled;
 use testkit::world::Backend;
 
 #[test]
 fn searches_see_one_moment_in_memory() {
-    crowd(Backend::Memory(MemoryStore::default()), 100 * scale());
+    crowd(Backend::Memory(MemoryStore::default()), scaled(100));
 }
 
 #[test]
 fn searches_see_one_moment_on_disk() {
-    crowd(Backend::Redb(Disk::new()), 40 * scale());
+    crowd(Backend::Redb(Disk::new()), scaled(40));
 }
 
 fn crowd(backend: Backend, rounds: u32) {

@@ -9,7 +9,7 @@ use domain::notification::{Notification, Ordinal};
 use domain::trigger::AcceptedTrigger;
 use store::memory::MemoryStore;
 use store::{Order, ReadRecords, Result, Snapshot, Store, WriteRecords, layout};
-use testkit::disk::Dice;
+use testkit::dice::Dice;
 use testkit::interposed::{Interposed, Point};
 use testkit::world::Backend;
 use tidings_activity::{ActivityIndex, Facets, Filter};

@@ -6,7 +6,7 @@ use crate::ids::DigestWindowId;
 use crate::json;
 use crate::plan::DigestedEvents;
 use crate::step::{
-    DigestEvent, Digest, DigestWindow, MonthlyType, NthDay, OrdinalValue, TimedConfig,
+    Digest, DigestEvent, DigestWindow, MonthlyType, NthDay, OrdinalValue, TimedConfig,
 };
 use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 

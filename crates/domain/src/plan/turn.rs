@@ -7,7 +7,7 @@ use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
 use crate::explain::{EvidenceKind, SendTime};
 use crate::job::{Detail, JobStatus};
-use crate::step::{DelayEnd, Delay, StepKind, StepOutput, StepResults};
+use crate::step::{Delay, DelayEnd, StepKind, StepOutput, StepResults};
 use crate::vocabulary::{Channel, StepType};
 use crate::workflow::Workflow;
 

@@ -30,8 +30,7 @@ use crate::preference::{
 use crate::sample;
 use crate::schedule::{DaySchedule, Schedule};
 use crate::step::{
-    Delay, DigestWindow, Step, StepKind, Throttle, TimedConfig, TimedWindow,
-    Variant,
+    Delay, DigestWindow, Step, StepKind, Throttle, TimedConfig, TimedWindow, Variant,
 };
 use crate::subscriber::{
     ChannelCredentials, ChannelSettings, SubscriberCreate, SubscriberQuery, SubscriberUpdate,

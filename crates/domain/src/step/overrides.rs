@@ -24,7 +24,7 @@ impl StepKind {
         let Some((new_amount, new_unit)) = length_in(overrides, name)? else { return Ok(kind) };
         match kind.to_mut() {
             StepKind::Digest { metadata: Digest::Regular(window) | Digest::Backoff(window) } => {
-                (window.amount, window.unit) = (Some(new_amount), Some(new_unit))
+                (window.amount, window.unit) = (Some(new_amount), Some(new_unit));
             }
             StepKind::Delay { metadata: Delay::Regular(delay) } => {
                 (delay.amount, delay.unit) = (Some(new_amount), Some(new_unit));

@@ -154,6 +154,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
+    use testkit::wait_until;
     use tidings::Delivery;
     use tidings::integration::IntegrationCreate;
     use tidings::step::Step;
@@ -189,11 +190,7 @@ mod tests {
 
         /// Waits until the client has closed `count` connections, and no more.
         fn has_closed(&self, count: usize) {
-            let start = Instant::now();
-            while self.closed.load(Ordering::Relaxed) < count {
-                assert!(start.elapsed() < Duration::from_secs(30), "{:?}", self.closed);
-                thread::sleep(Duration::from_millis(5));
-            }
+            wait_until(|| self.closed.load(Ordering::Relaxed) >= count);
             assert_eq!(self.closed.load(Ordering::Relaxed), count);
         }
     }

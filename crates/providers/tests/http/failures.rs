@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use testkit::child;
 use tidings::credentials::Credentials;
 use tidings::step::Step;
 use tidings::vocabulary::Channel;
@@ -21,6 +21,9 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Time for one that does not.
 const SHORT: Duration = Duration::from_secs(3);
+
+/// Time for one that does not come to its end, behind a connection that comes within it.
+const AMPLE: Duration = Duration::from_secs(15);
 
 fn webhook() -> Webhook {
     Webhook::default().allow_private_addresses().timeout(LONG)
@@ -70,7 +73,7 @@ type Script = Box<dyn Fn() -> Vec<Act> + Send + Sync>;
 /// One row per misbehaviour: the error. None lasts longer than the timeout.
 #[test]
 fn nothing_hangs_and_a_lost_answer_is_unknown() {
-    let silence = || vec![Act::Wait(Duration::from_secs(10))];
+    let silence = || vec![Act::Wait(AMPLE * 4)];
     let megabyte = |status: u16| move || answer(status, "", &"x".repeat(1 << 20));
     let endless = || {
         vec![
@@ -78,22 +81,24 @@ fn nothing_hangs_and_a_lost_answer_is_unknown() {
             Act::Drip,
         ]
     };
-    let rows: [(&str, Script, &str); 10] = [
-        ("silence", Box::new(silence), "unknown"),
-        ("hangs up", Box::new(|| vec![Act::HangUp]), "unknown"),
-        ("drips a header", Box::new(|| vec![Act::Drip]), "unknown"),
-        ("no HTTP", Box::new(|| vec![Act::Say("220 ready\r\n\r\n".into())]), "unknown"),
-        ("half a header", Box::new(|| vec![Act::Say("HTTP/1.1 20".into())]), "unknown"),
+    let rows: [(&str, Duration, Script, &str); 10] = [
+        ("silence", AMPLE, Box::new(silence), "unknown"),
+        ("hangs up", LONG, Box::new(|| vec![Act::HangUp]), "unknown"),
+        ("drips a header", AMPLE, Box::new(|| vec![Act::Drip]), "unknown"),
+        ("no HTTP", LONG, Box::new(|| vec![Act::Say("220 ready\r\n\r\n".into())]), "unknown"),
+        ("half a header", LONG, Box::new(|| vec![Act::Say("HTTP/1.1 20".into())]), "unknown"),
         (
             "long header",
+            LONG,
             Box::new(|| answer(200, &format!("x: {}\r\n", "x".repeat(1 << 20)), "")),
             "unknown",
         ),
-        ("a megabyte", Box::new(megabyte(200)), "sent"),
-        ("a megabyte of error", Box::new(megabyte(500)), "retryable"),
-        ("drips an error", Box::new(endless), "retryable"),
+        ("a megabyte", LONG, Box::new(megabyte(200)), "sent"),
+        ("a megabyte of error", LONG, Box::new(megabyte(500)), "retryable"),
+        ("drips an error", SHORT, Box::new(endless), "retryable"),
         (
             "slow",
+            LONG,
             Box::new(|| {
                 let mut acts = vec![Act::Wait(Duration::from_millis(100))];
                 acts.extend(answer(200, "", ""));
@@ -102,16 +107,19 @@ fn nothing_hangs_and_a_lost_answer_is_unknown() {
             "sent",
         ),
     ];
-    for (name, script, expected) in rows {
+    let check = |(name, timeout, script, expected): (&str, Duration, Script, &str)| {
         let server = Server::start(move |_| script());
         let start = Instant::now();
-        let comes_to_an_end = !["silence", "drips a header", "drips an error"].contains(&name);
-        let timeout = if comes_to_an_end { LONG } else { SHORT };
         let sent = webhook().timeout(timeout).send(&chat(&server.url("http"), signed()));
         let found = sent.as_ref().map_or_else(kind, |_| "sent");
         assert_eq!(found, expected, "{name}: {sent:?}");
         assert!(start.elapsed() < SHORT * 10, "{name}: {:?}", start.elapsed());
-    }
+    };
+    thread::scope(|threads| {
+        for row in rows {
+            threads.spawn(move || check(row));
+        }
+    });
 }
 
 #[test]
@@ -215,15 +223,15 @@ const URL: &str = "TIDINGS_TEST_URL";
 fn a_look_up_without_a_thread_is_tried_again() {
     let server = Server::start(|_| answer(200, "", ""));
     let url = server.url("http").replace("127.0.0.1", "localhost");
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "failures::child", "--test-threads=1"]).env(URL, url);
-    let status = child.env("RUST_MIN_STACK", (1_u64 << 50).to_string()).status().unwrap();
-    assert!(status.success());
+    let size = (1_u64 << 50).to_string();
+    let mut other = child::command("failures::child");
+    child::passed(other.env(URL, url).env("RUST_MIN_STACK", size));
     assert_eq!(server.requests().len(), 0);
 }
 
 /// The process that starts no thread.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Ok(url) = std::env::var(URL) else { return };
     let error = webhook().send(&chat(&url, signed())).unwrap_err();

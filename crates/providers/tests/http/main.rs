@@ -6,6 +6,8 @@
     reason = "a test fails by panicking, and its modules have no users"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod destinations;
 mod failures;
 mod server;

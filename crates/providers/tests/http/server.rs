@@ -1,15 +1,15 @@
 //! An HTTP server that does what a test tells it to.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Result, Write};
+use std::io::{Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rcgen::CertifiedKey;
-use rustls::pki_types::PrivatePkcs8KeyDer;
-use rustls::{ServerConfig, ServerConnection, StreamOwned, crypto};
+use rustls::{ServerConnection, StreamOwned};
+
+use crate::common::{Stream, tls};
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]
@@ -35,10 +35,6 @@ pub struct Server {
     pub certificate: Vec<u8>,
     requests: Arc<Mutex<Vec<Request>>>,
 }
-
-trait Stream: Read + Write {}
-
-impl<T: Read + Write> Stream for T {}
 
 /// An answer with a status and a body.
 pub fn answer(status: u16, headers: &str, body: &str) -> Vec<Act> {
@@ -83,7 +79,7 @@ impl Server {
                 });
             }
         });
-        Self { address, certificate, requests }
+        Self { address, certificate: certificate.der().to_vec(), requests }
     }
 
     pub fn requests(&self) -> Vec<Request> {
@@ -138,17 +134,4 @@ fn read(stream: &mut dyn Stream) -> Result<Request> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     Ok(Request { line, headers, body })
-}
-
-fn tls() -> (Arc<ServerConfig>, Vec<u8>) {
-    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
-    let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der()).into();
-    let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![cert.der().clone()], key)
-        .unwrap();
-    (Arc::new(config), cert.der().to_vec())
 }

@@ -1,9 +1,9 @@
 //! Webhooks: the body, the signature, and who is not called.
 
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use testkit::child;
 use tidings::credentials::Credentials;
 use tidings::step::Step;
 use tidings::vocabulary::Channel;
@@ -79,14 +79,11 @@ fn a_url_of_the_integration_that_is_gone_is_no_recipient_that_is_gone() {
 #[test]
 fn the_proxy_of_the_environment_is_not_used() {
     let test = "webhook::a_webhook_is_signed_and_says_what_was_sent";
-    let mut again = Command::new(std::env::current_exe().unwrap());
-    let again = again.args(["--exact", test]);
+    let mut again = child::command(test);
     for name in ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy"] {
         again.env(name, "http://127.0.0.1:1");
     }
-    let output = again.env_remove("NO_PROXY").env_remove("no_proxy").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    child::passed(again.env_remove("NO_PROXY").env_remove("no_proxy"));
 }
 
 /// One row per set of keys of a receiver, while one key replaces another.

@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use tempfile::tempdir;
 use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::tables::{check_indexes, dump, load};
+use testkit::wait_until;
 use tidings::job::{JobStatus, RetryPolicy};
 use tidings::notification::NotificationQuery;
 use tidings::store::memory::MemoryStore;
@@ -18,11 +21,14 @@ use tidings::time::Timestamp;
 use tidings::{Builder, Clock, Engine, ManualClock, QueueDepth, SystemClock};
 use tidings_providers::Smtp;
 
-use crate::load::{MAILS, Tries, number, triggered, unreliable};
-use crate::server::Server;
+use crate::load::{AMPLE, MAILS, Tries, number, triggered, unreliable};
+use crate::server::{Act, Moment, Server};
 
 /// Number of e-mails that each process settles at least.
 const AT_LEAST: usize = 60;
+
+/// Number of e-mails that the server answers for each process.
+const AT_MOST: usize = 130;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -31,7 +37,8 @@ type Kept = BTreeMap<String, Vec<String>>;
 
 #[test]
 fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
-    let server = Server::start(unreliable(Tries::default()));
+    let answered = Arc::new(AtomicUsize::new(AT_MOST));
+    let server = Server::start(held_back(Arc::clone(&answered)));
     let folder = tempdir().unwrap();
     let path = folder.path().join("tidings.redb");
     prepare(&path, &server);
@@ -39,11 +46,13 @@ fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
     for (round, span) in [10, 70, 140].into_iter().enumerate() {
         fs::write(hour_file(&path), round.to_string()).unwrap();
         work_until_killed("kill::child", &path, Duration::from_millis(span));
+        answered.fetch_add(AT_MOST, Ordering::SeqCst);
         unsettled_at_kills.push(unsettled(&path, &server));
     }
     let last = &unsettled_at_kills[2];
     assert!(!last.is_empty() && last.len() < MAILS - 3 * AT_LEAST, "{} are left", last.len());
 
+    answered.store(usize::MAX, Ordering::SeqCst);
     let engine = finish(&path);
 
     let kept = kept(&server);
@@ -61,8 +70,21 @@ fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
     assert_eq!(engine.delivery().stats().unwrap().total(), QueueDepth::default());
 }
 
+/// An unreliable server that answers so many e-mails, and keeps all others waiting.
+fn held_back(answered: Arc<AtomicUsize>) -> impl Fn(Moment) -> Vec<Act> {
+    let (unreliable, sent) = (unreliable(Tries::default()), AtomicUsize::new(0));
+    move |moment| {
+        if matches!(moment, Moment::Sent(_)) {
+            let number = sent.fetch_add(1, Ordering::SeqCst);
+            wait_until(|| number < answered.load(Ordering::SeqCst));
+        }
+        unreliable(moment)
+    }
+}
+
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Some(file) = file_of_child() else { return };
     // The leases of the processes before are over.
@@ -98,7 +120,8 @@ fn hour_file(path: &Path) -> PathBuf {
 
 fn builder() -> Builder {
     Engine::builder()
-        .provider("smtp", Smtp::default().timeout(Duration::from_secs(10)))
+        .provider("smtp", Smtp::default().timeout(AMPLE))
+        .lease(AMPLE * 2)
         .retry(RetryPolicy::new(12, Duration::from_millis(20)))
 }
 

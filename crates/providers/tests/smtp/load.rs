@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use testkit::waiting::{PATIENCE, wait_until};
 use tidings::integration::IntegrationCreate;
 use tidings::job::{Detail, RetryPolicy};
 use tidings::notification::NotificationQuery;
@@ -20,6 +21,9 @@ use crate::account;
 use crate::server::{Act, Moment, Server, polite};
 
 pub const MAILS: usize = 500;
+
+/// A time in which each e-mail is sent on any machine. One that takes longer would be sent again.
+pub const AMPLE: Duration = Duration::from_secs(600);
 
 /// Number of times that the server was asked to take the e-mail of each recipient.
 pub type Tries = Arc<Mutex<BTreeMap<String, usize>>>;
@@ -77,18 +81,15 @@ fn each_email_arrives_and_arrives_twice_only_if_an_answer_was_lost() {
     let tries = Tries::default();
     let server = Server::start(unreliable(tries.clone()));
     let engine = Engine::builder()
-        .provider("smtp", Smtp::default().timeout(Duration::from_secs(10)))
+        .provider("smtp", Smtp::default().timeout(AMPLE))
+        .lease(AMPLE * 2)
         .retry(RetryPolicy::new(8, Duration::from_millis(20)))
         .build(MemoryStore::default());
     let env = triggered(&engine, &server);
 
     let worker = engine.worker().threads(8).start().unwrap();
-    let start = Instant::now();
-    while engine.delivery().stats().unwrap().total() != tidings::QueueDepth::default() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", engine.delivery().stats());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(worker.stop(Duration::from_secs(10)).running, 0);
+    wait_until(|| engine.delivery().stats().unwrap().total() == tidings::QueueDepth::default());
+    assert_eq!(worker.stop(PATIENCE).running, 0);
 
     let mut kept = BTreeMap::<String, Vec<String>>::new();
     for mail in server.kept() {

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking, and its modules have no users"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod content;
 mod dialogue;
 mod failures;

@@ -1,14 +1,14 @@
 //! An SMTP server that does what a test tells it to.
 
-use std::io::{Read, Result, Write};
+use std::io::Result;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rcgen::CertifiedKey;
-use rustls::pki_types::PrivatePkcs8KeyDer;
-use rustls::{ServerConfig, ServerConnection, StreamOwned, crypto};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::common::{Stream, tls};
 
 /// What a client has done.
 #[derive(Clone, Debug)]
@@ -58,10 +58,6 @@ struct Talk<F> {
     tls: Arc<ServerConfig>,
     log: Arc<Mutex<Log>>,
 }
-
-trait Stream: Read + Write + Send {}
-
-impl<T: Read + Write + Send> Stream for T {}
 
 pub fn say(text: &str) -> Vec<Act> {
     vec![Act::Say(text.to_owned())]
@@ -116,7 +112,7 @@ impl Server {
                 thread::spawn(move || talk.serve(stream.unwrap()));
             }
         });
-        Self { address, certificate, log }
+        Self { address, certificate: certificate.pem(), log }
     }
 
     pub fn kept(&self) -> Vec<Mail> {
@@ -130,20 +126,6 @@ impl Server {
     pub fn connections(&self) -> usize {
         self.log.lock().unwrap().connections
     }
-}
-
-fn tls() -> (Arc<ServerConfig>, String) {
-    let CertifiedKey { cert, signing_key } =
-        rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
-            .unwrap();
-    let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der()).into();
-    let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![cert.der().clone()], key)
-        .unwrap();
-    (Arc::new(config), cert.pem())
 }
 
 impl<F: Fn(Moment) -> Vec<Act>> Talk<F> {

@@ -1,6 +1,5 @@
 //! Callers that share a transaction: what happens to one of them is not what happens to the others.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,19 +7,15 @@ use std::time::{Duration, Instant};
 use store::{Decision, Error, Snapshot, Store, Table, Transaction, WriteBody, WriteScope};
 use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
-
-use crate::wait_until;
 
 const TABLE: Table = Table::Subscribers;
 const ENVIRONMENT: u128 = 7;
 
 /// Number of commits behind which a process takes what is in memory for right.
 const ROUNDS: usize = 6;
-
-/// Time in which the other callers come while the first one has its turn.
-const ALL_COME: Duration = Duration::from_millis(500);
 
 /// A body refuses because of changes in its transaction, which are lost.
 #[test]
@@ -29,7 +24,6 @@ fn an_error_that_rests_on_lost_changes_is_not_returned() {
     let store = place(&server, Duration::from_millis(300)).open();
     let server = Mutex::new(server);
     let (first_runs, mut refused) = (Barrier::new(2), false);
-    let comes = AtomicBool::new(false);
     let [first, second] = thread::scope(|threads| {
         let first = threads.spawn(|| {
             let mut is_met = false;
@@ -37,15 +31,13 @@ fn an_error_that_rests_on_lost_changes_is_not_returned() {
                 if !is_met {
                     is_met = true;
                     first_runs.wait();
-                    wait_until(|| comes.load(Ordering::SeqCst));
-                    thread::sleep(ALL_COME);
+                    wait_until(|| store.waiting() == 1);
                 }
                 put(tx, "taken", b"")
             })
         });
         let second = threads.spawn(|| {
             first_runs.wait();
-            comes.store(true, Ordering::SeqCst);
             write(&store, &mut |tx| {
                 if !has(tx, "taken")? {
                     return put(tx, "taken", b"");
@@ -87,7 +79,7 @@ fn a_change_that_is_refused_fails_its_caller() {
                     if !is_met {
                         is_met = true;
                         first_runs.wait();
-                        thread::sleep(ALL_COME);
+                        wait_until(|| store.waiting() == 3);
                     }
                     put(tx, &name, value)
                 })
@@ -127,44 +119,6 @@ fn callers_wait_as_long_as_they_are_told_to() {
         callers.map(|caller| caller.join().unwrap())
     });
     assert!(times.iter().all(|time| *time < PATIENCE * 7 / 4), "{times:?}");
-}
-
-/// Callers that wait for a transaction of another process give up together, not one behind the other.
-#[test]
-fn callers_wait_side_by_side_for_a_transaction_that_does_not_end() {
-    const TIME: Duration = Duration::from_secs(2);
-    let Some(server) = Server::shared() else { return };
-    let place = server.place().with(|options| {
-        (options.patience, options.timeout) = (TIME, TIME);
-    });
-    let (holder, store) = (place.open(), place.open());
-    let is_over = Barrier::new(2);
-    let times = thread::scope(|threads| {
-        threads.spawn(|| {
-            write(&holder, &mut |tx| {
-                let held = put(tx, "held", b"");
-                // The lock is taken with the first question.
-                has(tx, "before")?;
-                is_over.wait();
-                is_over.wait();
-                held
-            })
-            .unwrap();
-        });
-        is_over.wait();
-        let callers = [(); 16].map(|()| {
-            threads.spawn(|| {
-                let start = Instant::now();
-                let written = write(&store, &mut |tx| put(tx, "after", b""));
-                assert!(matches!(written, Err(Error::Unavailable { .. })), "{written:?}");
-                start.elapsed()
-            })
-        });
-        let times = callers.map(|caller| caller.join().unwrap());
-        is_over.wait();
-        times
-    });
-    assert!(times.iter().all(|time| *time < TIME * 8), "{times:?}");
 }
 
 /// A store that looks for commits without a pause would take a core of the server.

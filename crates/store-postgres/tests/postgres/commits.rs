@@ -7,10 +7,11 @@ use std::time::Duration;
 use store::{Decision, Error, Snapshot, Store, Table, Transaction, WriteScope};
 use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
 
-use crate::wait_until;
+use crate::cut_until_over;
 
 const TABLE: Table = Table::Subscribers;
 
@@ -30,9 +31,8 @@ fn environments_share_a_commit() {
     let (place, store) = opened(&server);
     let callers = ENVIRONMENTS.len();
     let taken = trips(&store, || {
-        halted(&server, &store, |at, begun| {
+        halted(&server, &store, |at| {
             let added = store.write_within(scope(ENVIRONMENTS[at]), &mut |tx| {
-                begun();
                 add(tx, ENVIRONMENTS[at]).map(|()| Decision::Commit)
             });
             added.unwrap();
@@ -51,9 +51,8 @@ fn large_changes_of_several_environments_are_several_transactions() {
     const SIZE: usize = 400 << 10;
     let Some(server) = Server::start() else { return };
     let (place, store) = opened(&server);
-    halted(&server, &store, |at, begun| {
+    halted(&server, &store, |at| {
         let put = store.write_within(scope(ENVIRONMENTS[at]), &mut |tx| {
-            begun();
             tx.put(TABLE, &key(ENVIRONMENTS[at]), &vec![7; SIZE]).map(|()| Decision::Commit)
         });
         put.unwrap();
@@ -81,7 +80,7 @@ fn environments_that_are_held_hold_up_no_commits() {
             for environment in held {
                 threads.spawn(move || increment(store, *environment));
             }
-            thread::sleep(Duration::from_millis(200));
+            wait_until(|| store.waiting() == HELD);
             let call = |environment| (0..CALLS).for_each(|_| increment(store, environment));
             let spawn = |environment| threads.spawn(move || call(environment));
             let callers: Vec<_> = free.iter().copied().map(spawn).collect();
@@ -170,10 +169,9 @@ fn a_commit_that_fails_is_made_without_the_others() {
             Odd::Fails => {}
         }
         let runs = ENVIRONMENTS.map(|_| AtomicU64::new(0));
-        let call = |at: usize, begun: &dyn Fn()| {
+        let call = |at: usize| {
             let environment = ENVIRONMENTS[at];
             store.write_within(scope(environment), &mut |tx| {
-                begun();
                 runs[at].fetch_add(1, Ordering::Relaxed);
                 add(tx, environment)?;
                 if environment == one {
@@ -186,8 +184,8 @@ fn a_commit_that_fails_is_made_without_the_others() {
                 Ok(Decision::Commit)
             })
         };
-        halted(&server, &store, |at, begun| {
-            assert_eq!(call(at, begun).is_ok(), at != 1 || odd.expected().1 > 0);
+        halted(&server, &store, |at| {
+            assert_eq!(call(at).is_ok(), at != 1 || odd.expected().1 > 0);
         });
         let made = |environment| count(&other, environment) - ROUNDS;
         let found = runs.each_ref().map(|runs| runs.load(Ordering::Relaxed));
@@ -214,9 +212,8 @@ fn calls_whose_shared_commit_has_no_answer_are_made_once() {
     }
     let before = count(&direct, ENVIRONMENTS[1]);
     let runs = AtomicU64::new(0);
-    let call = |at: usize, begun: &dyn Fn()| {
+    let call = |at: usize| {
         let added = store.write_within(scope(ENVIRONMENTS[at]), &mut |tx| {
-            begun();
             runs.fetch_add(1, Ordering::Relaxed);
             add(tx, ENVIRONMENTS[at]).map(|()| Decision::Commit)
         });
@@ -224,20 +221,24 @@ fn calls_whose_shared_commit_has_no_answer_are_made_once() {
     };
     // The commit of the first environment is made, and the shared one of the others waits for an entry.
     let entry = format!(
-        "UPDATE \"{}\".tidings_entries SET value = value WHERE head = '\\x{:032x}'; \
-         SELECT pg_sleep(6); ROLLBACK",
+        "UPDATE \"{}\".tidings_entries SET value = value WHERE head = '\\x{:032x}'",
         place.schema(),
         ENVIRONMENTS[1]
     );
+    let until_told = "DO $$ BEGIN WHILE to_regclass('go_on') IS NULL LOOP \
+         PERFORM pg_sleep(0.01); END LOOP; END $$";
+    let waits = |kind: &str, event: &str| {
+        let waiting = format!("SELECT 1 FROM pg_stat_activity WHERE {kind} = '{event}'");
+        wait_until(|| !server.query(&waiting).is_empty());
+    };
     thread::scope(|threads| {
-        threads.spawn(|| server.query(&format!("BEGIN; {entry}")));
-        thread::sleep(Duration::from_millis(500));
+        threads.spawn(|| server.query(&format!("BEGIN; {entry}; {until_told}; ROLLBACK")));
+        waits("wait_event", "PgSleep");
         halted_until(&server, &store, call, || {
-            thread::sleep(Duration::from_millis(500));
+            waits("wait_event_type", "Lock");
             proxy.lose_answers(true);
-            while count(&direct, ENVIRONMENTS[1]) == before {
-                thread::sleep(Duration::from_millis(10));
-            }
+            server.query("CREATE TABLE go_on ()");
+            wait_until(|| count(&direct, ENVIRONMENTS[1]) > before);
             proxy.lose_answers(false);
             proxy.cut();
         });
@@ -254,7 +255,7 @@ fn calls_whose_shared_commit_breaks_are_made_once() {
     let patient = server.place().with(|options| options.patience = Duration::from_secs(60));
     let (place, store) = opened_at(patient);
     let stores = [store, place.open()];
-    let is_over = AtomicBool::new(false);
+    let (made, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|threads| {
         let callers = ENVIRONMENTS.iter().enumerate().flat_map(|(at, environment)| {
             // Two callers each, and both processes on every third environment.
@@ -263,25 +264,20 @@ fn calls_whose_shared_commit_breaks_are_made_once() {
         });
         let callers: Vec<_> = callers
             .map(|(store, environment)| {
+                let made = &made;
                 threads.spawn(move || {
-                    (0..CALLS).for_each(|_| increment(store, environment));
+                    for _ in 0..CALLS {
+                        increment(store, environment);
+                        made.fetch_add(1, Ordering::SeqCst);
+                    }
                 })
             })
             .collect();
-        let (server, is_over) = (&server, &is_over);
-        threads.spawn(move || {
-            let mut pause = Duration::from_millis(30);
-            while !is_over.load(Ordering::Relaxed) {
-                thread::sleep(pause);
-                server.cut_connections();
-                // On a busy machine, callers need longer to connect and to commit.
-                pause += Duration::from_millis(2);
-            }
-        });
+        threads.spawn(|| cut_until_over(&made, &is_over, || server.cut_connections()));
         for caller in callers {
             caller.join().unwrap();
         }
-        is_over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::SeqCst);
     });
     for environment in ENVIRONMENTS {
         for store in &stores {
@@ -305,8 +301,8 @@ fn opened_at(place: Place) -> (Place, PostgresStore) {
 }
 
 /// Calls for each environment, and lets the server go on when all callers wait for it. The first one has asked
-/// before the others come. Each call tells when its body begins.
-fn halted(server: &Server, store: &PostgresStore, call: impl Fn(usize, &dyn Fn()) + Sync) {
+/// before the others come.
+fn halted(server: &Server, store: &PostgresStore, call: impl Fn(usize) + Sync) {
     halted_until(server, store, call, || ());
 }
 
@@ -314,25 +310,19 @@ fn halted(server: &Server, store: &PostgresStore, call: impl Fn(usize, &dyn Fn()
 fn halted_until(
     server: &Server,
     store: &PostgresStore,
-    call: impl Fn(usize, &dyn Fn()) + Sync,
+    call: impl Fn(usize) + Sync,
     then: impl FnOnce(),
 ) {
     let (halted, before) = (server.halt_connections(), store.round_trips());
-    let begun = AtomicUsize::new(0);
-    let begins = || {
-        begun.fetch_add(1, Ordering::SeqCst);
-    };
     thread::scope(|threads| {
         for at in 0..ENVIRONMENTS.len() {
-            let (call, begins) = (&call, &begins);
-            threads.spawn(move || call(at, begins));
+            let call = &call;
+            threads.spawn(move || call(at));
             if at == 0 {
                 wait_until(|| store.round_trips() > before);
             }
         }
-        wait_until(|| begun.load(Ordering::SeqCst) >= ENVIRONMENTS.len());
-        // Each of them has asked, or waits for those who ask.
-        thread::sleep(Duration::from_millis(500));
+        wait_until(|| store.waiting() == ENVIRONMENTS.len());
         server.resume_connections(&halted);
         then();
     });

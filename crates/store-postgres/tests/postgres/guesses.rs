@@ -9,10 +9,9 @@ use std::time::Duration;
 use store::{Decision, Error, Order, Snapshot, Store, Table, Transaction, WriteScope};
 use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
-
-use crate::wait_until;
 
 const TABLE: Table = Table::Subscribers;
 const ENVIRONMENT: u128 = 7;

@@ -14,6 +14,7 @@ use testkit::kill::{acknowledge, file_of_child, work_until_killed};
 use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
 use testkit::tables::dump;
+use testkit::wait_until;
 use testkit::world::{World, email, in_app, parsed};
 use tidings::notification::NotificationQuery;
 use tidings::sealing::{Keyring, SealingKey};
@@ -23,8 +24,6 @@ use tidings_store_postgres::{HostConnection, HostError, PostgresStore, TypedPara
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, IsolationLevel, NoTls, Row};
-
-use crate::wait_until;
 
 /// The test that the other process runs.
 const CHILD: &str = "join::child";
@@ -291,6 +290,7 @@ fn a_process_that_is_killed_leaves_orders_with_their_events() {
 
 /// Not a test, but what the other process does.
 #[test]
+#[ignore = "the other process of a test"]
 fn child() {
     let Some(path) = file_of_child() else { return };
     let shop = Shop::open(&Place::read(Path::new(&path)), false);

@@ -5,11 +5,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store::Store;
 use testkit::postgres::Server;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 
 mod callers;
@@ -60,15 +62,18 @@ fn read_at_once(store: &PostgresStore, times: usize) {
     });
 }
 
-/// Waits until a condition holds.
-///
-/// # Panics
-///
-/// Panics if it does not hold within a minute.
-fn wait_until(holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "nothing happens");
-        thread::sleep(Duration::from_millis(5));
+/// Cuts again and again while callers count the calls that they have made: each time when some more are made,
+/// so that calls come to their end on any machine.
+fn cut_until_over(made: &AtomicU64, is_over: &AtomicBool, cut: impl Fn()) {
+    let mut last = 0;
+    for pause in (0..20).cycle() {
+        wait_until(|| made.load(Ordering::SeqCst) >= last + 4 || is_over.load(Ordering::SeqCst));
+        if is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        // Each cut comes at another moment of a call.
+        thread::sleep(Duration::from_millis(pause));
+        cut();
+        last = made.load(Ordering::SeqCst);
     }
 }

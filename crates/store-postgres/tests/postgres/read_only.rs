@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use store::{Decision, Error, Store, Table};
 use testkit::postgres::Server;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 
-use crate::{read_at_once, wait_until};
+use crate::read_at_once;
 
 /// Number of idle connections.
 const IDLE: usize = 3;

@@ -2,14 +2,13 @@
 
 use std::ops::Bound::{Excluded, Included};
 use std::ops::ControlFlow;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use store::memory::MemoryStore;
 use store::{Decision, KeyRange, Order, Store, Table};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
 use testkit::tables;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 
 const TABLE: Table = Table::Topics;
@@ -44,11 +43,7 @@ fn a_scan_of_a_new_database_reads_what_it_needs() {
     drop(store);
     // The server counts what a connection has read when it ends.
     let open = format!("SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}'");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !server.query(&open).is_empty() {
-        assert!(Instant::now() < deadline, "a connection stays");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(|| server.query(&open).is_empty());
     let read = format!(
         "SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relid = '{entries}'::regclass"
     );

@@ -1,6 +1,6 @@
 //! Transactions that stay within an environment: those of others do not wait for them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -9,11 +9,10 @@ use serde_json::json;
 use store::{Decision, Snapshot, Store, Table, Transaction, WriteScope};
 use testkit::interposed::Interposed;
 use testkit::postgres::Server;
+use testkit::wait_until;
 use testkit::world::{World, email};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 use uuid::Uuid;
-
-use crate::wait_until;
 
 const TABLE: Table = Table::Subscribers;
 const PROCESSES: u64 = 4;
@@ -63,12 +62,14 @@ fn writers_that_wait_for_an_environment_hold_up_no_others() {
         let place = server.place().with(|options| options.timeout = LONG);
         let (holder, store) = (place.open(), place.open());
         let [here, there] = ENVIRONMENTS;
+        let added = AtomicU64::new(0);
         let add_one = |environment| {
-            let added = store.write_within(scope(environment), &mut |tx| {
+            let wrote = store.write_within(scope(environment), &mut |tx| {
                 add(tx, environment, 1)?;
+                added.fetch_add(1, Ordering::SeqCst);
                 Ok(Decision::Commit)
             });
-            added.unwrap();
+            wrote.unwrap();
         };
         (0..commits_before).for_each(|_| add_one(here));
         let (tell, told) = mpsc::channel();
@@ -77,7 +78,11 @@ fn writers_that_wait_for_an_environment_hold_up_no_others() {
                 for _ in 0..CALLERS {
                     threads.spawn(|| add_one(here));
                 }
-                thread::sleep(Duration::from_millis(200));
+                // Each of them waits for its turn, or for the commit of what it has added.
+                wait_until(|| {
+                    let (waiting, added) = (store.waiting() as u64, added.load(Ordering::SeqCst));
+                    waiting > 0 && waiting + added >= commits_before + CALLERS
+                });
                 for _ in 0..CALLERS {
                     let tell = tell.clone();
                     threads.spawn(move || {
@@ -105,13 +110,11 @@ fn large_changes_of_several_callers_are_several_transactions() {
     let place = server.place().with(|options| options.timeout = LONG);
     let (holder, store) = (place.open(), place.open());
     let [here, _] = ENVIRONMENTS;
-    let begun = AtomicUsize::new(0);
     thread::scope(|threads| {
         let held = holder.write_within(scope(here), &mut |_| {
             for caller in 0..CALLERS {
-                let (store, begun) = (&store, &begun);
+                let store = &store;
                 threads.spawn(move || {
-                    begun.fetch_add(1, Ordering::SeqCst);
                     let put = store.write_within(scope(here), &mut |tx| {
                         let key = [&here.to_be_bytes()[..], &caller.to_be_bytes()].concat();
                         tx.put(TABLE, &key, &vec![7; SIZE])?;
@@ -120,8 +123,7 @@ fn large_changes_of_several_callers_are_several_transactions() {
                     put.unwrap();
                 });
             }
-            wait_until(|| begun.load(Ordering::SeqCst) == CALLERS);
-            thread::sleep(Duration::from_millis(500));
+            wait_until(|| store.waiting() == CALLERS);
             Ok(Decision::Abort)
         });
         held.unwrap();
@@ -151,7 +153,7 @@ fn writers_that_wait_leave_connections_to_readers() {
                     added.unwrap();
                 });
             }
-            thread::sleep(Duration::from_millis(200));
+            wait_until(|| store.waiting() == 16);
             threads.spawn(|| {
                 amounts(&store);
                 tell.send(()).unwrap();

@@ -1,6 +1,6 @@
 //! Networks that lose what is said, and those that break.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use serde_json::json;
 use store::{Decision, Store, Table};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
+use testkit::wait_until;
 use testkit::world::{in_app, parsed};
 use tidings::Engine;
 
-use crate::{read_at_once, wait_until, wait_until_free};
+use crate::{cut_until_over, read_at_once, wait_until_free};
 
 /// Number of idle connections.
 const IDLE: usize = 3;
@@ -58,25 +59,21 @@ fn a_connection_that_breaks_fails_no_call() {
     let env = engine.organization("acme").unwrap().development().unwrap();
     let workflow = json!({ "workflowId": "order", "name": "order", "steps": [in_app()] });
     env.workflows().create(&parsed(workflow)).unwrap();
+    let (made, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let count = |()| made.fetch_add(1, Ordering::SeqCst);
     let calls = &|caller: usize| {
         (0..60).try_for_each(|number| {
             let trigger = json!({ "name": "order", "to": [format!("s{caller}-{number}"), "ada"] });
-            env.events().trigger(&parsed(trigger))?;
-            env.inbox("ada")?.list(&parsed(json!({})))?;
-            env.notifications().list(&parsed(json!({}))).map(drop)
+            env.events().trigger(&parsed(trigger)).map(drop).map(count)?;
+            env.inbox("ada")?.list(&parsed(json!({}))).map(drop).map(count)?;
+            env.notifications().list(&parsed(json!({}))).map(drop).map(count).map(drop)
         })
     };
-    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                server.cut_connections();
-                thread::sleep(Duration::from_millis(15));
-            }
-        });
+        scope.spawn(|| cut_until_over(&made, &is_over, || server.cut_connections()));
         let callers = [0, 1, 2, 3].map(|caller| scope.spawn(move || calls(caller)));
         let called = callers.map(|caller| caller.join().unwrap());
-        is_over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::SeqCst);
         assert!(called.iter().all(Result::is_ok), "{called:?}");
     });
     assert!(engine.check().unwrap().findings.is_empty());

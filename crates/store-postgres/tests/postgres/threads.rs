@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::postgres::Server;
+use testkit::wait_until;
 use testkit::world::{in_app, parsed};
 use tidings::{Engine, Scope};
 use tidings_store_postgres::PostgresStore;
@@ -11,8 +12,6 @@ use tokio::runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::{Client, NoTls, Transaction};
-
-use crate::wait_until;
 
 /// Transactions that wait for the first one.
 const WAITING: usize = 3;

@@ -8,10 +8,11 @@ use std::time::Duration;
 use store::{Decision, Error, Store, Table, WriteScope};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
+use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
 use uuid::Uuid;
 
-use crate::{wait_until, wait_until_free};
+use crate::wait_until_free;
 
 const TABLE: Table = Table::Subscribers;
 const ENVIRONMENT: u128 = 7;
