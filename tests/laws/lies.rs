@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::memory::MemoryStore;
+use store::{Table, WriteRecords};
 use testkit::interposed::{Interposed, Lie, Point};
 use testkit::requests;
 use testkit::seeded;
 use testkit::tables::load;
-use testkit::world::{World, email};
+use testkit::world::{Counts, World, email, in_app, workflow_of};
+use tidings::trigger::AcceptedTrigger;
+use tidings::vocabulary::Channel;
 use tidings::{Clock, Engine, Error, ManualClock, RecordingProvider, SeededEntropy};
 
+use crate::parsed;
 use crate::wreck::ids;
 
 /// Number of calls that no operation of these tests needs.
@@ -104,4 +108,91 @@ fn a_job_that_is_due_after_its_claim_is_not_sent_again() {
     let is_corrupt = matches!(refused, Error::Store(store::Error::Corrupt { table: "due", .. }));
     assert!(is_corrupt, "{refused:?}");
     assert_eq!(world.recorder.sent().len(), 1);
+}
+
+type Call = fn(&World) -> Result<(), Error>;
+
+/// What removes records in steps ends where they are still there.
+#[test]
+fn a_removal_that_does_not_stick_ends() {
+    let cases: [(&str, fn() -> World, Call); 7] = [
+        ("suppressions", suppressed, |world| {
+            world.env.suppressions().clear_all().map(|cleared| assert_eq!(cleared, 300))
+        }),
+        ("suppressions of a channel", suppressed, |world| {
+            let cleared = world.env.suppressions().clear_channel(Channel::Email);
+            cleared.map(|cleared| assert_eq!(cleared, 300))
+        }),
+        ("messages", || of_ada(&[in_app()], 1), erase),
+        ("events of a digest", || of_ada(&[digest(), in_app()], 6), erase),
+        ("runs of a deletion", of_many_runs, |world| {
+            world.env.notifications().delete(world.notifications(json!({}))[0].id)
+        }),
+        ("runs of old notifications", of_many_runs, |world| {
+            let later = world.now().after(Duration::from_secs(1_000));
+            world.env.notifications().delete_before(later).map(drop)
+        }),
+        ("runs of an erasure", of_many_runs, erase),
+    ];
+    let mut endless = Vec::new();
+    for (what, world, call) in cases {
+        let world = world();
+        world.store.tell(Lie::Undeleted);
+        world.store.stop(Point::Call, MANY);
+        if let Err(error) = call(&world)
+            && !matches!(error, Error::Store(store::Error::Corrupt { .. }))
+        {
+            endless.push(format!("{what}: {error:?}"));
+        }
+    }
+    assert!(endless.is_empty(), "{endless:#?}");
+}
+
+fn erase(world: &World) -> Result<(), Error> {
+    world.env.subscribers().erase("ada").map(drop)
+}
+
+fn digest() -> Value {
+    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    json!({ "type": "digest", "metadata": hour })
+}
+
+fn suppressed() -> World {
+    let world = World::in_memory();
+    for number in 0..300 {
+        let address = format!("{number}@example.org");
+        let add = json!({ "channel": "email", "address": address });
+        world.env.suppressions().add(&parsed(add)).unwrap();
+    }
+    world
+}
+
+// A world in which so many times a hundred events were triggered for ada.
+fn of_ada(steps: &[Value], bulks: usize) -> World {
+    let world = World::in_memory();
+    world.workflow(workflow_of("news", steps));
+    world.subscriber(json!({ "subscriberId": "ada" }));
+    let bulk = vec![parsed(json!({ "name": "news", "to": "ada" })); 100];
+    for _ in 0..bulks {
+        let told = world.env.events().trigger_bulk(&bulk).unwrap();
+        assert!(told.into_iter().all(|told| told.is_ok()));
+    }
+    while world.run_due() != Counts::default() {}
+    world
+}
+
+// A world with an event in many runs, whose notifications are gone but for one.
+fn of_many_runs() -> World {
+    let world = World::in_memory();
+    world.workflow(workflow_of("news", &[in_app()]));
+    world.subscriber(json!({ "subscriberId": "ada" }));
+    let crowd = json!({ "name": "news", "to": ["ada"], "transactionId": "crowd" });
+    let told = world.env.events().trigger(&parsed(crowd)).unwrap();
+    for first in (0..600).map(|run| 1_000 + run * 2) {
+        let (id, environment) = (told.transaction_id.clone(), world.env.environment_id());
+        let bare = AcceptedTrigger::bare(environment, world.now(), id);
+        let run = AcceptedTrigger { ordinals: first..first + 1, ..bare };
+        store::write(&world.store, |tx| tx.insert(&run)).unwrap();
+    }
+    world
 }

@@ -191,10 +191,10 @@ pub fn forget_if_gone(
 }
 
 /// Removes runs of a trigger whose notifications are gone, so many at most, if it has others than `gone`,
-/// which are in order, in none of its runs. Returns `true` if it has removed some and there may be more of
-/// them: then it is called again, in another transaction, before `gone` are deleted. The first run stays,
-/// which has the receipt. So an interruption leaves a trigger that the deletion of its last notification
-/// removes.
+/// which are in order, in none of its runs. Returns the key of the first entry of [`Table::Transactions`] that
+/// it has removed, if there may be more of them: then it is called again, in another transaction, before `gone`
+/// are deleted. The first run stays, which has the receipt. So an interruption leaves a trigger that the
+/// deletion of its last notification removes.
 ///
 /// # Errors
 ///
@@ -204,22 +204,22 @@ pub fn clear_runs(
     environment: EnvironmentId,
     id: &TransactionId,
     gone: &[Ordinal],
-) -> Result<bool> {
+) -> Result<Option<Vec<u8>>> {
     let entries = layout::transaction(environment, id).range();
     let run = |entry: &[u8]| layout::run_of_transaction(entry).map(|(run, _)| run);
     // A broadcast may have many runs, and nearly always a notification in the last one.
     let last = txn.first_known(&entries, Order::Descending, run)?;
     let is_in_use = last.map_or(Ok(false), |run| has_others(&*txn, environment, run, gone))?;
     if is_in_use || txn.contains(&layout::fan_out(environment, id))? {
-        return Ok(false);
+        return Ok(None);
     }
-    let Some(empty) = empty_runs(&*txn, environment, &entries, gone)? else { return Ok(false) };
+    let Some(empty) = empty_runs(&*txn, environment, &entries, gone)? else { return Ok(None) };
     // The last one may be the first run.
-    for (entry, trigger) in empty.into_iter().take(RUNS_AT_A_TIME) {
-        txn.delete(Table::Transactions, &entry)?;
-        txn.delete_key(&trigger)?;
+    for (entry, trigger) in empty.iter().take(RUNS_AT_A_TIME) {
+        txn.delete(Table::Transactions, entry)?;
+        txn.delete_key(trigger)?;
     }
-    Ok(true)
+    Ok(empty.into_iter().next().map(|(first, _)| first))
 }
 
 // A run in the list of a transaction: its entry, and the key of its record.

@@ -228,7 +228,7 @@ impl Chunk {
         tx.remove(&self.fan_out)?;
         tx.replace(&self.state, after)?;
         // Its notifications may have been deleted meanwhile. If there are many runs, another task goes on.
-        if activity::clear_runs(tx.draft.writer, environment, id, &[])? {
+        if activity::clear_runs(tx.draft.writer, environment, id, &[])?.is_some() {
             tx.insert(&self.fan_out)?;
             let task = task(tx, &self.fan_out, self.next.as_ref().map(|next| &*next.workflow));
             tx.insert(&task)?;

@@ -1,7 +1,8 @@
 //! Removal of the dependents of a deleted record.
 
-use store::{Error, Prefix, Record, Referent, Step, Sweep, Table, WriteRecords};
+use store::{Prefix, Record, Referent, Step, Sweep, WriteRecords};
 
+use super::begun::Begun;
 use crate::Result;
 use crate::damage;
 use crate::tx::Tx;
@@ -16,6 +17,8 @@ pub(crate) struct Cascade<'c, 't> {
     left: usize,
     before: &'c Removed,
     removed: Removed,
+    /// `true` if this transaction has removed a dependent.
+    has_begun: bool,
     damaged: Damaged,
 }
 
@@ -31,10 +34,7 @@ pub(crate) enum Damaged {
 /// What the transactions of a deletion have removed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Removed {
-    /// The first entry that was removed by the last transaction which removed any, with its table.
-    first: Option<(Table, Vec<u8>)>,
-    /// Number of such transactions in a row that began with the same entry as the one before.
-    repeats: u32,
+    begun: Begun,
     /// The last search for index entries of dependents that cannot be read. It is over before these are
     /// removed, so that another call finds them after an interruption.
     sweep: Option<Sweep>,
@@ -44,10 +44,6 @@ impl<'c, 't> Cascade<'c, 't> {
     /// Largest number of dependents that one transaction removes.
     const AT_A_TIME: usize = 500;
 
-    /// Largest number of transactions in a row that may begin with an entry that was removed before.
-    /// Another caller may create the first dependent again between two transactions.
-    const REPEATS: u32 = 8;
-
     /// Largest number of index entries that one transaction of a search looks at.
     const ENTRIES: usize = 4_096;
 
@@ -56,8 +52,8 @@ impl<'c, 't> Cascade<'c, 't> {
     pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {
         let is_over = before.sweep.as_ref().is_none_or(Sweep::is_over);
         let left = if is_over { Self::AT_A_TIME } else { 0 };
-        let removed = Removed { sweep: before.sweep.clone(), ..Removed::default() };
-        Self { tx, left, before, removed, damaged: Damaged::Kept }
+        let (removed, has_begun, damaged) = (before.clone(), false, Damaged::Kept);
+        Self { tx, left, before, removed, has_begun, damaged }
     }
 
     /// Sets what becomes of dependents that cannot be read.
@@ -70,8 +66,7 @@ impl<'c, 't> Cascade<'c, 't> {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`], if the first of them was removed by each of the last transactions.
-    /// Otherwise a damaged store would be asked for ever.
+    /// Those of [`Begun::note`], with the first of them.
     pub(crate) fn remove<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
         self.remove_by(prefix, |tx, dependent| Ok(tx.remove(dependent)?))
     }
@@ -98,8 +93,9 @@ impl<'c, 't> Cascade<'c, 't> {
             return Ok(());
         }
         self.left -= entries.len();
-        if let (None, Some(first)) = (&self.removed.first, entries.first()) {
-            self.begin((range.table(), first.key.clone()))?;
+        if let Some(first) = entries.first().filter(|_| !self.has_begun) {
+            self.removed.begun.note(range.table(), &first.key)?;
+            self.has_begun = true;
         }
         for entry in &entries {
             match &entry.referent {
@@ -121,18 +117,7 @@ impl<'c, 't> Cascade<'c, 't> {
 
     /// Returns `true` if this transaction or an earlier one has removed a dependent.
     pub(crate) fn has_removed(&self) -> bool {
-        self.removed.first.is_some() || self.before.first.is_some()
-    }
-
-    fn begin(&mut self, first: (Table, Vec<u8>)) -> Result<()> {
-        let is_repeat = self.before.first.as_ref() == Some(&first);
-        let repeats = if is_repeat { self.before.repeats + 1 } else { 0 };
-        if repeats > Self::REPEATS {
-            let (table, source) = (first.0.name(), "a removed record is still there".into());
-            return Err(Error::Corrupt { table, source }.into());
-        }
-        (self.removed.first, self.removed.repeats) = (Some(first), repeats);
-        Ok(())
+        self.removed.begun.has_any()
     }
 
     /// Ends the deletion with `last` if nothing depends on it any more. Otherwise there is more to
@@ -143,10 +128,6 @@ impl<'c, 't> Cascade<'c, 't> {
     ) -> Result<Step<Removed, T>> {
         if self.left > 0 {
             return last(self.tx).map(Step::Done);
-        }
-        if self.removed.first.is_none() {
-            self.removed.first.clone_from(&self.before.first);
-            self.removed.repeats = self.before.repeats;
         }
         if let Some(sweep) = self.removed.sweep.as_mut().filter(|sweep| !sweep.is_over()) {
             sweep.step(self.tx, Self::ENTRIES)?;

@@ -1,5 +1,6 @@
 //! Operations on the records of an environment, one file per group, and on organizations.
 
+pub(crate) mod begun;
 pub(crate) mod cascade;
 pub(crate) mod channels;
 pub(crate) mod connections;

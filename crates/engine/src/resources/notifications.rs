@@ -22,13 +22,14 @@ use domain::step::DigestEvent;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use serde_json::json;
-use store::{Kept, Order, ReadKept, ReadRecords, Step, WriteRecords, layout};
+use store::{Kept, Order, ReadKept, ReadRecords, Step, Table, WriteRecords, layout};
 
 use crate::damage::if_readable;
 use crate::guarded::guarded;
 use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::leases;
+use crate::resources::begun::Begun;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
 
@@ -323,17 +324,20 @@ impl Notifications<'_> {
                 Events::of(view, found.as_slice())
             })
         };
-        let (start, mut again) = (look()?, |_: Events| look().map(Step::More));
+        let start = (look()?, Begun::default());
+        let mut again =
+            |(_, begun): (Events, Begun)| look().map(|found| Step::More((found, begun)));
         self.scope.write_in_steps_with(
             "notifications.delete",
             id,
             (start, &mut again),
-            |tx, events: &Events| {
+            |tx, (events, begun): &(Events, Begun)| {
                 let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
+                let mut begun = begun.clone();
                 if !events.are_all_of(&notification)
-                    || clear_runs(tx, std::slice::from_ref(&notification))?
+                    || clear_runs(tx, slice::from_ref(&notification), &mut begun)?
                 {
-                    return Ok(Step::More(Events::default()));
+                    return Ok(Step::More((Events::default(), begun)));
                 }
                 remove_tasks(tx, &notification)?;
                 index.delete(tx, &notification)?;
@@ -364,8 +368,9 @@ impl Notifications<'_> {
             (start, &mut next),
             |tx, at: &Deletion| {
                 let (removed, next) = at.first(tx, time)?;
-                if clear_runs(tx, &removed)? {
-                    return Ok(Step::More(at.clone()));
+                let mut begun = at.begun.clone();
+                if clear_runs(tx, &removed, &mut begun)? {
+                    return Ok(Step::More(at.again(begun)));
                 }
                 index.delete_all(tx, environment, &removed)?;
                 at.events.remove(tx)?;
@@ -380,7 +385,15 @@ impl Notifications<'_> {
 
 /// Removes some runs of the triggers of `removed`, which are in the order of their ordinals. Returns `true`
 /// if there are more runs to remove before these notifications are deleted.
-pub(crate) fn clear_runs(tx: &mut Tx<'_>, removed: &[Notification]) -> Result<bool> {
+///
+/// # Errors
+///
+/// Those of [`Begun::note`], with the first of the runs.
+pub(crate) fn clear_runs(
+    tx: &mut Tx<'_>,
+    removed: &[Notification],
+    begun: &mut Begun,
+) -> Result<bool> {
     let environment = tx.environment_id();
     for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
         let Some(last) = of_one.last() else { continue };
@@ -388,7 +401,9 @@ pub(crate) fn clear_runs(tx: &mut Tx<'_>, removed: &[Notification]) -> Result<bo
         let gone = removed.iter().filter(of_trigger).map(|one| one.id.ordinal());
         let gone: Vec<_> = gone.collect();
         let writer = &mut *tx.draft.writer;
-        if activity::clear_runs(writer, environment, &last.transaction_id, &gone)? {
+        let cleared = activity::clear_runs(writer, environment, &last.transaction_id, &gone)?;
+        if let Some(first) = cleared {
+            begun.note(Table::Transactions, &first)?;
             return Ok(true);
         }
     }

@@ -20,6 +20,7 @@ use store::{
     OnProgress, Order, Progress, ReadRecords, Step, Table, WriteScope, if_readable, layout,
 };
 
+use crate::resources::begun::Begun;
 use crate::resources::cascade::{Damaged, Removed};
 use crate::resources::{subscribers, suppressions};
 use crate::tx::{Tx, View};
@@ -49,6 +50,7 @@ struct Erasing {
     /// How often each table was looked at again, for what was triggered meanwhile.
     again: u32,
     part: Part,
+    begun: Begun,
     erased: Erasure,
     /// How many rows the transactions have looked at.
     rows: u64,
@@ -148,7 +150,7 @@ pub(super) fn erase(
     };
     let erased =
         scope.write_in_steps_with("subscribers.erase", id, (start, &mut told), |tx, before| {
-            let mut work = Eraser::new(tx, Arc::clone(&before.person))?;
+            let mut work = Eraser::new(tx, before)?;
             let mut erasing = before.clone();
             while work.left > 0 {
                 match work.step(erasing)? {
@@ -157,7 +159,7 @@ pub(super) fn erase(
                 }
             }
             let rows = before.rows + (AT_A_TIME - work.left) as u64;
-            Ok(Step::More(Erasing { person: work.person, rows, ..erasing }))
+            Ok(Step::More(Erasing { person: work.person, begun: work.begun, rows, ..erasing }))
         });
     // An erasure that was interrupted here before finds nothing.
     if matches!(erased, Ok(_) | Err(Error::NotFound { .. })) {
@@ -204,18 +206,21 @@ struct Eraser<'e, 't> {
     /// The subscriber who has the id, unless its record is gone.
     subscriber: Option<Subscriber>,
     traces: Traces,
+    /// The messages, events or runs that were removed last.
+    begun: Begun,
     left: usize,
 }
 
 impl<'e, 't> Eraser<'e, 't> {
-    fn new(tx: &'e mut Tx<'t>, mut person: Arc<Person>) -> Result<Self> {
+    fn new(tx: &'e mut Tx<'t>, before: &Erasing) -> Result<Self> {
+        let (mut person, begun) = (Arc::clone(&before.person), before.begun.clone());
         let subscriber = subscribers::find(tx, &person.id)?;
         // It may have been created since the erasure has begun.
         if let Some(found) = subscriber.as_ref().filter(|found| !person.own.contains(&found.id)) {
             Arc::make_mut(&mut person).own.insert(found.id);
         }
         let traces = person.traces(subscriber.as_ref());
-        Ok(Self { tx, person, subscriber, traces, left: AT_A_TIME })
+        Ok(Self { tx, person, subscriber, traces, begun, left: AT_A_TIME })
     }
 
     // Does a part, or as much of it as is left for this transaction.

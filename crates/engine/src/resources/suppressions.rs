@@ -136,14 +136,14 @@ impl Suppressions<'_> {
     fn clear(&self, operation: &'static str, channel: Option<Channel>) -> Result<u64> {
         // The writer is held for a few milliseconds.
         const AT_A_TIME: usize = 250;
-        let start = (0, None);
-        self.scope.write_in_steps(operation, channel, start, |tx, (before, swept)| {
+        let start = (0, Vec::new(), None);
+        self.scope.write_in_steps(operation, channel, start, |tx, (before, behind, swept)| {
             let list = layout::suppression_list(tx.environment_id(), channel);
-            let range = list.range();
+            let range = list.range().resumed(behind);
             let found = store::dependents(&*tx, &range, AT_A_TIME)?;
             if let Some(mut sweep) = to_sweep(&found, &range, swept.as_ref()) {
                 sweep.step(tx, SWEPT_AT_A_TIME)?;
-                return Ok(Step::More((*before, Some(sweep))));
+                return Ok(Step::More((*before, behind.clone(), Some(sweep))));
             }
             let (now, mut count) = (tx.now(), *before);
             for entry in &found {
@@ -158,10 +158,9 @@ impl Suppressions<'_> {
                     }
                 }
             }
-            Ok(if found.len() < AT_A_TIME {
-                Step::Done(count)
-            } else {
-                Step::More((count, swept.clone()))
+            Ok(match found.last().filter(|_| found.len() == AT_A_TIME) {
+                Some(last) => Step::More((count, last.key.clone(), swept.clone())),
+                None => Step::Done(count),
             })
         })
     }

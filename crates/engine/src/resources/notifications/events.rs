@@ -12,6 +12,7 @@ use store::{Order, ReadRecords, Record, WriteRecords, layout};
 
 use super::exists;
 use crate::Result;
+use crate::resources::begun::Begun;
 use crate::tx::{Reading, Tx, View};
 
 /// How far a deletion of old notifications is.
@@ -21,6 +22,8 @@ pub(super) struct Deletion {
     pub(super) old: Old,
     /// The events that go with the next notifications.
     pub(super) events: Events,
+    /// The runs of triggers that were removed last.
+    pub(super) begun: Begun,
     /// `true` if a notification had events that were not looked for.
     has_missed: bool,
 }
@@ -39,7 +42,8 @@ impl Deletion {
 
     /// Starts to delete `old`.
     pub(super) fn of(old: Old) -> Self {
-        Self { deleted: 0, old, events: Events::default(), has_missed: false }
+        let (events, begun) = (Events::default(), Begun::default());
+        Self { deleted: 0, old, events, begun, has_missed: false }
     }
 
     /// Finds the events that the next transaction removes.
@@ -50,6 +54,11 @@ impl Deletion {
         }
         let (next, _) = self.old.first(view, view.environment_id(), time, Self::AT_A_TIME)?;
         Ok(Self { events: Events::of(view, &next)?, ..self })
+    }
+
+    /// The state behind a transaction that has removed runs, and no notifications yet.
+    pub(super) fn again(&self, begun: Begun) -> Self {
+        Self { begun, ..self.clone() }
     }
 
     /// The notifications that the transaction deletes, and the state behind it. One whose events were
@@ -64,7 +73,7 @@ impl Deletion {
         }
         let deleted = self.deleted + found.len() as u64;
         let has_missed = self.has_missed || missed.is_some();
-        Ok((found, Self { deleted, old, events: Events::default(), has_missed }))
+        Ok((found, Self { deleted, has_missed, ..Self::of(old) }))
     }
 }
 

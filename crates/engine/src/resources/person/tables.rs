@@ -214,6 +214,7 @@ impl Eraser<'_, '_> {
             let all = layout::message_lists(self.tx.environment_id(), *own).range();
             let found = self.remove_messages(&all, limit, erased)?;
             self.left = self.left.saturating_sub(found * OF_NOTIFICATION);
+            // There may be more.
             if found == limit {
                 return Ok(Some(Vec::new()));
             }
@@ -222,8 +223,8 @@ impl Eraser<'_, '_> {
     }
 
     // Removes messages, also those that cannot be read, and the addresses of the suppressions that they
-    // have. Returns the number of the entries that were found. Index entries of what cannot be read are
-    // removed with the subscriber.
+    // have. Returns the number of the entries that were found. If there may be more, notes the first one. Index
+    // entries of what cannot be read are removed with the subscriber.
     fn remove_messages(
         &mut self,
         range: &Range<Message>,
@@ -232,6 +233,9 @@ impl Eraser<'_, '_> {
     ) -> Result<usize> {
         let found = store::dependents(&*self.tx, range, limit)?;
         let count = found.len();
+        if let Some(first) = found.first().filter(|_| count == limit) {
+            self.begun.note(range.table(), &first.key)?;
+        }
         for entry in found {
             match &entry.referent {
                 Referent::Record(message) => messages::remove(self.tx, message)?,
@@ -316,10 +320,14 @@ impl Eraser<'_, '_> {
         Ok(last.map(|after| Part::Buckets { after, event: Vec::new() }))
     }
 
-    // Removes the next events of a window, behind a key. Returns their number.
+    // Removes the next events of a window, behind a key. Returns their number. If there may be more, notes the
+    // first one.
     fn window(&mut self, id: DigestWindowId, after: &mut Vec<u8>, limit: usize) -> Result<usize> {
         let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
         let found = store::dependents(&*self.tx, &events, limit)?;
+        if let Some(first) = found.first().filter(|_| found.len() == limit) {
+            self.begun.note(events.table(), &first.key)?;
+        }
         for entry in &found {
             match &entry.referent {
                 Referent::Record(event) => self.tx.remove(event)?,
@@ -372,7 +380,8 @@ impl Eraser<'_, '_> {
                 return Ok(false);
             }
         }
-        if notifications::clear_runs(self.tx, std::slice::from_ref(&notification))? {
+        let cleared = std::slice::from_ref(&notification);
+        if notifications::clear_runs(self.tx, cleared, &mut self.begun)? {
             self.left = 0;
             return Ok(false);
         }

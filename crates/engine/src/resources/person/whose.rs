@@ -23,6 +23,7 @@ use store::{Codec, Order, Prefix, Range, ReadRecords, Table, layout};
 
 use super::meanwhile::Answered;
 use super::{AT_A_TIME, Erasing, Part, Seen};
+use crate::resources::begun::Begun;
 use crate::resources::{integrations, subscribers};
 use crate::tx::{Reading, View};
 use crate::{Result, Scope};
@@ -85,6 +86,7 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
         seen,
         again: 0,
         part,
+        begun: Begun::default(),
         erased: Erasure::default(),
         rows: 0,
     })
