@@ -8,7 +8,7 @@ use store::{Table, WriteRecords};
 use testkit::interposed::{Interposed, Lie, Point};
 use testkit::requests;
 use testkit::seeded;
-use testkit::tables::load;
+use testkit::tables::{Entry, dump, load, put};
 use testkit::world::{Counts, World, email, in_app, workflow_of};
 use tidings::trigger::AcceptedTrigger;
 use tidings::vocabulary::Channel;
@@ -110,6 +110,31 @@ fn a_job_that_is_due_after_its_claim_is_not_sent_again() {
     assert_eq!(world.recorder.sent().len(), 1);
 }
 
+/// The end of the list of an inbox cannot be gone through, behind as many messages as a step counts.
+#[test]
+fn an_inbox_that_cannot_be_gone_through_takes_messages_after_a_repair() {
+    let world = large_inbox();
+    world.store.tell(Lie::ForeignBehind(Table::MessageLists));
+    let before = of_table(&world, Table::MessageCounters);
+
+    let report = world.engine.repair().unwrap();
+
+    assert!(report.is_finished);
+    assert!(of_table(&world, Table::MessageCounters) == before, "what it cannot count stays");
+    takes_messages(&world);
+}
+
+#[test]
+fn an_inbox_that_cannot_be_gone_through_takes_messages_without_its_counters() {
+    let world = large_inbox();
+    for (table, key, _) in of_table(&world, Table::MessageCounters) {
+        put(&world.store, table, &key, Some(b"damaged"));
+    }
+    world.store.tell(Lie::ForeignBehind(Table::MessageLists));
+
+    takes_messages(&world);
+}
+
 type Call = fn(&World) -> Result<(), Error>;
 
 /// What removes records in steps ends where they are still there.
@@ -195,4 +220,25 @@ fn of_many_runs() -> World {
         store::write(&world.store, |tx| tx.insert(&run)).unwrap();
     }
     world
+}
+
+// A world in which ada has more messages than a step counts.
+fn large_inbox() -> World {
+    of_ada(&[in_app()], 11)
+}
+
+#[track_caller]
+fn takes_messages(world: &World) {
+    let messages = || of_table(world, Table::Messages).len();
+    for _ in 0..3 {
+        let before = messages();
+        world.notify("news", "ada");
+        world.run_due();
+        assert_eq!(messages(), before + 1);
+    }
+    assert!(world.env.inbox("ada").unwrap().count(&parsed(json!({}))).is_ok());
+}
+
+fn of_table(world: &World, table: Table) -> Vec<Entry> {
+    dump(&world.store).into_iter().filter(|(of, ..)| *of == table).collect()
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use domain::ids::EnvironmentId;
 use domain::quarantine::Unreadable;
 use serde::Serialize;
-use store::check::{Fix, Homes, Pass, Rebuild, Waiting, stalled};
+use store::check::{Fix, Homes, Pass, Rebuild, Unsound, Waiting, stalled};
 use store::layout::CountedList;
 use store::{OnProgress, OnRows, Step, Table, WriteScope, counters, list_counts, text_index};
 
@@ -58,7 +58,7 @@ impl Engine {
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written
-    /// to.
+    /// to. Derived rows stay as they are if a table that they are made from cannot be mended.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -135,8 +135,13 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
+        let mut unmended = Unsound::default();
         for pass in Pass::all() {
-            if self.repair_in(pass, report, progress)?.is_break() {
+            // What is made anew from a part of a table would be worse than what is there.
+            if unmended.holds_up(pass) {
+                continue;
+            }
+            if self.repair_in((pass, &mut unmended), report, progress)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -157,9 +162,10 @@ impl Engine {
         Ok(ControlFlow::Continue(()))
     }
 
+    // Mends what a pass finds. Adds the tables of what stays to `unmended`.
     fn repair_in(
         &self,
-        pass: Pass,
+        (pass, unmended): (Pass, &mut Unsound),
         report: &mut RepairReport,
         progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
@@ -169,6 +175,7 @@ impl Engine {
                 let homes = Homes::default();
                 Ok((pass.step(snapshot, behind.as_deref(), &homes)?, homes))
             })?;
+            step.unmended().for_each(|finding| unmended.add(finding));
             if step.fixes().any(|fix| !matches!(fix, Fix::Rebuild(_))) {
                 let mended = self.mend(pass, behind.as_deref(), &homes.settled(), report)?;
                 // Where others have put rows meanwhile, the transaction has not come as far.

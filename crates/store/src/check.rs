@@ -101,7 +101,7 @@ impl Pass {
         }
     }
 
-    // The tables that its rows follow from. They are compared only if these are sound.
+    // The tables that its rows follow from. The rows are compared and mended only if these are sound.
     const fn follows(self) -> &'static [Table] {
         match self {
             Self::Counters | Self::Counted(_) => {
@@ -165,7 +165,7 @@ impl Pass {
 pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<TableCheck> {
     let (mut comparison, homes) = (Comparison::default(), Homes::default());
     for pass in Pass::all() {
-        if comparison.are_unsound(pass.follows()) {
+        if comparison.unsound.holds_up(pass) {
             continue;
         }
         if comparison.run(pass, (snapshot, &homes), progress)?.is_break() {
@@ -176,18 +176,34 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
     Ok(TableCheck { is_finished, ..comparison.check })
 }
 
+/// Tables that do not say what they should. Rows that follow from them cannot be compared, nor made anew.
+#[derive(Debug, Default)]
+pub struct Unsound(BTreeSet<Table>);
+
+impl Unsound {
+    /// Adds the table of a contradiction.
+    pub fn add(&mut self, finding: &TableFinding) {
+        self.0.extend(Table::named(finding.table));
+    }
+
+    /// Returns `true` if the rows of `pass` follow from one of the tables.
+    pub fn holds_up(&self, pass: Pass) -> bool {
+        self.has_any(pass.follows())
+    }
+
+    fn has_any(&self, tables: &[Table]) -> bool {
+        tables.iter().any(|table| self.0.contains(table))
+    }
+}
+
 // A comparison of all tables, and those with findings.
 #[derive(Default)]
 struct Comparison {
     check: TableCheck,
-    unsound: BTreeSet<Table>,
+    unsound: Unsound,
 }
 
 impl Comparison {
-    fn are_unsound(&self, tables: &[Table]) -> bool {
-        tables.iter().any(|table| self.unsound.contains(table))
-    }
-
     // Goes through all rows of a pass. Breaks if `progress` does.
     fn run(
         &mut self,
@@ -201,7 +217,7 @@ impl Comparison {
             rows += step.rows;
             let next = progress(pass.table(), step.rows);
             for (finding, _) in step.found {
-                self.unsound.extend(Table::named(finding.table));
+                self.unsound.add(&finding);
                 self.check.add(finding);
             }
             if next.is_break() {
@@ -242,12 +258,12 @@ impl Comparison {
         snapshot: &dyn Snapshot,
         progress: &mut OnRows<'_>,
     ) -> Result<ControlFlow<()>> {
-        if self.are_unsound(&[Table::Tasks, Table::Quarantine]) {
+        if self.unsound.has_any(&[Table::Tasks, Table::Quarantine]) {
             return Ok(ControlFlow::Continue(()));
         }
         for table in Waiting::TABLES {
             let mut behind = None;
-            while !self.are_unsound(&[table]) {
+            while !self.unsound.has_any(&[table]) {
                 let part = stalled(snapshot, table, behind.as_deref(), progress)?;
                 let ControlFlow::Continue(part) = part else { return Ok(ControlFlow::Break(())) };
                 for Stalled { table, key, .. } in part.found {

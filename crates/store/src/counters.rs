@@ -3,7 +3,8 @@
 //! Counters that are lost are counted anew in steps, each in a transaction of its own. The row says
 //! up to which message they go. A change of one of these messages changes the counters, and a
 //! change of a later one does not, since a later step counts it. So other operations continue
-//! between the steps, and each of them that changes a message of the subscriber does a step.
+//! between the steps, and each of them that changes a message of the subscriber does a step, unless it does
+//! one for many others.
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,9 @@ use crate::{
 
 /// Number of messages that a step counts. In tests an inbox is small.
 const STEP: usize = if cfg!(test) { 3 } else { 1_024 };
+
+/// Number of inboxes that a transaction counts on at most. A later change of the others does.
+const INBOXES: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Value of a row. It names its subscriber, so that no other row is taken for it.
 #[derive(Serialize, Deserialize)]
@@ -174,12 +178,24 @@ impl CountersUntil {
         Ok(Self { counters: mended(counters), until: Some(Vec::new()) })
     }
 
-    // Counts the next messages.
+    // Counts the next messages. The count ends where the list cannot be gone through: otherwise each later
+    // transaction of the inbox would fail.
     fn go_on(&mut self, snapshot: &(impl Snapshot + ?Sized), key: &[u8]) -> Result<()> {
         let Some(until) = self.until.take() else { return Ok(()) };
+        self.until = if_readable(self.count_behind(snapshot, key, &until))?.flatten();
+        Ok(())
+    }
+
+    // Counts the next messages behind a key. Returns the key of the last one. Returns `None` at the end.
+    fn count_behind(
+        &mut self,
+        snapshot: &(impl Snapshot + ?Sized),
+        key: &[u8],
+        until: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
         let (environment, subscriber) = parts(key)?;
         let list: Range<Message> = layout::message_lists(environment, subscriber).range();
-        let rest = list.resumed(&until);
+        let rest = list.resumed(until);
         let limit = Limit::in_transaction(STEP);
         let Batch { rows, mut next } = Batch::read(snapshot, &rest, limit)?;
         let found = record::follow_some::<Message>(snapshot, rest.table(), &rows, limit.bytes)?;
@@ -188,21 +204,24 @@ impl CountersUntil {
         if let Some(read) = rows.get(..found.len()).filter(|read| read.len() < rows.len()) {
             next = read.last().map(|last| last.key.clone());
         }
-        self.until = next;
-        Ok(())
+        Ok(next)
     }
 
     fn step(mut self, transaction: &mut dyn Transaction, key: &[u8]) -> Result<Step> {
         self.go_on(&*transaction, key)?;
+        self.put(transaction, key)?;
+        Ok(Step::of(self.until.is_some()))
+    }
+
+    fn put(&self, transaction: &mut dyn Transaction, key: &[u8]) -> Result<()> {
         // The feed of a subscriber without messages goes on.
         let is_needed =
             self.until.is_some() || !self.counters.is_empty() || has_owner(&*transaction, key)?;
         if is_needed {
-            transaction.put(Table::MessageCounters, key, &self.written(key)?)?;
+            transaction.put(Table::MessageCounters, key, &self.written(key)?)
         } else {
-            transaction.delete(Table::MessageCounters, key)?;
+            transaction.delete(Table::MessageCounters, key)
         }
-        Ok(Step::of(self.until.is_some()))
     }
 
     fn written(&self, key: &[u8]) -> Result<Vec<u8>> {
@@ -283,12 +302,19 @@ pub fn count(
             tally.change_among(&counts, (before.as_ref(), after.as_ref()));
         }
     }
+    let mut steps = 0;
     for (key, row) in rows {
         let known = match row {
             Some(Counting { tally, until }) => CountersUntil { counters: tally.finish(), until },
             None => CountersUntil::begun(&*transaction, key)?,
         };
-        _ = known.step(transaction, key)?;
+        let is_whole = known.until.is_none();
+        if is_whole || steps < INBOXES {
+            steps += usize::from(!is_whole);
+            _ = known.step(transaction, key)?;
+        } else {
+            known.put(transaction, key)?;
+        }
     }
     Ok(())
 }

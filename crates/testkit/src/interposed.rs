@@ -51,6 +51,8 @@ pub enum Lie {
     Foreign,
     /// A scan of one table does so.
     ForeignIn(Table),
+    /// A scan of one table does so that comes to the end of its range before its limit.
+    ForeignBehind(Table),
     /// A scan shows each entry twice.
     Repeated,
     /// A scan shows the entries that were there when the lies began. Gets see the truth.
@@ -328,13 +330,19 @@ impl Plans {
     }
 }
 
-// Returns the action that is planned for this pass of `point`.
 impl Lie {
-    fn shows_foreign(self, table: Table) -> bool {
-        self == Lie::Foreign || self == Lie::ForeignIn(table)
+    // Returns whether a scan also shows the first entry of its table, after so many others.
+    fn shows_foreign(self, table: Table, shown: usize, limit: Option<usize>) -> bool {
+        match self {
+            Self::Foreign => true,
+            Self::ForeignIn(one) => one == table,
+            Self::ForeignBehind(one) => one == table && limit.is_none_or(|limit| shown < limit),
+            Self::Repeated | Self::Undeleted | Self::OtherKey | Self::Stale => false,
+        }
     }
 }
 
+// Returns the action that is planned for this pass of `point`.
 fn due<T>(planned: &mut Option<Planned<T>>, point: Point) -> Option<T> {
     let next = planned.as_mut().filter(|planned| planned.point == point)?;
     if let Some(left) = next.left.checked_sub(1) {
@@ -491,10 +499,6 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
         self.around(
             || Call::Scan(table),
             |below| match &lie {
-                Some((lie, _)) if lie.shows_foreign(table) => {
-                    below.scan(table, range, order, limit, visit)?;
-                    below.scan(table, &EVERYTHING, Order::Ascending, Some(1), visit)
-                }
                 Some((Lie::Repeated, _)) => {
                     below.scan(table, range, order, limit, &mut |key, value| {
                         visit(key, value)?;
@@ -504,7 +508,18 @@ impl<T: Deref<Target: Snapshot>> Snapshot for Watched<'_, T> {
                 Some((Lie::Undeleted, before)) => {
                     before.read(&mut |before| before.scan(table, range, order, limit, visit))
                 }
-                Some((Lie::Foreign | Lie::ForeignIn(_) | Lie::OtherKey | Lie::Stale, _)) | None => {
+                Some((lie @ (Lie::Foreign | Lie::ForeignIn(_) | Lie::ForeignBehind(_)), _)) => {
+                    let mut shown = 0;
+                    below.scan(table, range, order, limit, &mut |key, value| {
+                        shown += 1;
+                        visit(key, value)
+                    })?;
+                    if !lie.shows_foreign(table, shown, limit) {
+                        return Ok(());
+                    }
+                    below.scan(table, &EVERYTHING, Order::Ascending, Some(1), visit)
+                }
+                Some((Lie::OtherKey | Lie::Stale, _)) | None => {
                     below.scan(table, range, order, limit, visit)
                 }
             },

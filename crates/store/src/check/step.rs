@@ -100,6 +100,11 @@ impl PassStep {
         self.found.iter().filter_map(|(_, fix)| fix.as_ref())
     }
 
+    /// The contradictions for which nothing is known that mends them.
+    pub fn unmended(&self) -> impl Iterator<Item = &TableFinding> {
+        self.found.iter().filter(|(_, fix)| fix.is_none()).map(|(finding, _)| finding)
+    }
+
     /// What is to be made anew.
     pub fn rebuilds(&self) -> impl Iterator<Item = &Rebuild> {
         self.fixes().filter_map(|fix| match fix {

@@ -1,6 +1,7 @@
 use domain::message::{Edit, MarkAs};
 use domain::time::Timestamp;
 use proptest::prelude::*;
+use uuid::Uuid;
 
 use super::*;
 use crate::memory::MemoryStore;
@@ -164,4 +165,49 @@ fn messages_are_counted_anew_in_steps_which_other_operations_do_as_well() {
         steps += 1;
     }
     assert!((4..=6).contains(&steps), "{steps} steps");
+}
+
+/// A transaction that changes many inboxes whose counters are lost counts the messages of some of them.
+#[test]
+fn a_transaction_counts_some_of_many_inboxes() {
+    let store = MemoryStore::default();
+    let (environment, _) = own();
+    let subscriber = |inbox: u64| InternalSubscriberId::from(Uuid::from_u128(inbox.into()));
+    let key = |inbox| layout::message_counters(environment, subscriber(inbox));
+    let add = |number: u64| {
+        let inboxes = (1..=5).map(|inbox| {
+            let message = message(inbox * 10 + number);
+            Message { subscriber_id: subscriber(inbox), ..message }
+        });
+        let inboxes: Vec<_> = inboxes.collect();
+        let change =
+            |one: &Message| Change::new(ChangeKind::Inserted, &one.key()).of(None, Some(one));
+        let changes: Vec<_> = inboxes.iter().map(change).collect();
+        let put = |txn: &mut dyn Transaction| {
+            inboxes.iter().try_for_each(|one| txn.insert(one))?;
+            count(txn, ReadCounters::default(), &changes)
+        };
+        write(&store, put).unwrap();
+    };
+    let complete = || {
+        let known = |inbox| {
+            read(&store, |snapshot| CountersUntil::find(snapshot, key(inbox).as_bytes())).unwrap()
+        };
+        (1..=5).filter(|inbox| known(*inbox).until.is_none()).count()
+    };
+    add(1);
+    assert_eq!(complete(), 5);
+    for inbox in 1..=5 {
+        write(&store, |txn| txn.put_bytes(&key(inbox), b"damaged")).unwrap();
+    }
+
+    add(2);
+
+    assert_eq!(complete(), 2);
+    for inbox in 1..=5 {
+        let found = read(&store, |snapshot| find(snapshot, &key(inbox))).unwrap();
+        assert_eq!(found.shelves.iter().sum::<u32>(), 2);
+    }
+    add(3);
+    assert!(complete() > 2);
 }
