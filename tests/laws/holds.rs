@@ -483,38 +483,56 @@ fn a_sweep_is_smaller_where_its_notifications_are_large() {
 #[test]
 fn no_transaction_looks_at_more_bytes_than_stated() {
     const ROW: usize = 64 * 1024;
-    let (world, noted) = noted_world(|builder| builder);
-    let body = json!({ "body": "{{ payload.text }}" });
-    world.workflow(workflow_of("news", &[json!({ "type": "in_app", "template": body })]));
-    world.subscriber(json!({ "subscriberId": "ada" }));
-    let payload = json!({ "text": noise(ROW) });
-    for _ in 0..300 {
-        world.trigger(json!({ "name": "news", "to": "ada", "payload": payload }));
-    }
-    while world.run_due() != Counts::default() {}
-    let most = |what: &str, body: &dyn Fn()| {
+    const LETTERS: u64 = 60;
+    let (world, noted) = noted_world(|builder| builder.default_provider(large::Refusing));
+    large_records(&world, &noise(ROW), (300, LETTERS));
+    let most = |what: &str, bytes: usize, body: &dyn Fn()| {
         noted.take();
         body();
         let most = noted.take().iter().map(|hold| hold.shown).max().unwrap_or_default();
         println!("{what}: {most} bytes");
-        (most > (2 << 20) + 2 * ROW).then(|| format!("{what}: {most} bytes"))
+        (most > bytes).then(|| format!("{what}: {most} bytes"))
     };
     let environment = world.env.environment_id();
     let goes_on = |_, _| ControlFlow::Continue(());
     damage_counters(&world);
+    let (few, some) = ((2 << 20) + 2 * ROW, 8 << 20);
     let problems = [
-        most("counters", &|| {
+        most("counters", few, &|| {
             assert!(world.engine.repair().unwrap().is_finished);
             assert_eq!(world.engine.check().unwrap().findings, []);
         }),
-        most("dead letters", &|| {
+        most("dead letters", few, &|| {
             assert!(store::letters::rebuild(&noted, environment, &mut { goes_on }).is_ok());
         }),
-        most("deletion", &|| {
+        most("redriven letters", some, &|| {
+            let all = parsed(json!({}));
+            assert_eq!(world.env.dead_letters().redrive_matching(&all).unwrap(), LETTERS);
+        }),
+        most("deletion", few, &|| {
             assert!(world.organization.delete_environment(environment).unwrap().is_finished);
         }),
     ];
     assert_eq!(problems.into_iter().flatten().collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+/// Messages of this text in the inbox of ada, and dead letters with it.
+fn large_records(world: &World, text: &str, (messages, letters): (u64, u64)) {
+    let body = "{{ payload.text }}";
+    let in_app = json!({ "type": "in_app", "template": { "body": body } });
+    let email = json!({ "type": "email", "template": { "subject": "Hello", "body": body } });
+    world.active_integration("email", "sendgrid");
+    world.workflow(workflow_of("news", &[in_app]));
+    world.workflow(workflow_of("mail", &[email]));
+    world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+    let payload = json!({ "text": text });
+    for (name, times) in [("news", messages), ("mail", letters)] {
+        for _ in 0..times {
+            world.trigger(json!({ "name": name, "to": "ada", "payload": payload }));
+        }
+    }
+    while world.run_due() != Counts::default() {}
+    assert_eq!(world.env.dead_letters().count(&parsed(json!({}))).unwrap(), letters);
 }
 
 /// A world whose transactions are noted.

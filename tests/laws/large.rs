@@ -22,7 +22,7 @@ const LARGEST_FOR_MANY: usize = 40 * 1024;
 
 /// A provider that refuses every message for good.
 #[derive(Debug)]
-struct Refusing;
+pub struct Refusing;
 
 impl Provider for Refusing {
     fn send(&self, _: &Delivery) -> Result<ProviderReceipt, SendError> {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use store::layout;
 use testkit::interposed::Point;
+use testkit::tables::put;
 use tidings::dead_letter::{DeadLetter, DeadLetterQuery, DeadLetterReason};
 use tidings::ids::NotificationId;
 use tidings::integration::IntegrationDelete;
@@ -109,6 +111,27 @@ fn a_dead_letter_is_redriven_with_the_same_message() {
         assert_eq!(words[words.len() - 3..], redriven);
         assert_eq!(world.run_due(), Counts::default());
         sound(&world);
+    });
+}
+
+#[test]
+fn a_message_that_cannot_be_read_holds_up_no_other_dead_letter() {
+    on_both(|world| {
+        prepared(&world);
+        let ids = [(); 3].map(|()| refused(&world));
+        let all = letters(&world, json!({}));
+        let damaged = all.iter().find(|letter| letter.notification_id == ids[1]).unwrap();
+        let id = damaged.message_id.unwrap();
+        let key = layout::message(world.env.environment_id(), id.place());
+        put(&world.store, Table::Messages, key.as_bytes(), Some(b"damaged"));
+
+        let redriven = world.env.dead_letters().redrive_matching(&parsed(json!({}))).unwrap();
+
+        assert_eq!(redriven, 2);
+        assert_eq!(only(letters(&world, json!({}))), *damaged);
+        assert_eq!(world.run_due(), Counts { sent: 2, ..Counts::default() });
+        let refused = world.env.dead_letters().redrive(damaged.id).unwrap_err();
+        assert_eq!(refused.status(), 500, "{refused}");
     });
 }
 

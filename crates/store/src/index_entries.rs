@@ -5,9 +5,9 @@ use std::ops::RangeBounds;
 
 use domain::quarantine::Unreadable;
 
-use crate::batch::{Batch, Row};
+use crate::batch::{Batch, Limit, Row};
 use crate::layout::{self, Role};
-use crate::record::Entries;
+use crate::record::{Entries, next_part};
 use crate::{Bytes, Error, Key, Range, Record, Result, Snapshot, Table, Transaction, list_counts};
 
 /// An index entry, and what it refers to.
@@ -45,6 +45,17 @@ pub fn index_entries<R: Record>(
     limit: usize,
     target: fn(&[u8]) -> Option<Key<R>>,
 ) -> Result<Vec<Entry<R>>> {
+    some_index_entries(snapshot, range, limit.into(), target)
+}
+
+/// Returns the first entries of an index within `range`, as [`index_entries`] does, up to so many rows, or until
+/// the records have so many bytes or some more.
+pub(crate) fn some_index_entries<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &Range<R>,
+    limit: Limit,
+    target: fn(&[u8]) -> Option<Key<R>>,
+) -> Result<Vec<Entry<R>>> {
     let target = |row: &Row| target(&row.key).map(|key| key.as_bytes().to_vec());
     followed(snapshot, range, limit, target)
 }
@@ -65,28 +76,45 @@ pub fn dependents<R: Record>(
         let key = if is_record { row.key.as_slice() } else { row.target(range.table()).key };
         Some(key.to_vec())
     };
-    followed(snapshot, range, limit, target)
+    followed(snapshot, range, limit.into(), target)
 }
 
 fn followed<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
-    limit: usize,
+    limit: Limit,
     target: impl Fn(&Row) -> Option<Vec<u8>>,
 ) -> Result<Vec<Entry<R>>> {
     let rows = Batch::read(snapshot, range, limit)?.rows;
-    let keys: Vec<_> = rows.into_iter().map(|row| (target(&row), row.key)).collect();
+    let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), 0);
+    while let Some(part) = next_part(&rows, (entries.len(), seen), limit.bytes) {
+        entries.extend(follow_part(snapshot, range, part, (&target, &mut seen))?);
+    }
+    Ok(entries)
+}
+
+// Follows some entries, and adds the size of the values that they lead to to `seen`.
+fn follow_part<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    range: &Range<R>,
+    rows: &[Row],
+    (target, seen): (impl Fn(&Row) -> Option<Vec<u8>>, &mut usize),
+) -> Result<Vec<Entry<R>>> {
+    let keys: Vec<_> = rows.iter().map(|row| (target(row), &row.key)).collect();
     let targets: Vec<&[u8]> = keys.iter().filter_map(|(target, _)| target.as_deref()).collect();
     let mut values = Vec::with_capacity(targets.len());
-    snapshot.get_many(R::TABLE, &targets, &mut |value| values.push(value.map(<[u8]>::to_vec)))?;
+    snapshot.get_many(R::TABLE, &targets, &mut |value| {
+        *seen += value.map_or(0, <[u8]>::len);
+        values.push(value.map(<[u8]>::to_vec));
+    })?;
     let mut values = values.into_iter();
     let entries = keys.into_iter().map(|(target, key)| {
         let value = target.as_ref().and_then(|_| values.next().flatten());
         let referent = match target.zip(value) {
-            Some((target, value)) => referent(snapshot, range, &key, (&target, value))?,
+            Some((target, value)) => referent(snapshot, range, key, (&target, value))?,
             None => Referent::Missing,
         };
-        Ok(Entry { key, referent })
+        Ok(Entry { key: key.clone(), referent })
     });
     entries.collect()
 }

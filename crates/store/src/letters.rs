@@ -29,20 +29,17 @@ pub fn rebuild(
     rebuild.run(Vec::new(), progress, |txn, behind| put(txn, environment, behind))
 }
 
-// Removes entries that no notification has. Returns the number of entries that were looked at, and the
-// last one if there may be others behind it.
+// Removes entries that no notification has. Returns the number of entries that were looked at, and the last
+// one. Returns `None` if there were none.
 fn remove_extra(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
     behind: &[u8],
 ) -> Result<(u64, Option<Vec<u8>>)> {
     let range = layout::dead_letters_behind(environment, None).resumed(behind);
-    let entries = index_entries::index_entries(
-        &*transaction,
-        &range,
-        AT_A_TIME,
-        layout::notification_of_letter,
-    )?;
+    let limit = Limit::in_transaction(AT_A_TIME);
+    let target = layout::notification_of_letter;
+    let entries = index_entries::some_index_entries(&*transaction, &range, limit, target)?;
     for entry in &entries {
         match entry.referent {
             // The notification is left to a repair.
@@ -52,9 +49,8 @@ fn remove_extra(
             }
         }
     }
-    let rows = entries.len();
-    let last = entries.into_iter().next_back().filter(|_| rows == AT_A_TIME);
-    Ok((rows as u64, last.map(|entry| entry.key)))
+    let rows = entries.len() as u64;
+    Ok((rows, entries.into_iter().next_back().map(|entry| entry.key)))
 }
 
 // Puts the entries of the first notifications behind a key. Returns their number, and the last key if there

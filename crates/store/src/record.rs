@@ -242,26 +242,38 @@ pub(crate) fn follow_readable<R: Record>(
 }
 
 /// The records of the first of `rows`, as [`follow_readable`] returns them, until those have so many `bytes`
-/// or some more. It takes a few first, to know how many of their size there may be.
+/// or some more.
 pub(crate) fn follow_some<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     table: Table,
     rows: &[Row],
     bytes: usize,
 ) -> Result<Vec<Option<R>>> {
-    const FIRST: usize = 8;
-    const MANY: usize = 128;
-    let (mut found, mut seen, mut size) = (Vec::with_capacity(rows.len()), 0, FIRST);
-    while seen < bytes
-        && let Some(part) = rows.get(found.len()..).filter(|rest| !rest.is_empty())
-    {
-        let part = part.get(..size).unwrap_or(part);
+    let (mut found, mut seen) = (Vec::with_capacity(rows.len()), 0);
+    while let Some(part) = next_part(rows, (found.len(), seen), bytes) {
         let records = follow_each(snapshot, table, part, &mut seen)?.into_iter().map(if_readable);
         found.extend(records.collect::<Result<Vec<_>>>()?);
-        let rest = bytes.saturating_sub(seen);
-        size = rest.saturating_mul(found.len()).checked_div(seen).unwrap_or(MANY).clamp(1, MANY);
     }
     Ok(found)
+}
+
+/// The rows to follow next, behind so many that had so many bytes, until all have `bytes` or some more. There
+/// are few at first, to know how many of their size there may be.
+pub(crate) fn next_part(
+    rows: &[Row],
+    (count, seen): (usize, usize),
+    bytes: usize,
+) -> Option<&[Row]> {
+    const FIRST: usize = 8;
+    const MANY: usize = 128;
+    let rest = rows.get(count..).filter(|rest| !rest.is_empty() && seen < bytes)?;
+    let left = bytes.saturating_sub(seen);
+    let size = match (bytes, count) {
+        (usize::MAX, _) => rest.len(),
+        (_, 0) => FIRST,
+        _ => left.saturating_mul(count).checked_div(seen).unwrap_or(MANY).clamp(1, MANY),
+    };
+    Some(rest.get(..size).unwrap_or(rest))
 }
 
 // The record of each of `rows`, or the reason for which it cannot be read. Adds the size of records that

@@ -4,28 +4,28 @@ use domain::dead_letter::{MarkPlace, RedriveRefusal};
 use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::Message;
 use domain::task::{SendWork, Task, Tries, Work};
-use store::{ReadRecords, WriteRecords, layout};
+use store::WriteRecords;
 use uuid::Uuid;
 
 use super::apply::Course;
 use crate::Result;
 
 impl Course<'_, '_> {
-    /// Sends the message of a dead letter again, with the content and the idempotency key of the
-    /// earlier attempts. These do not count. Jobs behind it that have ended stay as they are.
-    pub(crate) fn redrive(&mut self, place: MarkPlace) -> Result<Result<(), RedriveRefusal>> {
+    /// Sends the message of a dead letter again, which is `message` if it is there. It has the content and the
+    /// idempotency key of the earlier attempts. These do not count. Jobs behind it that have ended stay as they
+    /// are.
+    pub(crate) fn redrive(
+        &mut self,
+        place: MarkPlace,
+        message: Option<Message>,
+    ) -> Result<Result<(), RedriveRefusal>> {
         let (now, notification_id) = (self.tx.now(), self.notification.id);
         let mut redriven = self.notification.clone();
         let Some(mark) = redriven.take_mark(place) else { return Ok(Ok(())) };
-        let message = match mark.message_id {
-            Some(id) => {
-                let key = layout::message(redriven.environment_id, id.place());
-                let found = self.tx.find::<Message>(&key)?.filter(|message| message.id == id);
-                let Some(message) = found else { return Ok(Err(RedriveRefusal::MessageGone)) };
-                Some(Box::new(message.redriven()))
-            }
-            None => None,
-        };
+        if mark.message_id.is_some() && message.is_none() {
+            return Ok(Err(RedriveRefusal::MessageGone));
+        }
+        let message = message.map(|message| Box::new(message.redriven()));
         let Some(job) = redriven.jobs.get_mut(place.job) else { return Ok(Ok(())) };
         let job_id = job.id;
         let send = place.send.and_then(|number| job.sends.get_mut(number));

@@ -6,6 +6,7 @@ mod scan;
 use domain::convert::IntoChecked;
 use domain::dead_letter::{DeadLetter, DeadLetterQuery, RedriveRefusal};
 use domain::ids::DeadLetterId;
+use domain::message::Message;
 use domain::notification::Notification;
 use domain::page::ForwardPage;
 use store::{Order, ReadRecords, WriteRecords, layout};
@@ -112,9 +113,10 @@ impl DeadLetters<'_> {
 
     fn redrive_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
         self.scope.write("dead_letters.redrive", id, |tx| {
-            let letter = find(tx, id)?.ok_or_else(|| missing(id))?;
+            let (notification, letter) = get(tx, id)?;
             let refused = |reason| Error::rejected(Rejection::NotRedriven { reason });
-            redrive(tx, id)?.map_err(refused)?;
+            let message = message_of(tx, &notification, id)?;
+            redrive(tx, &notification, (id, message))?.map_err(refused)?;
             Ok(letter)
         })
     }
@@ -131,8 +133,8 @@ impl DeadLetters<'_> {
 
     fn discard_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
         self.scope.write("dead_letters.discard", id, |tx| {
-            let letter = find(tx, id)?.ok_or_else(|| missing(id))?;
-            discard(tx, id)?;
+            let (notification, letter) = get(tx, id)?;
+            discard(tx, &notification, id)?;
             Ok(letter)
         })
     }
@@ -148,26 +150,50 @@ fn notification_of(view: &dyn View, id: DeadLetterId) -> Result<Option<Notificat
     Ok(view.first(&range, Order::Ascending, 1)?.pop())
 }
 
-// Redrives a dead letter that is in the list.
-fn redrive(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<Result<(), RedriveRefusal>> {
-    let Some(before) = notification_of(tx, id)? else { return Ok(Ok(())) };
-    let Some(place) = before.mark(id).map(|(place, _)| place) else { return Ok(Ok(())) };
+// A dead letter, and the notification that it belongs to.
+fn get(view: &dyn View, id: DeadLetterId) -> Result<(Notification, DeadLetter)> {
+    let found = notification_of(view, id)?.and_then(|notification| {
+        let letter = notification.dead_letter(id)?;
+        Some((notification, letter))
+    });
+    found.ok_or_else(|| missing(id))
+}
+
+// The message of a dead letter of a notification, which may have been deleted.
+fn message_of(
+    view: &dyn View,
+    notification: &Notification,
+    id: DeadLetterId,
+) -> Result<Option<Message>> {
+    let Some(of) = notification.mark(id).and_then(|(_, mark)| mark.message_id) else {
+        return Ok(None);
+    };
+    let key = layout::message(notification.environment_id, of.place());
+    Ok(view.find::<Message>(&key)?.filter(|message| message.id == of))
+}
+
+// Redrives a dead letter of a notification, with its message if that is there.
+fn redrive(
+    tx: &mut Tx<'_>,
+    before: &Notification,
+    (id, message): (DeadLetterId, Option<Message>),
+) -> Result<Result<(), RedriveRefusal>> {
+    let Some((place, _)) = before.mark(id) else { return Ok(Ok(())) };
     let mut course = Course::of(tx, before.clone(), None);
-    let redriven = course.redrive(place)?;
+    let redriven = course.redrive(place, message)?;
     if redriven.is_ok() {
-        course.store_over(&before)?;
+        course.store_over(before)?;
     }
     Ok(redriven)
 }
 
-// Removes a dead letter from the list.
-fn discard(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<()> {
-    let Some(before) = notification_of(tx, id)? else { return Ok(()) };
+// Removes a dead letter of a notification from the list.
+fn discard(tx: &mut Tx<'_>, before: &Notification, id: DeadLetterId) -> Result<()> {
     let mut after = before.clone();
     if let Some((place, _)) = before.mark(id) {
         after.take_mark(place);
     }
-    Ok(tx.replace(&before, &after)?)
+    Ok(tx.replace(before, &after)?)
 }
 
 fn missing(id: DeadLetterId) -> Error {

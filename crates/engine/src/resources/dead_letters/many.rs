@@ -2,10 +2,11 @@
 
 use domain::dead_letter::DeadLetterQuery;
 use domain::ids::DeadLetterId;
+use domain::message::Message;
 use store::Step;
 
 use super::scan::{self, Selection};
-use super::{DeadLetters, discard, notification_of, redrive};
+use super::{DeadLetters, discard, message_of, notification_of, redrive};
 use crate::Result;
 use crate::damage::if_readable;
 use crate::tx::{CONTENT, Tx};
@@ -83,16 +84,20 @@ impl Run {
                 return Ok(Step::More(self));
             }
             self.behind = Some(id);
-            // A notification that cannot be read does not hold up the others.
+            // A notification or a message that cannot be read does not hold up the others.
             let Some(notification) = if_readable(notification_of(tx, id))?.flatten() else {
                 continue;
             };
             size += notification.size();
-            let is_changed = match change {
-                Change::Redrive => redrive(tx, id)?.is_ok(),
-                Change::Discard => discard(tx, id).map(|()| true)?,
-            };
-            self.changed += u64::from(is_changed);
+            self.changed += u64::from(match change {
+                Change::Redrive => {
+                    let message = if_readable(message_of(tx, &notification, id))?;
+                    let Some(message) = message else { continue };
+                    size += message.as_ref().map_or(0, Message::size);
+                    redrive(tx, &notification, (id, message))?.is_ok()
+                }
+                Change::Discard => discard(tx, &notification, id).map(|()| true)?,
+            });
         }
         self.behind = found.next;
         Ok(if found.next.is_some() { Step::More(self) } else { Step::Done(self.changed) })
