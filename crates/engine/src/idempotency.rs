@@ -12,6 +12,7 @@ use serde_json::Value;
 use store::{ReadRecords, Referent, Table, WriteRecords, layout};
 
 pub(crate) use self::refusal::StoredRefusal;
+use crate::error::Reason;
 use crate::resources::environments::{self, hash};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -36,7 +37,8 @@ impl<'s> KeyedCall<'s> {
         arguments: impl Serialize,
     ) -> Result<Option<Self>> {
         let Some(key) = &scope.idempotency_key else { return Ok(None) };
-        let hash = hash(&json(&(name::stored(operation), arguments))?.to_string());
+        let arguments = serde_json::to_value((name::stored(operation), arguments));
+        let hash = hash(&arguments.map_err(|reason| unwritable(&reason))?.to_string());
         Ok(Some(Self { scope, key, hash, now }))
     }
 
@@ -142,6 +144,12 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Value> {
 /// Reads a stored answer.
 pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T> {
     T::deserialize(answer).map_err(corrupt)
+}
+
+// The refusal of arguments that have no JSON, and so are equal to no others. They are too deep, or too many.
+fn unwritable(reason: &serde_json::Error) -> Error {
+    let expected = format!("a request that can be written as JSON: {reason}").into();
+    Error::invalid("body", Reason::Malformed { expected })
 }
 
 fn corrupt(source: serde_json::Error) -> Error {

@@ -1,6 +1,6 @@
 //! Calls that are refused, and made again when nothing would stand against them any more.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidings::{Error, Result, Scope};
 
 use super::{A_DAY, once, stored};
@@ -93,6 +93,23 @@ fn a_refusal_is_repeated_when_there_is_no_reason_for_it_any_more() {
             call(&scope).unwrap();
         });
     }
+}
+
+/// The arguments of such a call have no JSON, so that it is equal to no other one.
+#[test]
+fn filters_that_are_nested_too_deep_are_refused_with_a_key() {
+    on_both(|world| {
+        let group = |inner: Value| json!({ "isNegated": false, "type": "GROUP", "value": "AND", "children": [inner] });
+        let part = json!({ "on": "payload", "field": "a", "value": "1", "operator": "EQUAL" });
+        let filter = (0..18).fold(part, |inner, _| group(inner));
+        let create = parsed(workflow_of("new", &[with(in_app(), json!({ "filters": [filter] }))]));
+        let too_deep = "filters` must be nested at most 16 levels deep";
+        for scope in [world.env.clone(), once(&world, "k")] {
+            let refused = world.unchanged(|| scope.workflows().create(&create)).unwrap_err();
+            assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
+            assert!(refused.to_string().contains(too_deep), "{refused}");
+        }
+    });
 }
 
 /// One row per call that no rule allows, which is refused however often it is made.
