@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use store::layout::{Derived, IndexPart, Role, SearchedField};
 use store::{Table, encoding};
+use testkit::interposed::{Call, Lie, Point};
 use testkit::records::Ruins;
 use testkit::requests::{self, Answer, Refusal};
 use testkit::seeded::copy_with;
@@ -333,6 +334,46 @@ fn what_is_damaged_again_is_made_anew_again() {
     damage(&world);
     world.clock.set(world.now().before(Duration::from_secs(1)));
     assert_eq!(ask(&world), ask(&sound), "the clock has gone back");
+}
+
+/// An index that cannot be made anew, because the notifications cannot be gone through, is tried again a minute
+/// later.
+#[test]
+fn what_cannot_be_made_anew_costs_no_more() {
+    let world = copy();
+    for (table, key, _) in rows_of(&world, Derived::Activity) {
+        put(&world.store, table, &key, Some(b"\xFFgarbage"));
+    }
+    world.store.tell(Lie::ForeignIn(Table::Notifications));
+    let writes = || {
+        let request = json!(["notifications.list", { "search": "example" }]);
+        let ask = || requests::text(&requests::call(&world.engine, &world.env, &request));
+        let (calls, answer) = world.store.calls_of(ask);
+        println!("{answer}");
+        calls.iter().filter(|call| **call == Call::Write).count()
+    };
+    assert!(writes() > 0, "it is made anew");
+    assert_eq!(writes(), 0, "it is made anew again");
+    world.pass(Duration::from_secs(60));
+    assert!(writes() > 0, "it is made anew a minute later");
+}
+
+/// A rebuild of the activity index that fails, with the old one in use, leaves no rows of its own.
+#[test]
+fn a_rebuild_that_fails_leaves_nothing() {
+    let head = |rows: &[Entry]| rows.iter().find(|row| row.0 == Table::ActivityHeads).cloned();
+    for calls in 0.. {
+        let world = copy();
+        let before = rows_of(&world, Derived::Activity);
+        world.store.fail(Point::Begin, calls);
+        let rebuilt = world.env.notifications().rebuild_index();
+        if !world.store.recover() {
+            assert!(rebuilt.is_ok() && calls > 5, "{calls} calls");
+            break;
+        }
+        let after = rows_of(&world, Derived::Activity);
+        assert!(after == before || head(&after) != head(&before), "after {calls} calls");
+    }
 }
 
 fn rows_of(world: &World, kind: Derived) -> Vec<Entry> {

@@ -41,8 +41,9 @@ impl ActivityIndex {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`](store::Error::Corrupt), if a notification cannot be read, or two steps do not
-    /// come further.
+    /// [`Corrupt`](store::Error::Corrupt), if the notifications cannot be gone through, two steps do not come
+    /// further, or the upkeep of other processes removes the new index again and again. A notification that
+    /// cannot be read is left out.
     pub fn rebuild(
         &self,
         store: &dyn Store,

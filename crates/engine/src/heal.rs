@@ -24,7 +24,7 @@ use crate::{Engine, Error, Result};
 #[derive(Debug, Default)]
 pub(crate) struct Healing(Mutex<HashMap<EnvironmentId, Arc<Healed>>>);
 
-/// Times at which the derived rows of an environment were made anew. A thread that makes rows anew locks it
+/// Times of the last attempts to make the derived rows of an environment anew. A thread that makes rows anew locks it
 /// first, and the activity index after it, so that two threads cannot wait for each other. The lock is
 /// reentrant, because a callback of that thread may find damage as well.
 pub(crate) type Healed = ReentrantMutex<RefCell<HashMap<Derived, Timestamp>>>;
@@ -66,6 +66,8 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
     let is_recent = |last: &Timestamp| *last <= now && now.since(*last) < PAUSE;
     let was_recent = healed.borrow().get(&rows).is_some_and(is_recent);
     if !was_recent {
+        // An attempt that fails costs as much as one that does not.
+        healed.borrow_mut().insert(rows, now);
         let goes_on = &mut |_, _| ControlFlow::Continue(());
         let _ = match rows {
             Derived::Texts(field) => guarded(engine, environment, |store| {
@@ -78,7 +80,6 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
             // A repair makes these anew.
             Derived::Counters | Derived::ListCounts | Derived::Lanes => ControlFlow::Continue(()),
         };
-        healed.borrow_mut().insert(rows, now);
     }
     Ok(())
 }

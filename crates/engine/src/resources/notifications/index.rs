@@ -127,13 +127,13 @@ pub(crate) fn rebuild_activity(
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
     guarded(engine, environment, |store| {
-        let next = engine.activity().rebuild(store, environment, progress)?;
-        // Removes what a rebuild that was ended has left. If the index that stays in use is damaged, this
-        // may fail, and the next upkeep removes the remainder.
+        let next = engine.activity().rebuild(store, environment, progress);
+        // Removes what a rebuild that was ended or has failed has left. If the index that stays in use is
+        // damaged, this may fail, and the next upkeep removes the remainder.
         let tended = engine.activity().tend_all(store, environment);
-        if next.is_continue() {
+        if next.as_ref().is_ok_and(ControlFlow::is_continue) {
             tended?;
         }
-        Ok(next)
+        next
     })
 }
