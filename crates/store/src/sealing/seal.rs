@@ -72,9 +72,13 @@ impl Seal {
         &self.keyring
     }
 
-    /// Sets the extent of the sealing in an era.
+    /// Sets the extent of the sealing in an era. Where all values are sealed, they stay so until its end: a
+    /// comparison of the marks that has begun before may end behind that.
     pub(super) fn set_extent(&self, extent: Extent, era: u64) {
-        *self.known.write() = (extent, era);
+        let mut known = self.known.write();
+        if *known != (Extent::Whole, era) {
+            *known = (extent, era);
+        }
     }
 
     /// Returns the keys for a view that is taken next.

@@ -416,3 +416,17 @@ fn keys_show_nothing_of_themselves() {
     let twice = Keyring::new(3, key.clone()).and_old(3, key).unwrap_err();
     assert_eq!(twice.to_string(), "`keyId` must not be given twice");
 }
+
+/// Two threads may compare the marks of one era, one before they say that all values are sealed and one behind
+/// that, and end the other way around.
+#[test]
+fn the_extent_falls_back_in_another_era_only() {
+    let seal = Seal::new(ring(1));
+    let is_whole = || seal.open(Table::Topics, b"key", b"plain").is_err();
+    seal.set_extent(Extent::Whole, 3);
+    assert!(is_whole());
+    seal.set_extent(Extent::Mixed, 3);
+    assert!(is_whole(), "in the same era");
+    seal.set_extent(Extent::Mixed, 4);
+    assert!(!is_whole(), "in another era");
+}
