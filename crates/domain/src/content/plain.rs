@@ -96,7 +96,7 @@ impl Text {
     // Takes a tag, and returns the HTML behind it, and behind what is not shown.
     fn tag<'h>(&mut self, tag: &Tag<'_>, behind: &'h str) -> &'h str {
         match tag.name.as_str() {
-            "script" | "style" | "head" | "title" => return past_end(behind, &tag.name),
+            "script" | "style" | "title" => return past_end(behind, &tag.name),
             "br" => self.breaks += 1,
             "li" => {
                 self.line(1);
@@ -172,8 +172,9 @@ impl Text {
 // Returns the HTML behind the end of the element `name`.
 fn past_end<'h>(html: &'h str, name: &str) -> &'h str {
     let is_end = |at: usize| {
-        let found = html.get(at + 2..at + 2 + name.len());
-        found.is_some_and(|found| found.eq_ignore_ascii_case(name))
+        let end = at + 2 + name.len();
+        let found = html.get(at + 2..end).is_some_and(|found| found.eq_ignore_ascii_case(name));
+        found && !html.as_bytes().get(end).is_some_and(u8::is_ascii_alphanumeric)
     };
     let mut ends = html.match_indices("</").map(|(at, _)| at);
     let Some(at) = ends.find(|at| is_end(*at)) else { return "" };
@@ -287,6 +288,13 @@ mod tests {
                 "x",
             ),
             ("a<!-- <b> --> b <!DOCTYPE html>", "a b"),
+            ("<html><head><title>x</title><body>Hello", "Hello"),
+            (
+                "<head><title>t</title><meta name=x><style>p {}</style></head><header>One</header>two",
+                "One\ntwo",
+            ),
+            ("<head><title>t</title><body><header>One</header>two</body>", "One\ntwo"),
+            ("<script>'</scripts>'</script\n>x<title>t</titles></title/>y", "xy"),
             (
                 "1 < 2 &lt;i&gt; &amp;amp; &#39;&#x2f; &uuml; &nosuch; & &#0; &",
                 "1 < 2 <i> &amp; '/ ü &nosuch; & &#0; &",
