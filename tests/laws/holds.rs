@@ -9,7 +9,7 @@ use std::env;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::environment::Home;
 use domain::notification::NotificationOutcome;
@@ -167,6 +167,33 @@ fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
         large <= small + small / 4,
         "{large} rows in one transaction, and {small} with small segments"
     );
+}
+
+/// Texts of translations are compiled before a transaction takes the writer, and between two of them.
+#[test]
+fn no_transaction_compiles_texts() {
+    let (world, noted) = noted_world(|builder| builder);
+    let mut texts = serde_json::Map::new();
+    for name in ["one", "two", "three"] {
+        world.workflow(workflow_of(name, &[in_app()]));
+        texts.insert(name.to_owned(), json!({ "hello": "{{ payload.n }} ".repeat(2_000) }));
+    }
+    let import = parsed(json!({ "locale": "it_IT", "masterJson": { "workflows": texts } }));
+    let content = json!({ "hello": "{{ payload.n }} ".repeat(2_000) });
+    let upsert = parsed(json!({
+        "resourceType": "workflow", "resourceId": "one", "locale": "fr_FR", "content": content,
+    }));
+    let import = || world.env.translations().import(&import).map(|all| all.successful.len());
+    let upsert = || world.env.translations().upsert(&upsert).map(|_| 1);
+    let calls: [(usize, &dyn Fn() -> tidings::Result<usize>); 2] = [(3, &import), (1, &upsert)];
+    for (stored, call) in calls {
+        noted.take();
+        let start = Instant::now();
+        assert_eq!(call().unwrap(), stored);
+        let all = start.elapsed();
+        let longest = noted.take().iter().map(|hold| hold.span).max().unwrap_or_default();
+        assert!(longest < all / 6, "{longest:?} of {all:?} in one transaction");
+    }
 }
 
 /// An erasure removes a digest window in transactions that are no larger where it has more events.

@@ -14,6 +14,7 @@ use store::{List, ReadRecords, Step, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
 use crate::resources::{layouts, translation_groups, workflows};
+use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -64,8 +65,10 @@ impl Translations<'_> {
         let checked = self.scope.view(|view| CheckedTexts::of(view, upsert))?;
         self.scope.write("translations.upsert", upsert, |tx| {
             let upsert = resolved(tx, upsert.clone())?;
-            checked.check_again(tx, &upsert)?;
-            put(tx, upsert)
+            match checked.mistake(tx, &upsert)? {
+                Some(mistake) => Err(mistake.into()),
+                None => put(tx, upsert),
+            }
         })
     }
 
@@ -78,21 +81,31 @@ impl Translations<'_> {
     ///
     /// [`Error::Invalid`], if there are more than 1,000 resources.
     pub fn import(&self, import: &TranslationImport) -> Result<ImportResult> {
-        let start = Import::default();
-        self.scope.write_in_steps("translations.import", import, start, |tx, done| {
-            import.check()?;
-            let mut resources = import.resources().skip(done.count());
-            let Some((resource, content)) = resources.next() else {
-                return Ok(Step::Done(done.clone().result()));
-            };
-            let done = match import_one(tx, resource.clone(), &import.locale, content) {
-                Ok(mistake) => done.clone().with(resource, mistake),
-                Err(Error::Store(error)) => return Err(error.into()),
-                Err(error) => done.clone().without(ImportProblem::new(resource, error)),
-            };
-            let last = resources.next().is_none();
-            Ok(if last { Step::Done(done.result()) } else { Step::More(done) })
-        })
+        // To compile many texts takes long, and would hold up other writers.
+        let checked =
+            |done: Import| self.scope.view(|view| done.clone().with_checked(view, import));
+        let start = checked(Import::default())?;
+        let between: Between<'_, Import, ImportResult> = &mut |done| checked(done).map(Step::More);
+        self.scope.write_in_steps_with(
+            "translations.import",
+            import,
+            (start, between),
+            |tx, done| {
+                import.check()?;
+                let mut resources = import.resources().skip(done.count());
+                let Some((resource, content)) = resources.next() else {
+                    return Ok(Step::Done(done.clone().result()));
+                };
+                let upsert = upsert_of(resource.clone(), &import.locale, content);
+                let done = match import_one(tx, upsert, done.checked.as_ref()) {
+                    Ok(mistake) => done.clone().with(resource, mistake),
+                    Err(Error::Store(error)) => return Err(error.into()),
+                    Err(error) => done.clone().without(ImportProblem::new(resource, error)),
+                };
+                let last = resources.next().is_none();
+                Ok(if last { Step::Done(done.result()) } else { Step::More(done) })
+            },
+        )
     }
 
     /// The texts of a resource in one language.
@@ -190,9 +203,20 @@ struct Import {
     successful: Vec<String>,
     errors: Vec<ImportProblem>,
     warnings: Vec<ImportProblem>,
+    // Texts of the next resource.
+    checked: Option<CheckedTexts>,
 }
 
 impl Import {
+    // Checks the texts of the next resource. A content without the form of texts is refused later.
+    fn with_checked(mut self, view: &dyn View, import: &TranslationImport) -> Result<Self> {
+        let next = import.resources().nth(self.count());
+        let upsert =
+            next.and_then(|(resource, content)| upsert_of(resource, &import.locale, content).ok());
+        self.checked = upsert.map(|upsert| CheckedTexts::of(view, &upsert)).transpose()?;
+        Ok(self)
+    }
+
     fn count(&self) -> usize {
         self.successful.len() + self.errors.len()
     }
@@ -213,16 +237,19 @@ impl Import {
     }
 }
 
+fn upsert_of(resource: Resource, locale: &Locale, content: &Value) -> Result<TranslationUpsert> {
+    let content = Object::try_from(content.clone()).map_err(|invalid| invalid.named("content"))?;
+    Ok(TranslationUpsert::new(resource, locale, content)?)
+}
+
 // Stores the texts of a resource. Returns the first mistake in them, if there is one.
 fn import_one(
     tx: &mut Tx<'_>,
-    resource: Resource,
-    locale: &Locale,
-    content: &Value,
+    upsert: Result<TranslationUpsert>,
+    checked: Option<&CheckedTexts>,
 ) -> Result<Option<Invalid>> {
-    let content = Object::try_from(content.clone()).map_err(|invalid| invalid.named("content"))?;
-    let upsert = resolved(tx, TranslationUpsert::new(resource, locale, content)?)?;
-    let mistake = CheckedTexts::of(tx, &upsert)?.found.err();
+    let upsert = resolved(tx, upsert?)?;
+    let mistake = checked.map(|checked| checked.mistake(tx, &upsert)).transpose()?.flatten();
     put(tx, upsert)?;
     Ok(mistake)
 }
@@ -248,9 +275,10 @@ fn put(tx: &mut Tx<'_>, upsert: TranslationUpsert) -> Result<Translation> {
 
 // Texts that were checked by the schema of their workflow. A text with a mistake is passed over when a message
 // is made, which may then show the key of the text.
+#[derive(Clone, Debug)]
 struct CheckedTexts {
     schema: Option<Object>,
-    found: Result<(), Invalid>,
+    mistake: Option<Invalid>,
 }
 
 impl CheckedTexts {
@@ -258,15 +286,15 @@ impl CheckedTexts {
         let schema = schema_of(view, &upsert.resource)?;
         let templates = || Translation::check_templates(&upsert.content, schema.as_ref());
         let found = Translation::check_content(&upsert.content).and_then(|()| templates());
-        Ok(Self { schema, found })
+        Ok(Self { schema, mistake: found.err() })
     }
 
-    // Checks the texts again if their workflow has another schema now.
-    fn check_again(&self, view: &dyn View, upsert: &TranslationUpsert) -> Result<()> {
+    // Returns the first mistake. Checks the texts again if their workflow has another schema now.
+    fn mistake(&self, view: &dyn View, upsert: &TranslationUpsert) -> Result<Option<Invalid>> {
         if schema_of(view, &upsert.resource)? == self.schema {
-            return Ok(self.found.clone()?);
+            return Ok(self.mistake.clone());
         }
-        Ok(Self::of(view, upsert)?.found?)
+        Ok(Self::of(view, upsert)?.mistake)
     }
 }
 
