@@ -146,10 +146,11 @@ impl Layout {
         Self { is_default: false, ..self.clone() }.changed_from(self, now)
     }
 
-    /// Returns the memory of its compiled template, in bytes: an upper bound.
+    /// Returns the memory of its compiled template, in bytes: an upper bound, also if workflows with several
+    /// effects of missing variables use it.
     #[doc(hidden)]
     pub fn prepared_weight(&self) -> usize {
-        self.body.as_ref().map_or(0, Template::prepared_weight)
+        2 * self.body.as_ref().map_or(0, Template::prepared_weight)
     }
 
     /// Refuses a body with texts of translations if the layout has none.

@@ -120,7 +120,7 @@ impl Translation {
         compiled.map(Some)
     }
 
-    /// Returns the memory of its compiled texts, in bytes: an upper bound for one form.
+    /// Returns the memory of its compiled texts, in bytes: an upper bound for both formats.
     #[doc(hidden)]
     pub fn prepared_weight(&self) -> usize {
         let mut weights = Vec::new();
@@ -128,7 +128,7 @@ impl Translation {
         while let Some(value) = open.pop() {
             match value {
                 Value::String(text) if is_template(text) => {
-                    weights.push(2 * text.len() + Template::weight(text));
+                    weights.push(2 * text.len() + 2 * Template::weight(text));
                 }
                 Value::Object(members) => open.extend(members.values()),
                 _ => {}
