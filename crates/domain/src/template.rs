@@ -142,9 +142,11 @@ impl Template {
     /// Checks the template for its role.
     pub(crate) fn check_as(&self, role: Role<'_>) -> Result<(), Invalid> {
         let scan = self.scan()?;
-        let unknown = scan.uses.iter().find_map(|used| used.check(role).err());
-        if let Some(problem) = unknown {
-            return Err(self.invalid(&problem));
+        let unknown = scan.uses.iter().find_map(|used| Some((used, used.check(role).err()?)));
+        if let Some((used, problem)) = unknown {
+            let hint = used.hyphenated(&self.text);
+            let hint = hint.map(|path| format!("a name with `-` is written as in `{path}`"));
+            return Err(self.invalid(&problem.with(hint)));
         }
         let edited = scan.edits.applied(&self.text);
         let compiled = ENGINE.template_from_named_str(Format::Plain.name(), &edited);

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use chrono::format::{Item, StrftimeItems};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
-use chrono_tz::Tz;
+use chrono_tz::{TZ_VARIANTS, Tz};
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, State};
 
 use super::Template;
 use super::budget::refusal;
+use crate::suggest::nearest;
 
 const DATE: &str = "%Y-%m-%d";
 const TIME: &str = "%H:%M";
@@ -22,6 +23,11 @@ pub(super) fn is_format(text: &str) -> bool {
 /// Returns `true` if `text` is the name of a time zone.
 pub(super) fn is_zone(text: &str) -> bool {
     text.parse::<Tz>().is_ok()
+}
+
+/// Returns the name of a time zone that is closest to `text`.
+pub(super) fn nearest_zone(text: &str) -> Option<&'static str> {
+    nearest(text, TZ_VARIANTS.iter().map(|zone| zone.name()))
 }
 
 /// `a | date`, `a | date("%d.%m.%Y")` and `a | date(zone="Europe/Berlin")`.

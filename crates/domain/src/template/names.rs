@@ -73,6 +73,20 @@ impl Use<'_> {
         }
     }
 
+    /// Returns the path in brackets whose name with `-` the variable is a part of: that of `payload.order-id`
+    /// for `id`.
+    pub(super) fn hyphenated(&self, source: &str) -> Option<String> {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        let (before, behind) = source.split_at_checked(self.at)?;
+        let before = before.strip_suffix('-')?;
+        let start = before.trim_end_matches(|letter| is_name(letter) || letter == '.').len();
+        let (path, first) = before.get(start..)?.rsplit_once('.')?;
+        let end = behind.find(|letter| !is_name(letter)).unwrap_or(behind.len());
+        let last = behind.get(..end)?;
+        let is_path = path.starts_with(|letter: char| letter.is_ascii_alphabetic());
+        (is_path && !first.is_empty()).then(|| format!("{path}[\"{first}-{last}\"]"))
+    }
+
     // Follows the path through the schema, as long as the schema lists all fields.
     fn check_payload(&self, path: &[&str], schema: Option<&Object>) -> Result<(), Problem> {
         let mut schema: Option<&Map<String, Value>> = schema.map(|schema| &**schema);

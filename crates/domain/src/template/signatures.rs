@@ -3,7 +3,7 @@
 use super::filters::{FILTERS, TESTS, filter, test};
 use super::lexer::{Kind as TokenKind, Token};
 use super::moments;
-use super::problem::{Problem, meant};
+use super::problem::{Problem, did_you_mean, meant};
 
 /// Parameter of a filter, test or function.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +181,9 @@ impl Called<'_> {
                 // `none` stands for an absent argument.
                 let absent = literal == Some(Literal::None) && !parameter.required;
                 if !absent && literal.is_some_and(|literal| !kind.takes(literal)) {
-                    let what = format!("`{}` of {self} must be {}", parameter.name, kind.wanted());
+                    let (name, wanted) = (parameter.name, kind.wanted());
+                    let meant = kind.meant(literal).unwrap_or_default();
+                    let what = format!("`{name}` of {self} must be {wanted}{meant}");
                     return Err(Problem::new(what, argument.at));
                 }
                 return Ok(false);
@@ -230,6 +232,12 @@ impl Kind {
             }
             _ => false,
         }
+    }
+
+    // Returns the known name that is closest to a literal.
+    fn meant(self, literal: Option<Literal<'_>>) -> Option<String> {
+        let (Kind::Zone, Some(Literal::Text(zone))) = (self, literal) else { return None };
+        moments::nearest_zone(zone).map(did_you_mean)
     }
 
     fn wanted(self) -> String {

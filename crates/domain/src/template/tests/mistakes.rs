@@ -19,6 +19,18 @@ fn unknown_names_are_refused_with_what_was_meant() {
              `payload[\"größe\"]` in line 1",
         ),
         (
+            "{{ payload.order-id }}",
+            "unknown variable `id`: a name with `-` is written as in `payload[\"order-id\"]` in line 1",
+        ),
+        (
+            "{{ 1 + payload.a.first-order-date.x | upper }}",
+            "unknown variable `order`: a name with `-` is written as in \
+             `payload.a[\"first-order-date\"]` in line 1",
+        ),
+        ("{{ payload.a - id }}", "unknown variable `id` in line 1"),
+        ("{{ 1-id }}", "unknown variable `id` in line 1"),
+        ("{{ payload.a | length-id }}", "unknown variable `id` in line 1"),
+        (
             "{{ subscriber.firstname }}",
             "`subscriber` has no field `firstname` (did you mean `firstName`?) in line 1",
         ),

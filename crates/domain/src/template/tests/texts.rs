@@ -209,9 +209,17 @@ fn moments_are_shown_in_the_zone_of_the_subscriber() {
         let rendered = Template::new(wrong).unwrap().render(Format::Plain, &variables());
         assert!(rendered.is_err(), "{wrong}: {rendered:?}");
     }
-    let refused = Template::new("{{ payload.at | date('%Q') }}").unwrap_err().to_string();
-    let expected = "`format` of the filter `date` must be a format such as `%Y-%m-%d`";
-    assert!(refused.contains(expected), "{refused}");
+    for (wrong, expected) in [
+        ("date('%Q')", "`format` of the filter `date` must be a format such as `%Y-%m-%d` in"),
+        (
+            "time(zone='europe/berlni')",
+            "`zone` of the filter `time` must be an IANA time zone (did you mean `Europe/Berlin`?) in",
+        ),
+        ("time('%H', 'Moon')", "`zone` of the filter `time` must be an IANA time zone in"),
+    ] {
+        let refused = Template::new(format!("{{{{ payload.at | {wrong} }}}}")).unwrap_err();
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
 }
 
 /// One row per template: what a missing variable makes of it, as a marker and as an error.
