@@ -1,6 +1,7 @@
 //! Cursor over the tokens of a tag.
 
 use super::Template;
+use super::edit::RESERVED;
 use super::lexer::{Kind, Tag, Token, unexpected};
 use super::problem::Problem;
 
@@ -102,6 +103,11 @@ impl<'t, 's> Cursor<'t, 's> {
             Some(token) if token.kind == Kind::Name => self.take(),
             _ => Err(self.unexpected()),
         }
+    }
+
+    /// Takes the next token. Refuses a token that is not a name, and a name of the engine.
+    pub(super) fn free_name(&mut self) -> Result<Token<'s>, Problem> {
+        if self.text().starts_with(RESERVED) { Err(self.unexpected()) } else { self.name() }
     }
 
     /// Refuses remaining tokens.

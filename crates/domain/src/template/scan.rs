@@ -9,7 +9,7 @@ use std::mem;
 
 use super::Template;
 use super::cursor::Cursor;
-use super::edit::{Call, Change, Edits, RESERVED};
+use super::edit::{Call, Change, Edits};
 use super::expression::{Choice, Expressions};
 use super::lexer::{Lexer, Tag};
 use super::names::Use;
@@ -261,7 +261,7 @@ impl<'s> Scan<'s> {
         self.open(BlockKind::With, at)?;
         let mut expressions = Expressions::new(self, cursor);
         while expressions.cursor.peek().is_some() {
-            let name = target(&mut expressions.cursor)?;
+            let name = expressions.cursor.free_name()?.text;
             expressions.cursor.expect("=")?;
             expressions.value()?;
             expressions.scan.locals().insert(name);
@@ -277,17 +277,11 @@ fn misplaced(word: &str, at: usize) -> Problem {
     Problem::new(format!("`{word}` has nothing that it belongs to"), at)
 }
 
-// Parses a name that is set.
-fn target<'s>(cursor: &mut Cursor<'_, 's>) -> Result<&'s str, Problem> {
-    let refusal = cursor.unexpected();
-    let name = cursor.name()?;
-    if name.text.starts_with(RESERVED) { Err(refusal) } else { Ok(name.text) }
-}
-
+// Parses names that are set.
 fn targets<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<&'s str>, Problem> {
-    let mut names = vec![target(cursor)?];
+    let mut names = vec![cursor.free_name()?.text];
     while cursor.eat(",") {
-        names.push(target(cursor)?);
+        names.push(cursor.free_name()?.text);
     }
     Ok(names)
 }

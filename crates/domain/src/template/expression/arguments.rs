@@ -73,7 +73,7 @@ impl<'s> Expressions<'_, '_, 's> {
             let at = self.cursor.at();
             let mut name = None;
             if self.cursor.text_after() == "=" {
-                name = Some(self.cursor.name()?.text);
+                name = Some(self.cursor.free_name()?.text);
                 self.cursor.take()?;
             }
             let place = self.cursor.place();

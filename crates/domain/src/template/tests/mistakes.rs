@@ -123,6 +123,8 @@ fn what_a_notification_does_not_need_is_refused() {
         ("{{ namespace(a=1) }}", "unknown function `namespace` in line 1"),
         ("{{ __keep(1) }}", "unexpected `__keep` in line 1"),
         ("{% set __a = 1 %}", "unexpected `__a` in line 1"),
+        ("{{ t('k', __watch=1) }}", "unexpected `__watch` in line 1"),
+        ("{{ 'k' | t(__t=1) }}", "unexpected `__t` in line 1"),
         ("{{ range(*payload.a) }}", "unexpected `*` in line 1"),
         ("{{ payload.a", "a tag is not closed in line 1"),
         ("{{ 'a }}", "a text is not closed in line 1"),
