@@ -6,10 +6,10 @@ use minijinja::{Error, ErrorKind, State};
 use super::Template;
 
 /// Weight of a value without its text, in bytes.
-const NODE: usize = 64;
+pub(super) const NODE: usize = 64;
 
 /// Weight of read values that costs as much as a weight of 1 that is made.
-const READS: usize = 4;
+pub(super) const READS: usize = 4;
 
 // Remaining weight.
 struct Left(usize);

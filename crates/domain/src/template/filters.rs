@@ -2,7 +2,7 @@
 //!
 //! A filter of the engine is called only if the size of the arguments bounds that of the result.
 
-use minijinja::value::{Rest, Value, ValueOrKwargs};
+use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, filters, tests};
 
 use super::Template;
@@ -24,7 +24,7 @@ const CASE: Parameter = named("case_sensitive", Kind::Flag);
 const ATTRIBUTE: Parameter = named("attribute", Kind::Text);
 const OTHER: Parameter = needs("other", Kind::Any);
 
-/// Filters that read no nested values.
+/// Filters that read no nested values. `last` goes through all numbers of a range.
 const SHALLOW_FILTERS: [&str; 9] =
     ["__date", "__time", "__bool", "__count", "__d", "__default", "__first", "__last", "__length"];
 /// Tests that read more than the kind of a value.
@@ -225,7 +225,8 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     {
         return Ok(value.clone());
     }
-    if SHALLOW_FILTERS.contains(&name) {
+    let is_range = values.first().is_some_and(|value| value.kind() == ValueKind::Iterable);
+    if SHALLOW_FILTERS.contains(&name) && !(name == "__last" && is_range) {
         read_texts(state, values)?;
     } else {
         read(state, values)?;

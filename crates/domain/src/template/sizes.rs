@@ -1,14 +1,19 @@
 //! Sizes of what filters make of their values.
 
+use std::borrow::Cow;
+
 use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Error, State};
+use minijinja::{AutoEscape, Error, State};
 
 use super::Template;
-use super::budget::{allow, refusal, spend, weigh};
+use super::budget::{NODE, READS, allow, refusal, spend, weigh};
 use super::edit;
 
 /// Number of bytes that are compared or copied at the cost of a byte that is made.
 const COMPARISONS: usize = 64;
+
+/// Bytes that HTML escapes, each as 6 bytes at most.
+const ESCAPED: &[u8] = b"<>&\"'/";
 
 /// Largest width or precision of a field in a format.
 const WIDEST: usize = 999;
@@ -20,11 +25,15 @@ pub(super) fn check_size(
     value: &Value,
     others: &[Value],
 ) -> Result<(), Error> {
-    let length = value.as_bytes().map_or(0, <[u8]>::len);
+    spend_path(state, name, value, others)?;
     match name {
         // The separator occurs once per item, or per place between characters.
-        "__join" => allow(state, items(value).saturating_mul(texts(others)?)),
-        "__replace" => allow(state, (length + 1).saturating_mul(texts(others)?)),
+        "__join" => {
+            let separator = named(others, "d").or_else(|| placed(others, 0)).unwrap_or_default();
+            let separator = length(&separator)? * escape(state);
+            allow(state, items(value).saturating_mul(separator))
+        }
+        "__replace" => check_replaced(state, value, others),
         "__indent" => {
             let lines = value.as_bytes().unwrap_or_default().split(|byte| *byte == b'\n').count();
             allow(state, lines.saturating_mul(largest_count(others)?))
@@ -33,6 +42,7 @@ pub(super) fn check_size(
         "__round" => largest_count(others).map(drop),
         "__format" => check_format(state, value, others),
         "__trim" => {
+            let length = value.as_bytes().map_or(0, <[u8]>::len);
             let letters = others.first().and_then(Value::as_bytes).map_or(0, <[u8]>::len);
             spend(state, length.saturating_mul(letters) / COMPARISONS)
         }
@@ -41,6 +51,13 @@ pub(super) fn check_size(
             let weight = weigh([value], Template::MAX_WEIGHT)?;
             allow(state, items(value).saturating_mul(weight) / COMPARISONS)
         }
+        _ => check_called(name, others),
+    }
+}
+
+// Refuses filters that call themselves, and what no budget bounds.
+fn check_called(name: &str, others: &[Value]) -> Result<(), Error> {
+    match name {
         // A filter that calls filters could recurse.
         "__map"
             if others.iter().any(|other| {
@@ -55,6 +72,80 @@ pub(super) fn check_size(
     }
 }
 
+// Subtracts the price of the path of an attribute, which is walked for each item. `sort` makes a value of each
+// of its keys, and copies texts.
+fn spend_path(
+    state: &mut State<'_, '_>,
+    name: &str,
+    value: &Value,
+    others: &[Value],
+) -> Result<(), Error> {
+    let Some(path) = path(name, others) else { return Ok(()) };
+    let path = path.as_str().unwrap_or_default();
+    let items = items(value);
+    let steps = path.matches(['.', ',']).count();
+    let weight = match steps {
+        0 => 0,
+        _ => weigh([value], Template::MAX_WEIGHT)?.max(items.saturating_mul(NODE)) / READS,
+    };
+    let compared = items.saturating_mul(path.len()) / COMPARISONS;
+    spend(state, weight.saturating_mul(steps).saturating_add(compared))
+}
+
+// Returns the path of the attribute that a filter reads of each item.
+fn path(name: &str, others: &[Value]) -> Option<Value> {
+    let place = match name {
+        "__groupby" | "__rejectattr" | "__selectattr" | "__sum" => Some(0),
+        "__join" => Some(1),
+        "__map" | "__max" | "__min" | "__sort" | "__unique" => None,
+        _ => return None,
+    };
+    named(others, "attribute").or_else(|| placed(others, place?))
+}
+
+// Returns the argument at a place.
+fn placed(others: &[Value], place: usize) -> Option<Value> {
+    others.get(place).filter(|other| Kwargs::try_from((*other).clone()).is_err()).cloned()
+}
+
+// Returns the argument with a name.
+fn named(others: &[Value], name: &str) -> Option<Value> {
+    let named = others.last().and_then(|last| Kwargs::try_from(last.clone()).ok())?;
+    named.get::<Option<Value>>(name).ok()?
+}
+
+// Refuses a replacement whose result may be too large.
+fn check_replaced(state: &mut State<'_, '_>, value: &Value, others: &[Value]) -> Result<(), Error> {
+    let [old, new] = others else { return Ok(()) };
+    let escape = escape(state);
+    let (text, old) = (text(value), text(old));
+    // Each byte of an escaped character may be a place as well.
+    let escaped = match escape {
+        1 => 0,
+        _ => text.bytes().filter(|byte| ESCAPED.contains(byte)).count() * escape,
+    };
+    let places = text.matches(&*old).count() + escaped;
+    let new = length(new)? * escape;
+    allow(state, places.saturating_mul(new).saturating_add(text.len() * escape))
+}
+
+fn text(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
+}
+
+// Returns the largest number of bytes for one, where a text may be escaped.
+fn escape(state: &State<'_, '_>) -> usize {
+    if matches!(state.auto_escape(), AutoEscape::None) { 1 } else { 6 }
+}
+
+// Returns the largest possible length of the text of a value.
+fn length(value: &Value) -> Result<usize, Error> {
+    match value.as_bytes() {
+        Some(text) => Ok(text.len()),
+        None => Ok(weigh([value], Template::MAX_WEIGHT)? * 6),
+    }
+}
+
 // Returns `true` if the name is one of the engine's own, which no budget bounds.
 fn hidden(name: Option<&Value>) -> bool {
     name.and_then(Value::as_str).is_some_and(|name| name.starts_with(edit::RESERVED))
@@ -66,9 +157,8 @@ fn hidden_test() -> Error {
 
 // Returns `true` if a sum does not start with a number.
 fn adds_texts(others: &[Value]) -> bool {
-    let named = others.last().and_then(|last| Kwargs::try_from(last.clone()).ok());
-    let start = named.and_then(|named| named.get::<Option<Value>>("start").ok()?);
-    start.or(others.get(1).cloned()).is_some_and(|start| start.kind() != ValueKind::Number)
+    let start = named(others, "start").or_else(|| placed(others, 1));
+    start.is_some_and(|start| start.kind() != ValueKind::Number)
 }
 
 // Returns the number of items to join. A value that is no sequence has none.
@@ -79,11 +169,6 @@ fn items(value: &Value) -> usize {
         }
         _ => 0,
     }
-}
-
-// Returns the largest possible length of the arguments' texts, escaped.
-fn texts(others: &[Value]) -> Result<usize, Error> {
-    Ok(weigh(others, Template::MAX_WEIGHT)? * 6)
 }
 
 // Returns the largest number among the arguments.

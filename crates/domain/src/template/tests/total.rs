@@ -109,6 +109,7 @@ fn what_is_read_often_is_bounded_too() {
         "payload.t[900000]",
         "payload.t[i * 10000]",
         "range(100000)[i * 1000]",
+        "range(100000) | last",
     ] {
         let template =
             format!("{{% for i in range(60) %}}{{% if {read} %}}{{% endif %}}{{% endfor %}}");
@@ -151,6 +152,87 @@ fn no_filter_makes_much_of_a_little() {
         let made = format!("{{{{ {made} }}}}");
         assert_eq!(render(&made, payload.clone()).as_deref(), Ok(expected), "{made}");
     }
+}
+
+/// The path of an attribute is walked for each item, and `sort` keeps a value for each of its keys.
+#[test]
+fn an_attribute_has_a_price_for_each_item() {
+    let rows = vec![json!({ "a": "x".repeat(50), "b": [1] }); 3_000];
+    let payload = json!({ "rows": rows, "texts": vec!["a"; 3_000], "text": "a".repeat(100_000),
+        "keys": "a,".repeat(200), "path": "b.0.".repeat(50), "zeros": "0".repeat(100_000) });
+    for made in [
+        "payload.rows | sort(attribute=payload.keys)",
+        "[payload.rows] | map('sort', attribute=payload.keys)",
+        "payload.text | sort(attribute=payload.keys)",
+        "payload.rows | min(attribute=payload.path)",
+        "payload.rows | max(attribute=payload.path)",
+        "payload.rows | unique(attribute=payload.path)",
+        "payload.rows | groupby(payload.path)",
+        "payload.rows | groupby(attribute=payload.path)",
+        "payload.rows | selectattr(payload.path)",
+        "payload.rows | rejectattr(payload.path, 'odd')",
+        "payload.rows | map(attribute=payload.path)",
+        "payload.rows | sum(payload.path)",
+        "payload.rows | sum(attribute=payload.path)",
+        "payload.rows | join(',', payload.path)",
+        "payload.rows | join(',', attribute=payload.path)",
+        "payload.texts | map(attribute=payload.zeros)",
+    ] {
+        let error = render(&format!("{{{{ {made} | length }}}}"), payload.clone()).expect_err(made);
+        assert!(error.to_string().contains("are too large"), "{made}: {error}");
+    }
+    for (made, expected) in [
+        ("payload.rows | sort(attribute='a, b.0') | length", "3000"),
+        ("payload.rows | groupby('b.0') | length", "1"),
+        ("payload.rows | map(attribute='a') | first | length", "50"),
+        ("payload.rows | sum(attribute='b.0')", "3000"),
+        ("payload.rows[:2] | join('-', 'b.0')", "1-1"),
+    ] {
+        let made = format!("{{{{ {made} }}}}");
+        assert_eq!(render(&made, payload.clone()).as_deref(), Ok(expected), "{made}");
+    }
+}
+
+/// The size of a result is bounded by what it has at most, and not by far more.
+#[test]
+fn ordinary_texts_are_replaced_and_joined() {
+    let lines = "One line of a text, as long as most.\n".repeat(2_500);
+    let list = vec!["word"; 5_000];
+    let payload = json!({ "text": lines, "list": list, "big": "x".repeat(100_000) });
+    let variables = Variables::new(json!({ "payload": payload }));
+    for format in [Format::Plain, Format::Html] {
+        for (made, expected) in [
+            (r#"payload.text | replace("\n", "<br>") | length"#, lines.len() + 3 * 2_500),
+            (r#"payload.text | replace("\n", "<br>" | safe) | length"#, lines.len() + 3 * 2_500),
+            (r#"payload.text | replace("", "-") | length"#, lines.len() * 2 + 1),
+            (r#"payload.text | replace("no", payload.big) | length"#, lines.len()),
+            (r#"payload.list | join(", ") | length"#, 5_000 * 6 - 2),
+            (r#"payload.list | join(d="</li>" | safe) | length"#, 5_000 * 9 - 5),
+            ("[1, 2] | join(3)", 132),
+            ("[1, 2] | replace([1, 2], 3)", 3),
+        ] {
+            let template = Template::new(format!("{{{{ {made} }}}}")).unwrap();
+            let rendered = template.render(format, &variables);
+            assert_eq!(rendered, Ok(expected.to_string()), "{made}");
+        }
+        for made in [
+            r#"payload.text | replace("t", payload.big)"#,
+            r#"payload.text | replace("", payload.big)"#,
+            r#"payload.list | replace("w", payload.big)"#,
+            "payload.list | join(payload.big)",
+            "payload.list | join(d=payload.big)",
+            "payload.text | join(payload.big)",
+        ] {
+            let template = Template::new(format!("{{{{ {made} | length }}}}")).unwrap();
+            let error = template.render(format, &variables).expect_err(made);
+            assert!(error.to_string().contains("are too large"), "{made}: {error}");
+        }
+    }
+    // Beside markup, each `;` of an escaped character is replaced.
+    let escaped = r#"{{ ("'" * 1000) | replace(";", payload.big | safe) | length }}"#;
+    let rendered = |format| Template::new(escaped).unwrap().render(format, &variables);
+    assert_eq!(rendered(Format::Plain).as_deref(), Ok("1000"));
+    assert!(rendered(Format::Html).unwrap_err().to_string().contains("are too large"));
 }
 
 #[test]
