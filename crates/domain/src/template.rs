@@ -15,6 +15,7 @@ mod absent;
 mod bounds;
 mod budget;
 mod compiled;
+mod cost;
 mod cursor;
 mod edit;
 mod engine;
@@ -48,6 +49,7 @@ use crate::json::is_nested_within;
 use crate::translation::Texts;
 use crate::vocabulary::wire_enum;
 use compiled::{Compiled, Prepared};
+use cost::Cost;
 use engine::{ENGINE, Output};
 pub(crate) use names::Role;
 use problem::Problem;
@@ -112,13 +114,6 @@ pub enum RenderError {
     /// A variable has no value.
     #[error("the variable `{0}` is missing")]
     Missing(String),
-}
-
-// Costs of a rendering.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    fuel: u64,
-    weight: usize,
 }
 
 impl Template {
@@ -223,10 +218,15 @@ impl Template {
         if let Some(name) = variables.notes.missing() {
             return Err(RenderError::Missing(excerpt(name)));
         }
-        match variables.notes.failure() {
-            Some(problem) => Err(RenderError::Failed(excerpt(problem))),
-            None => rendered.map(|(text, _)| text),
+        if let Some(problem) = variables.notes.failure() {
+            return Err(RenderError::Failed(excerpt(problem)));
         }
+        let (text, cost) = rendered?;
+        if variables.notes.affords(cost.with(text.len())) {
+            return Ok(text);
+        }
+        let problem = "the templates of the message make or read too much";
+        Err(RenderError::Failed(problem.into()))
     }
 
     // Renders the template with these roots. Variables are watched so that missing ones are noted.
@@ -241,10 +241,7 @@ impl Template {
         let mut output = Output::default();
         match compiled.template()?.render_captured_to(roots, &mut output) {
             Ok(mut captured) => {
-                let cost = captured.with_state_mut(|state| Cost {
-                    fuel: state.fuel_levels().map_or(0, |(consumed, _)| consumed),
-                    weight: Template::MAX_WEIGHT - budget::left(state),
-                });
+                let cost = captured.with_state_mut(budget::cost);
                 drop(captured);
                 Ok((output.into_text(), cost))
             }

@@ -34,6 +34,11 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "crates/domain/src/step/tests.rs",
+        "the_templates_of_a_message_share_a_budget",
+        &["Template::MAX_MESSAGE_WORK", "Template::MAX_MESSAGE_WEIGHT"],
+    ),
+    (
         "crates/domain/src/condition/tests.rs",
         "an_evaluation_is_bounded",
         &["Rule::MAX_WORK", "Rule::MAX_DATA_DEPTH"],

@@ -1,6 +1,6 @@
 //! Checks of a step when its workflow is saved.
 
-use super::{StepDefinition, StepKind, Variant, run_if};
+use super::{EmailBody, StepDefinition, StepKind, Variant, run_if};
 use crate::error::{Invalid, Reason, at_most, at_most_items};
 use crate::filter;
 use crate::ids::plain;
@@ -22,6 +22,10 @@ impl StepDefinition {
     /// Maximum number of devices and endpoints that a message goes to. Those behind them are left
     /// out.
     pub const MAX_DESTINATIONS: usize = 500;
+    /// Maximum number of blocks of an e-mail.
+    pub const MAX_BLOCKS: usize = 200;
+    /// Maximum number of buttons of a message in the inbox.
+    pub const MAX_BUTTONS: usize = 20;
     /// Longest delay and longest window of a digest or throttle, in days: ten years.
     pub const MAX_DAYS: u32 = 3_660;
 
@@ -45,6 +49,7 @@ impl StepDefinition {
 
 impl StepKind {
     fn check(&self) -> Result<(), Invalid> {
+        self.check_sizes()?;
         self.check_templates()?;
         let checked = match self {
             StepKind::Digest { metadata } => metadata.check(),
@@ -58,6 +63,29 @@ impl StepKind {
             | StepKind::Push { .. } => Ok(()),
         };
         checked.map_err(|invalid| invalid.within("metadata"))
+    }
+
+    // Refuses content with too many parts.
+    fn check_sizes(&self) -> Result<(), Invalid> {
+        match self {
+            StepKind::InApp { template } => {
+                let buttons = &template.buttons;
+                at_most_items("template.buttons", buttons, StepDefinition::MAX_BUTTONS)
+            }
+            StepKind::Email { template } => match &template.body {
+                EmailBody::Blocks(blocks) => {
+                    at_most_items("template.body", blocks, StepDefinition::MAX_BLOCKS)
+                }
+                EmailBody::Html(_) => Ok(()),
+            },
+            StepKind::Sms { .. }
+            | StepKind::Chat { .. }
+            | StepKind::Push { .. }
+            | StepKind::Digest { .. }
+            | StepKind::Delay { .. }
+            | StepKind::Throttle { .. }
+            | StepKind::Custom { .. } => Ok(()),
+        }
     }
 }
 

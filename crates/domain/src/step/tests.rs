@@ -120,6 +120,31 @@ fn an_email_without_sanitization_has_values_as_they_are() {
     }
 }
 
+/// One row per block: many of them fail the message, though each is within the budget of a rendering.
+#[test]
+fn the_templates_of_a_message_share_a_budget() {
+    let email = |block: &str, count: usize| {
+        let body = vec![json!({ "type": "text", "content": block }); count];
+        json!({ "type": "email", "template": { "subject": "", "body": body } })
+    };
+    let inbox = |button: &str, count: usize| {
+        let button = json!({ "type": "primary", "content": "", "resultContent": button });
+        json!({ "type": "in_app", "template": { "body": "", "buttons": vec![button; count] } })
+    };
+    for part in [
+        "{{ 'x' * 1000000 }}",
+        "{% for a in range(4000) %}{% endfor %}",
+        "{% if 'x' * 4000000 %}{% endif %}",
+    ] {
+        for step in [email, inbox] {
+            let render = |count| kind(step(part, count)).render(&variables()).unwrap();
+            assert!(render(2).is_ok(), "{part}");
+            let error = render(40).unwrap_err().to_string();
+            assert_eq!(error, "the templates of the message make or read too much", "{part}");
+        }
+    }
+}
+
 #[test]
 fn anything_else_is_plain_text() {
     for channel in ["sms", "chat"] {

@@ -3,7 +3,7 @@
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use super::Template;
+use super::{Cost, Template};
 
 /// Weight of a value without its text, in bytes.
 pub(super) const NODE: usize = 64;
@@ -17,6 +17,12 @@ struct Left(usize);
 /// Returns the remaining weight.
 pub(super) fn left(state: &mut State<'_, '_>) -> usize {
     state.get_or_insert_extension(Left(Template::MAX_WEIGHT)).0
+}
+
+/// Returns what the rendering has cost.
+pub(super) fn cost(state: &mut State<'_, '_>) -> Cost {
+    let fuel = state.fuel_levels().map_or(0, |(consumed, _)| consumed);
+    Cost::new(fuel, Template::MAX_WEIGHT - left(state))
 }
 
 /// Refuses `weight` if it exceeds the remaining weight.

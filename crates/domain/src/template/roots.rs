@@ -8,7 +8,7 @@ use minijinja::value::{Enumerator, Object, Value};
 use super::budget::refusal;
 use super::edit::{TRANSLATOR, WATCH};
 use super::texts::Translator;
-use super::{Format, Template, Variables};
+use super::{Cost, Format, Variables};
 
 /// Maximum number of notes about the texts of a message.
 const MAX_NOTES: usize = 20;
@@ -44,8 +44,9 @@ struct Noted {
     missing: Option<String>,
     failure: Option<String>,
     // Costs of the texts of translations.
-    fuel: u64,
-    weight: usize,
+    of_texts: Cost,
+    // Costs of the templates of the message.
+    of_templates: Cost,
 }
 
 impl Object for Roots {
@@ -126,14 +127,20 @@ impl Notes {
         }
     }
 
-    /// Adds the costs of a text. Refuses texts of a message that cost more than one rendering may.
-    pub(super) fn spend(&self, fuel: u64, weight: usize) -> Result<(), Error> {
+    /// Adds the cost of a text. Refuses texts of a message that cost more than one rendering may.
+    pub(super) fn spend(&self, cost: Cost) -> Result<(), Error> {
         let mut noted = self.noted();
-        noted.fuel = noted.fuel.saturating_add(fuel);
-        noted.weight = noted.weight.saturating_add(weight);
-        if noted.fuel > Template::MAX_WORK || noted.weight > Template::MAX_WEIGHT {
+        noted.of_texts = noted.of_texts.and(cost);
+        if noted.of_texts.exceeds(Cost::OF_A_RENDERING) {
             return Err(refusal("the texts of the translations are too large"));
         }
         Ok(())
+    }
+
+    /// Adds the cost of a template of the message. Returns `false` if that of all is too high.
+    pub(super) fn affords(&self, cost: Cost) -> bool {
+        let mut noted = self.noted();
+        noted.of_templates = noted.of_templates.and(cost);
+        !noted.of_templates.exceeds(Cost::OF_A_MESSAGE)
     }
 }

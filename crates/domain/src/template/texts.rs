@@ -10,11 +10,8 @@ use minijinja::{Error, State};
 use super::budget::{self, refusal};
 use super::edit::TRANSLATOR;
 use super::roots::{Roots, TextNote};
-use super::{Format, Template};
+use super::{Cost, Format, Template};
 use crate::translation::Texts;
-
-/// Weight of a text without its bytes.
-const NODE: usize = 64;
 
 /// Texts of translations whose keys have a common start.
 #[derive(Debug)]
@@ -42,18 +39,20 @@ impl Translator {
             let Some(text) = translation.text(key, count.as_deref()) else { continue };
             match translation.template(text) {
                 Ok(None) => {
-                    notes.spend(0, NODE + text.len())?;
+                    notes.spend(Cost::of_text(text))?;
                     return Ok(self.made(text.to_owned()));
                 }
                 Ok(Some(template)) => return self.rendered(&template, given),
                 Err(problem) => {
+                    // It is compiled for each rendering, if it is not kept.
+                    notes.spend(Cost::of_text(text))?;
                     let locale = translation.locale.as_str();
                     notes.add(TextNote::Invalid, &format!("{key} in {locale}: {problem}"));
                 }
             }
         }
         notes.add(TextNote::Missing, key);
-        notes.spend(0, NODE + key.len())?;
+        notes.spend(Cost::of_text(key))?;
         Ok(Value::from(key))
     }
 
@@ -72,8 +71,8 @@ impl Translator {
             .run(*format, variables.is_watched(), Value::from_object(roots))
             .map_err(|error| refusal(error.to_string()))?;
         // A text that is not kept is compiled for each rendering.
-        let compiled = template.as_str().len();
-        variables.notes.spend(cost.fuel, cost.weight + NODE + text.len() + compiled)?;
+        let cost = cost.and(Cost::of_text(&text)).with(template.as_str().len());
+        variables.notes.spend(cost)?;
         Ok(self.made(text))
     }
 

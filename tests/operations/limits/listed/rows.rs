@@ -273,6 +273,24 @@ fn of_workflows() -> Vec<Row> {
             },
         ),
         row(
+            "StepDefinition::MAX_BLOCKS",
+            StepDefinition::MAX_BLOCKS,
+            "steps[0].template.body",
+            |n| {
+                let body = vec![json!({ "type": "text", "content": "Hello" }); n];
+                stepped(json!({ "type": "email", "template": { "subject": "", "body": body } }))
+            },
+        ),
+        row(
+            "StepDefinition::MAX_BUTTONS",
+            StepDefinition::MAX_BUTTONS,
+            "steps[0].template.buttons",
+            |n| {
+                let buttons = vec![json!({ "type": "primary", "content": "Yes" }); n];
+                stepped(json!({ "template": { "body": "Hello", "buttons": buttons } }))
+            },
+        ),
+        row(
             "StepDefinition::MAX_DAYS",
             StepDefinition::MAX_DAYS as usize,
             "steps[0].metadata.amount",

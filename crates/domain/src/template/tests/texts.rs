@@ -155,6 +155,10 @@ fn texts_have_the_limits_of_a_rendering() {
         (many, "{% set a = t.x %}".repeat(60)),
         ("{% for a in range(40000) %}{% endfor %}".into(), "{{ t.x }}{{ t('x') }}".into()),
         (
+            format!("{{{{ payload.a | shout }}}}{}", "x".repeat(300_000)),
+            "{% set a = t.x %}".repeat(60),
+        ),
+        (
             "{% for a in range(900) %}{% set b = payload.l | upper %}{% endfor %}".into(),
             "{% set a = t.x %}".repeat(500),
         ),
