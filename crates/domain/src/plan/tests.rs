@@ -640,6 +640,10 @@ fn recipients_share_what_is_the_same_for_all() {
     let cases = [
         ("{{ payload.total }} {{ workflow.name }} {{ actor.firstName }}", json!([]), true),
         ("{{ payload.at | date('%H:%M', zone='Asia/Tokyo') }}", json!([]), true),
+        ("{{ payload.total + 1 }} {{ payload.at ~ '!' }} {{ payload.total * 2 }}", json!([]), true),
+        ("{% if payload.total == 42 %}{{ payload['at'][:4] }}{% endif %}", json!([]), true),
+        ("{% set a = [{'b': payload.total}] %}{{ a[range(1) | first].b }}", json!([]), true),
+        ("{% for a in range(2) %}{{ a ~ subscriber.firstName }}{% endfor %}", json!([]), false),
         ("{{ payload.total }}", by_name, false),
         ("{{ subscriber.firstName }}", json!([]), false),
         ("{% if subscriber.firstName == 'Ada' %}Ada{% else %}-{% endif %}", json!([]), false),

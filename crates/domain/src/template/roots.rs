@@ -6,7 +6,9 @@ use minijinja::Error;
 use minijinja::value::{Enumerator, Object, Value};
 
 use super::budget::refusal;
-use super::edit::{TRANSLATOR, WATCH};
+use super::edit::{RESERVED, TRANSLATOR, WATCH};
+use super::filters::FUNCTIONS;
+use super::names::TEXTS;
 use super::texts::Translator;
 use super::{Cost, Format, Variables};
 
@@ -55,15 +57,22 @@ impl Object for Roots {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        match key {
+            // A text does not refer to other texts.
+            TRANSLATOR => return self.given.is_none().then(|| Translator::of(Arc::clone(self))),
+            WATCH => return Some(Value::from_dyn_object(Arc::clone(self))),
+            // Functions of the engine, which asks for them here first.
+            _ if key.starts_with(RESERVED) => return None,
+            _ => {}
+        }
         if let Some(given) = &self.given
             && let Some(value) = given.get_attr(key).ok().filter(|value| !value.is_undefined())
         {
             return Some(value);
         }
         match key {
-            // A text does not refer to other texts.
-            "t" | TRANSLATOR => self.given.is_none().then(|| Translator::of(Arc::clone(self))),
-            WATCH => Some(Value::from_dyn_object(Arc::clone(self))),
+            TEXTS => self.get_value_by_str(TRANSLATOR),
+            _ if FUNCTIONS.contains(&key) => None,
             "content" if self.variables.content.is_some() => self.variables.content.clone(),
             name => {
                 let value = self.variables.known.get_attr(name).ok()?;
