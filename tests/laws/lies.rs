@@ -135,12 +135,13 @@ fn an_inbox_that_cannot_be_gone_through_takes_messages_without_its_counters() {
     takes_messages(&world);
 }
 
+type Made = fn() -> World;
 type Call = fn(&World) -> Result<(), Error>;
 
 /// What removes records in steps ends where they are still there.
 #[test]
 fn a_removal_that_does_not_stick_ends() {
-    let cases: [(&str, fn() -> World, Call); 7] = [
+    let cases: [(&str, Made, Call); 7] = [
         ("suppressions", suppressed, |world| {
             world.env.suppressions().clear_all().map(|cleared| assert_eq!(cleared, 300))
         }),

@@ -6,7 +6,7 @@ use std::iter;
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, State};
 
-use super::missing;
+use super::{missing, texts};
 
 /// The engine's own filter `join`.
 pub(super) const JOINED: &str = "__joined";
@@ -83,7 +83,8 @@ pub(super) fn join(
     };
     let items = match items.kind() {
         ValueKind::Seq | ValueKind::Iterable => {
-            Value::from(items.try_iter()?.map(|item| known(&item)).collect::<Vec<_>>())
+            let items: Vec<Value> = items.try_iter()?.map(|item| known(&item)).collect();
+            Value::from(texts::settled(&items)?.into_owned())
         }
         _ => items,
     };

@@ -1,14 +1,14 @@
 //! Template engine, restricted to bounded functions.
 
 use std::io;
+use std::slice;
 use std::sync::LazyLock;
 
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior};
 
 use super::budget::weigh;
-use super::texts::Translator;
-use super::{Format, Template, filters, missing};
+use super::{Format, Template, filters, missing, texts};
 
 pub(super) use super::filters::{FILTERS, FUNCTIONS, TESTS};
 
@@ -41,12 +41,8 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
             return minijinja::escape_formatter(out, state, &text?.into());
         }
         check_weight(state, value)?;
-        // Its markup stays, which it would lose as a text that is made from a value.
-        let whole = value.downcast_object_ref::<Translator>().and_then(Translator::whole);
-        match whole.transpose()? {
-            Some(text) => minijinja::escape_formatter(out, state, &text),
-            None => minijinja::escape_formatter(out, state, value),
-        }
+        let settled = texts::settled(slice::from_ref(value))?;
+        settled.iter().try_for_each(|value| minijinja::escape_formatter(out, state, value))
     });
     engine.set_fuel(Some(Template::MAX_WORK));
     filters::add_to(&mut engine);

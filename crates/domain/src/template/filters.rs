@@ -225,6 +225,7 @@ fn bounded(state: &mut State<'_, '_>, name: &str, values: &[Value]) -> Result<Va
     {
         return Ok(value.clone());
     }
+    let values = &*texts::settled(values)?;
     let is_range = values.first().is_some_and(|value| value.kind() == ValueKind::Iterable);
     if SHALLOW_FILTERS.contains(&name) && !(name == "__last" && is_range) {
         read_texts(state, values)?;

@@ -6,10 +6,11 @@ use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{AutoEscape, Error, State};
 
 use super::budget::{self, keep, left, refusal, spend, too_large};
-use super::{missing, places};
+use super::{missing, places, texts};
 
 /// `a ~ b`: the texts of all values. `null` is an empty text. Beside markup, other texts are escaped.
 pub(super) fn concat(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
+    let values = texts::settled(&values)?;
     let has_markup = has_markup(state, &values);
     let mut text = Text { text: String::new(), max: left(state) };
     for value in values.iter().filter(|value| !value.is_none()) {
@@ -94,6 +95,7 @@ type Operator = fn(&mut State<'_, '_>, &Value, &Value) -> Result<Value, Error>;
 
 // Applies an operator to `values`, from left to right.
 fn fold(state: &mut State<'_, '_>, values: &[Value], join: Operator) -> Result<Value, Error> {
+    let values = texts::settled(values)?;
     let Some((first, others)) = values.split_first() else { return Ok(Value::UNDEFINED) };
     others.iter().try_fold(first.clone(), |left, right| join(state, &left, right))
 }

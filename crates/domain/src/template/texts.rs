@@ -1,6 +1,7 @@
 //! Texts of translations in templates: `t.cart.title`, `t("cart.items", count=3)` and
 //! `"cart.items" | t(count=3)`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -126,6 +127,8 @@ impl Object for Translator {
         };
         match key.as_str() {
             Some(key) => self.text(&self.key(key), given),
+            // An absent key has no text.
+            None if key.is_none() => self.text("", given),
             None => self.text(&self.key(&key.to_string()), given),
         }
     }
@@ -145,6 +148,17 @@ impl Object for Translator {
             }
         }
     }
+}
+
+/// Returns the values with the text of each group of texts that a language has as a text. Its markup stays, which
+/// it would lose as a text that is made from a value.
+pub(super) fn settled(values: &[Value]) -> Result<Cow<'_, [Value]>, Error> {
+    let whole = |value: &Value| value.downcast_object_ref::<Translator>()?.whole();
+    if values.iter().all(|value| value.downcast_object_ref::<Translator>().is_none()) {
+        return Ok(values.into());
+    }
+    let settled = values.iter().map(|value| whole(value).unwrap_or_else(|| Ok(value.clone())));
+    settled.collect::<Result<_, _>>().map(Cow::Owned)
 }
 
 /// `"cart.items" | t(count=3)`.

@@ -159,7 +159,7 @@ impl Suppressions<'_> {
                 }
             }
             Ok(match found.last().filter(|_| found.len() == AT_A_TIME) {
-                Some(last) => Step::More((count, last.key.clone(), swept.clone())),
+                Some(entry) => Step::More((count, entry.key.clone(), swept.clone())),
                 None => Step::Done(count),
             })
         })

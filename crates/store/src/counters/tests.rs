@@ -176,8 +176,9 @@ fn a_transaction_counts_some_of_many_inboxes() {
     let key = |inbox| layout::message_counters(environment, subscriber(inbox));
     let add = |number: u64| {
         let inboxes = (1..=5).map(|inbox| {
-            let message = message(inbox * 10 + number);
-            Message { subscriber_id: subscriber(inbox), ..message }
+            let mut message = message(inbox * 10 + number);
+            message.subscriber_id = subscriber(inbox);
+            message
         });
         let inboxes: Vec<_> = inboxes.collect();
         let change =

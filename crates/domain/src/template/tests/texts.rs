@@ -88,6 +88,9 @@ fn texts_are_found_by_their_keys() {
             vec![TextNote::Missing("a".into())],
         ),
         ("{% set t = 'own' %}{{ t }}", "own", vec![]),
+        // A key that is absent is an empty text, as it is before the filter.
+        ("[{{ t(payload.none) }}]", "[]", vec![TextNote::Missing(String::new())]),
+        ("[{{ t(payload.x) }}{{ payload.x | t }}]", "[]", vec![TextNote::Missing(String::new())]),
     ] {
         if template.contains("t.cart(") {
             assert!(Template::new(template).is_err());
@@ -119,6 +122,16 @@ fn markup_of_a_text_stays_and_that_of_values_is_escaped() {
     assert_eq!(render("{{ t.hello }}"), "Hallo <b>Ada &amp; Co</b>");
     assert_eq!(render("{{ t('greets', who='<i>') }}"), "&lt;i&gt;, &lt;A&gt;");
     assert_eq!(render("{{ t.split }}"), "<i>&lt;A&gt;</i>", "nor if another language has more");
+    for more in [
+        "{{ t.split ~ '!' }}",
+        "{{ t.split + '!' }}",
+        "{{ t.split | trim ~ '!' }}",
+        "{{ t.split | replace('?', '!') }}!",
+        "{{ [t.split, '!'] | join }}",
+        "{{ ('%s' | safe) | format(t.split) }}!",
+    ] {
+        assert_eq!(render(more), "<i>&lt;A&gt;</i>!", "{more}");
+    }
     let joined = "Hallo <b>Ada &amp; Co</b>&lt;A&gt;!";
     assert_eq!(render("{{ t.hello ~ payload.a ~ '!' }}"), joined);
     assert_eq!(render("{{ t.hello + payload.a + '!' }}"), joined);
