@@ -73,6 +73,11 @@ impl Failure {
         }
     }
 
+    /// Returns `true` if the server has not answered in time.
+    pub(super) fn is_timeout(&self) -> bool {
+        matches!(&self.cause, Cause::Broken(error) if error.kind() == io::ErrorKind::TimedOut)
+    }
+
     /// Returns the error of the attempt. `alone` says that the e-mail has one recipient, of whom
     /// the server speaks.
     pub(super) fn of(&self, alone: bool) -> SendError {

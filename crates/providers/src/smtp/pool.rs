@@ -100,13 +100,19 @@ impl Relays {
     }
 
     // Returns a connection that still answers. Closes those of all relays that have waited too long: no
-    // other call comes to a relay whose integration is paused or deleted.
+    // other call comes to a relay whose integration is paused or deleted. Where one is silent, so are the
+    // others of the relay: each would take a part of the time that is left.
     fn waiting(&self, relay: &Arc<Relay>, deadline: Instant) -> Option<Connection> {
         self.close(|one| one.connection.since().elapsed() >= self.bounds.idle);
         loop {
             let mut connection = self.taken(relay)?;
-            if connection.reset(deadline).is_ok() {
-                return Some(connection);
+            match connection.reset(deadline) {
+                Ok(()) => return Some(connection),
+                Err(failure) if failure.is_timeout() => {
+                    self.close(|one| Arc::ptr_eq(&one.relay, relay));
+                    return None;
+                }
+                Err(_) => {}
             }
         }
     }
@@ -169,23 +175,26 @@ mod tests {
     struct Server {
         address: SocketAddr,
         closed: Arc<AtomicUsize>,
+        /// Number of connections, of the first ones, on which it answers nothing.
+        silent: Arc<AtomicUsize>,
     }
 
     impl Server {
         fn start() -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let (address, closed) = (listener.local_addr().unwrap(), Arc::default());
-            let counted: Arc<AtomicUsize> = Arc::clone(&closed);
+            let (closed, silent) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+            let server = Self { address: listener.local_addr().unwrap(), closed, silent };
+            let (closed, silent) = (Arc::clone(&server.closed), Arc::clone(&server.silent));
             thread::spawn(move || {
-                for stream in listener.incoming() {
-                    let counted = Arc::clone(&counted);
+                for (number, stream) in listener.incoming().enumerate() {
+                    let (closed, silent) = (Arc::clone(&closed), Arc::clone(&silent));
                     thread::spawn(move || {
-                        serve(stream.unwrap());
-                        counted.fetch_add(1, Ordering::Relaxed);
+                        serve(stream.unwrap(), || number < silent.load(Ordering::Relaxed));
+                        closed.fetch_add(1, Ordering::Relaxed);
                     });
                 }
             });
-            Self { address, closed }
+            server
         }
 
         /// Waits until the client has closed `count` connections, and no more.
@@ -195,12 +204,12 @@ mod tests {
         }
     }
 
-    fn serve(mut stream: TcpStream) {
+    fn serve(mut stream: TcpStream, is_silent: impl Fn() -> bool) {
         let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
         let mut is_content = false;
         stream.write_all(b"220 ready\r\n").unwrap();
         for line in lines {
-            if is_content && line != "." {
+            if is_silent() || is_content && line != "." {
                 continue;
             }
             is_content = line == "DATA";
@@ -243,9 +252,13 @@ mod tests {
     }
 
     fn send(relays: &Relays, delivery: &Delivery) {
+        send_within(relays, delivery, Duration::from_secs(60));
+    }
+
+    fn send_within(relays: &Relays, delivery: &Delivery, time: Duration) {
         let relay = relays.of(&delivery.integration).unwrap();
         let mail = Mail::of(delivery, relay.account()).unwrap();
-        relays.send(&relay, &mail, deadline()).unwrap();
+        relays.send(&relay, &mail, Instant::now() + time).unwrap();
     }
 
     #[test]
@@ -272,6 +285,22 @@ mod tests {
         }
         assert_eq!(relays.waiting.lock().len(), 1);
         server.has_closed(0);
+    }
+
+    /// A network has dropped the connections that wait, and says so to neither side.
+    #[test]
+    fn silent_connections_leave_time_for_a_new_one() {
+        const TIME: Duration = Duration::from_secs(8);
+        const COUNT: usize = 8;
+        let server = Server::start();
+        let (relays, mails) = (Relays::default(), delivery(&server));
+        open(&relays, &mails, COUNT);
+        server.silent.store(COUNT, Ordering::Relaxed);
+        let start = Instant::now();
+        send_within(&relays, &mails, TIME);
+        assert!(start.elapsed() < TIME / 2, "{:?}", start.elapsed());
+        assert_eq!(relays.waiting.lock().len(), 1);
+        server.has_closed(COUNT);
     }
 
     #[test]
