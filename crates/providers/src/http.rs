@@ -166,14 +166,23 @@ impl Answer {
 
 // Returns the host of a URL with its scheme. What is behind them may be a secret.
 fn shown(url: &str) -> String {
-    origin(url).map_or_else(|| "another path".to_owned(), shortened)
+    origin(url).map_or_else(|| "another path".to_owned(), |origin| shortened(&origin))
 }
 
-/// Returns the scheme, the host and the port of a URL.
-pub(crate) fn origin(url: &str) -> Option<&str> {
+/// Returns the scheme, the host and the port of a URL, as browsers write them (RFC 6454): in small letters,
+/// without a user, and without the port of the scheme.
+pub(crate) fn origin(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
-    let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())?;
-    url.get(..scheme.len() + 3 + host.len())
+    let scheme = scheme.to_ascii_lowercase();
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?.to_ascii_lowercase();
+    let port = match scheme.as_str() {
+        "https" => ":443",
+        "http" => ":80",
+        _ => "",
+    };
+    let host = host.strip_suffix(port).unwrap_or(&host);
+    (!host.is_empty()).then(|| format!("{scheme}://{host}"))
 }
 
 fn shortened(text: &str) -> String {
@@ -217,5 +226,32 @@ fn failure(error: &ureq::Error, of: UrlOf) -> SendError {
             SendError::retryable(error.to_string())
         }
         _ => SendError::unknown(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin;
+
+    /// One row per URL: its origin.
+    #[test]
+    fn an_origin_is_that_of_browsers() {
+        for (url, expected) in [
+            ("https://push.example.net/send/1", Some("https://push.example.net")),
+            ("HTTPS://Push.Example.NET", Some("https://push.example.net")),
+            ("https://push.example.net:443/send", Some("https://push.example.net")),
+            ("http://push.example.net:80?send", Some("http://push.example.net")),
+            ("https://push.example.net:80/", Some("https://push.example.net:80")),
+            ("https://push.example.net:4443/", Some("https://push.example.net:4443")),
+            ("https://user:secret@push.example.net/", Some("https://push.example.net")),
+            ("https://user@mail@push.example.net:8443#a", Some("https://push.example.net:8443")),
+            ("https://[2001:db8::443]/send", Some("https://[2001:db8::443]")),
+            ("https://[2001:db8::443]:443/send", Some("https://[2001:db8::443]")),
+            ("https:///send", None),
+            ("https://user@/send", None),
+            ("push.example.net", None),
+        ] {
+            assert_eq!(origin(url).as_deref(), expected, "{url}");
+        }
     }
 }

@@ -118,7 +118,7 @@ impl WebPush {
         };
         let body = encryption::encrypt(message, padding, &receiver, &draw).ok_or_else(too_long)?;
         let mut headers = headers.to_vec();
-        headers.push(("authorization", vapid.authorization(origin, SystemTime::now())));
+        headers.push(("authorization", vapid.authorization(&origin, SystemTime::now())));
         outcome(self.client.post((&endpoint, UrlOf::Recipient), &headers, &body)?)
     }
 }
