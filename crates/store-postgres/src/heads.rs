@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
+use domain::fnv;
 use domain::ids::EnvironmentId;
 use store::overlay::Changes;
 use store::{Table, WriteScope, layout};
@@ -34,11 +35,8 @@ impl Head {
     }
 
     fn of_environment(environment: EnvironmentId) -> Self {
-        // FNV-1a: all processes and versions agree on it.
-        let hash = Uuid::from(environment)
-            .into_bytes()
-            .into_iter()
-            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        // All processes and versions agree on it.
+        let hash = fnv::hash32(Uuid::from(environment).as_bytes());
         let [first, ..] = hash.to_be_bytes();
         // The upper 6 of 8 bits.
         Self(first >> 2)

@@ -1,5 +1,6 @@
 //! How much a run looks at.
 
+use domain::fnv;
 use store::Store;
 
 use crate::tables::check_indexes;
@@ -16,9 +17,7 @@ pub enum Effort {
 impl Effort {
     /// The effort of a fuzzer over an input.
     pub fn over(input: &[u8]) -> Self {
-        // FNV-1a.
-        let add = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-        let hash = input.iter().fold(0x811c_9dc5, add);
+        let hash = fnv::hash32(input);
         Self::Sampled(hash ^ hash >> 15)
     }
 
