@@ -1,6 +1,7 @@
 //! Workflows and integrations are paused and resumed: what waits goes on, and nothing happens twice.
 
 mod integrations;
+mod overtaken;
 mod races;
 mod workflows;
 

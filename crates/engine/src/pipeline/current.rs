@@ -9,11 +9,11 @@ use domain::trigger::TriggerStatus;
 use foldhash::HashSet;
 use store::{Kept, Key, ReadKept, Record, layout};
 
-use super::planned::{Others, PlannedTrigger, Prepared, ReadContext};
+use super::planned::{PlannedTrigger, Prepared, ReadContext};
 use super::prepare::{Preparation, Request};
 use super::trigger::find_receipt;
 use crate::Result;
-use crate::resources::subscribers;
+use crate::resources::{subscribers, workflows};
 use crate::tx::{Reading, Tx, View};
 
 /// Records that the events of a transaction name so far. What is read of them in the transaction is not what
@@ -76,6 +76,12 @@ pub(crate) fn prepared_again(
 // Returns `true` if the records that a plan was made from, and that its transaction changes or shows, are as
 // they were read.
 fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Result<bool> {
+    if !workflows::is_as_read(tx, &planned.workflow)? {
+        return Ok(false);
+    }
+    if !has_preferences(tx, planned)? {
+        return Ok(false);
+    }
     let direct = planned.direct.iter().map(|direct| (&direct.recipient, &direct.read));
     let actor = planned.actor.iter().map(|(actor, read)| (actor, read));
     for (recipient, read) in direct.chain(actor) {
@@ -91,13 +97,21 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Re
             return Ok(false);
         }
     }
-    let members = match &planned.others {
-        Others::Planned(members) => members.as_slice(),
-        Others::Crowd(_) => &[],
-    };
-    for (member, _) in members {
+    for (member, _) in planned.others.planned() {
         let id = &member.subscriber_id;
         if !named.has(id) && subscribers::find(tx, id)?.as_ref() != Some(member) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+// Returns `true` if the recipients have the preferences that their turns were planned with. Events do not
+// change them, and a subscriber that an event creates has none.
+fn has_preferences(tx: &Tx<'_>, planned: &PlannedTrigger) -> Result<bool> {
+    let of = (&planned.context_keys, planned.workflow.id);
+    for (subscriber, recipient) in planned.known() {
+        if !recipient.has_preferences_of(tx, subscriber, of)? {
             return Ok(false);
         }
     }

@@ -15,8 +15,9 @@ use store::{HostTransaction, Order, ReadRecords, Snapshot, layout};
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::bulk;
 use crate::pipeline::current::{NamedRecords, prepared_again};
+use crate::pipeline::facts::Preferences;
 use crate::pipeline::notify::notify_all;
-use crate::pipeline::planned::{Others, PlannedTrigger, Prepared};
+use crate::pipeline::planned::{PlannedTrigger, Prepared};
 use crate::pipeline::prepare::Request;
 use crate::pipeline::receipts::BulkReceipts;
 use crate::scope::Write;
@@ -213,18 +214,23 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     });
     let counts = planned.clone().flat_map(|planned| longer(environment, planned));
     let counts = counts.map(|list| list.key().into_parts());
+    let of_workflow = |planned: &Box<PlannedTrigger>| {
+        layout::workflow(environment, planned.workflow.id).into_parts()
+    };
+    let workflows = planned.clone().map(of_workflow);
     let direct = planned.clone().flat_map(|planned| &planned.direct);
-    let others = planned.flat_map(|planned| match &planned.others {
-        Others::Planned(members) => members.as_slice(),
-        Others::Crowd(_) => &[],
-    });
-    let ids = direct.clone().map(|direct| direct.recipient.subscriber_id());
-    let ids = ids.chain(others.clone().map(|(member, _)| &member.subscriber_id));
+    let others = planned.clone().flat_map(|planned| planned.others.planned());
+    let ids = direct.map(|direct| direct.recipient.subscriber_id());
+    let ids = ids.chain(others.map(|(member, _)| &member.subscriber_id));
     let subscribers = ids.map(|id| layout::subscriber(environment, id).into_parts());
-    let known = direct.filter_map(|direct| direct.read.as_deref().map(|read| read.id));
-    let known = known.chain(others.map(|(member, _)| member.id));
-    let counters = known.map(|id| layout::message_counters(environment, id).into_parts());
-    Ok(tx.prefetch(&mut subscribers.chain(counters).chain(counts))?)
+    let known = planned.flat_map(|planned| {
+        let of = (&planned.context_keys, planned.workflow.id);
+        planned.known().flat_map(move |(id, _)| {
+            let counters = layout::message_counters(environment, id).into_parts();
+            Preferences::keys(environment, id, of).into_iter().chain([counters])
+        })
+    });
+    Ok(tx.prefetch(&mut workflows.chain(subscribers).chain(known).chain(counts))?)
 }
 
 // The lists that an event makes longer. The numbers of records in others are not read.

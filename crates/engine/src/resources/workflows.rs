@@ -259,6 +259,11 @@ pub(crate) fn find_by_id(view: &dyn View, id: WorkflowId) -> Result<Option<Arc<W
     Ok(usable(known(view, &layout::workflow(view.environment_id(), id))?))
 }
 
+/// Returns `true` if a workflow is as it was read: not paused, changed or deleted since.
+pub(crate) fn is_as_read(view: &dyn View, read: &Arc<Workflow>) -> Result<bool> {
+    Ok(find_by_id(view, read.id)?.is_some_and(|found| found == *read))
+}
+
 fn usable(workflow: Option<Arc<Workflow>>) -> Option<Arc<Workflow>> {
     workflow.filter(|workflow| !workflow.is_deleted())
 }

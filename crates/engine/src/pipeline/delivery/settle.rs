@@ -22,6 +22,7 @@ use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::quarantine::Unreadable;
 use domain::task::{Claim, Task};
 use domain::time::Timestamp;
+use domain::workflow::Workflow;
 use store::{ReadKept, WriteRecords, layout};
 
 use super::batch::UNSETTLED_SIZE;
@@ -230,15 +231,22 @@ fn settle_job(
     in_course(tx, &before, |course| course.settle(leased, task, result))
 }
 
-// Stores a turn. Another notification goes on if the one that opened the window is gone.
+// Stores a turn. Another notification goes on if the one that opened the window is gone. The turn is planned
+// again if the workflow or the preferences have changed since.
 fn settle_turn(tx: &mut Tx<'_>, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
     let found = notifications::find_again(tx, turn.notification_id, turn.read.as_ref())?;
-    let Some(before) = found else {
-        // It was deleted since the turn was planned. Other events of the window may be left.
+    let again = |tx: &mut Tx<'_>| {
         let now = tx.now();
-        return requeue::given_back(tx, leased, task, now).map(|()| Settled::Nothing);
+        requeue::given_back(tx, leased, task, now).map(|()| Settled::Nothing)
     };
-    in_course(tx, &before, |course| course.turn(leased, task, turn))
+    // If it was deleted since the turn was planned, other events of the window may be left.
+    let Some(before) = found else { return again(tx) };
+    let workflow = workflow_of(tx, &before)?;
+    let of = (&before.context_keys, before.workflow_id);
+    if workflow != turn.workflow || !turn.preferences.are_those_of(tx, before.subscriber_id, of)? {
+        return again(tx);
+    }
+    in_course_of(tx, (&before, workflow.as_deref()), |course| course.turn(leased, task, turn))
 }
 
 // Changes a notification as `settle` says, and stores it.
@@ -248,7 +256,15 @@ fn in_course(
     settle: impl FnOnce(&mut Course<'_, '_>) -> Result<Settled>,
 ) -> Result<Settled> {
     let workflow = workflow_of(tx, before)?;
-    let mut course = Course::of(tx, before.clone(), workflow.as_deref());
+    in_course_of(tx, (before, workflow.as_deref()), settle)
+}
+
+fn in_course_of(
+    tx: &mut Tx<'_>,
+    (before, workflow): (&Notification, Option<&Workflow>),
+    settle: impl FnOnce(&mut Course<'_, '_>) -> Result<Settled>,
+) -> Result<Settled> {
+    let mut course = Course::of(tx, before.clone(), workflow);
     let settled = settle(&mut course)?;
     course.store_over(before)?;
     Ok(settled)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use domain::digest::WindowEvent;
 use domain::ids::{DigestWindowId, NotificationId, StepId};
@@ -11,11 +12,12 @@ use domain::plan::{self, Action, DigestedEvents};
 use domain::step::{DigestEvent, StepKind};
 use domain::task::Work;
 use domain::time::Timestamp;
+use domain::workflow::Workflow;
 use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use super::settle::{Done, ResultSize};
-use crate::pipeline::facts::RunFacts;
+use crate::pipeline::facts::{Preferences, RunFacts};
 use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
@@ -28,6 +30,10 @@ pub(super) struct Turn {
     pub(super) notification_id: NotificationId,
     /// The notification as it was read. `None` if a window has closed.
     pub(super) read: Option<Kept<Notification>>,
+    /// The workflow as it was read. `None` if it was deleted.
+    pub(super) workflow: Option<Arc<Workflow>>,
+    /// Preferences of the subscriber that the plan depends on.
+    pub(super) preferences: Preferences,
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,
     pub(super) closed: Option<Closed>,
@@ -126,7 +132,18 @@ fn of(
     };
     let (id, canceled) = (notification.id, facts.canceled);
     let size = size_of(&notification, closed.as_ref(), &actions);
-    Ok(Turn { notification_id: id, read: None, statuses, canceled, closed, actions, size })
+    let RunFacts { workflow, preferences, .. } = facts;
+    Ok(Turn {
+        notification_id: id,
+        read: None,
+        workflow,
+        preferences,
+        statuses,
+        canceled,
+        closed,
+        actions,
+        size,
+    })
 }
 
 fn size_of(notification: &Notification, closed: Option<&Closed>, actions: &[Action]) -> ResultSize {
