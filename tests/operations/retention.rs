@@ -1,5 +1,6 @@
 //! Retention: what a sweep removes, and what it keeps.
 
+mod crowds;
 mod digests;
 
 use std::fs;

@@ -235,6 +235,10 @@ impl Chunk {
         let (environment, id) = (self.fan_out.environment_id, &self.fan_out.transaction_id);
         tx.remove(&self.fan_out)?;
         tx.replace(&self.state, after)?;
+        // Sweeps remove the records of events by age, also of those without notifications.
+        if tx.engine().parts.settings.retention.receipts_before(tx.now()).is_some() {
+            return Ok(0);
+        }
         // Its notifications may have been deleted meanwhile. If there are many runs, another task goes on.
         if activity::clear_runs(tx.draft.writer, environment, id, &[])?.is_some() {
             tx.insert(&self.fan_out)?;
