@@ -6,7 +6,7 @@ use serde_json::json;
 use tidings::SendError;
 use tidings::ids::NotificationId;
 
-use crate::world::{World, email, in_app, names, on_both, parsed, wire, with};
+use crate::world::{World, email, in_app, names, on_both, parsed, payload_is, wire, with};
 
 fn prepared(world: &World) {
     world.active_integration("email", "ses");
@@ -195,6 +195,58 @@ fn a_message_of_the_inbox_that_could_not_be_made_is_made_anew() {
         // The jobs behind it are where they were.
         assert_eq!(world.notification(id).jobs[1].status.as_str(), "delayed");
         assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// A rule has decided that there is no message: neither of the inbox nor for a provider.
+#[test]
+fn a_message_that_a_rule_has_skipped_is_not_sent() {
+    let throttle = json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } });
+    let until = json!({ "type": "scheduled", "delayPath": "at", "onPast": "skip" });
+    let passed = json!({ "type": "delay", "metadata": until });
+    let gold = json!({ "filters": [payload_is("plan", "gold")] });
+    let loud = json!({ "runIf": { "==": [{ "var": "payload.loud" }, true] } });
+    for kind in [in_app(), email()] {
+        for steps in [
+            [throttle.clone(), kind.clone()],
+            [passed.clone(), kind.clone()],
+            [in_app(), with(kind.clone(), gold.clone())],
+            [in_app(), with(kind.clone(), loud.clone())],
+        ] {
+            on_both(|world| {
+                prepared(&world);
+                world.workflow_of("rules", &steps);
+                let early = json!({ "at": "2026-11-19T12:00:00.000Z" });
+                let event = json!({ "name": "rules", "to": "ada", "payload": early });
+                world.trigger(event.clone());
+                let id = world.trigger(event).notifications[0].notification_id;
+                let sent = world.run_due().sent;
+                let job = world.notification(id).jobs[1].clone();
+                assert_eq!((job.status.as_str(), job.message_id), ("skipped", None));
+                let step = job.step.id;
+                let reason = "the step has no message";
+                let text = format!("400 the step `{step}` is not sent again: {reason}");
+                world.refuses(&text, || resend(&world, id, 1));
+                world.run_due();
+                assert_eq!(world.recorder.sent().len(), sent);
+            });
+        }
+    }
+}
+
+/// What an attempt has found is looked at again: the address is there now.
+#[test]
+fn a_message_that_had_no_address_is_sent() {
+    on_both(|world| {
+        prepared(&world);
+        world.bare_subscriber("bob");
+        let id = world.notify("both", "bob");
+        world.run_due();
+        assert_eq!(world.notification(id).jobs[1].status.as_str(), "skipped");
+        let address = parsed(json!({ "email": "bob@example.org" }));
+        world.env.subscribers().update("bob", &address).unwrap();
+        resend(&world, id, 1).unwrap();
+        assert_eq!(world.run_due().sent, 1);
     });
 }
 

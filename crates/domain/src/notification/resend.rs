@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Notification;
 use crate::error::Invalid;
 use crate::ids::StepId;
-use crate::job::{Job, JobStatus};
+use crate::job::{Detail, Job, JobStatus};
 use crate::step;
 
 /// Reason for which the message of a step is not sent again.
@@ -19,8 +19,8 @@ pub enum ResendRefusal {
     NoStep,
     /// The step has not ended.
     Waiting,
-    /// The step sends no message, its message is gone, or the digest of another notification has its
-    /// event.
+    /// The step sends no message, its message is gone, a condition, a throttle or a delay has passed over it, or
+    /// the digest of another notification has its event.
     NoMessage,
 }
 
@@ -50,10 +50,20 @@ impl Job {
         if !self.status.has_ended() {
             return Err(ResendRefusal::Waiting);
         }
-        if self.kind.channel().is_none() || self.status == JobStatus::Merged {
+        let is_without = self.status == JobStatus::Merged || self.was_passed_over();
+        if self.kind.channel().is_none() || is_without {
             return Err(ResendRefusal::NoMessage);
         }
         Ok(())
+    }
+
+    // Returns `true` if a condition, a throttle or a delay has decided that there is no message. An attempt does
+    // not look at them again.
+    fn was_passed_over(&self) -> bool {
+        let last = self.execution_details.last().map(|last| last.detail);
+        self.status == JobStatus::Skipped
+            && self.message_id.is_none()
+            && matches!(last, Some(Detail::FilteredByStepConditions | Detail::PrecedingStepSkipped))
     }
 }
 
