@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::interposed::{Interposed, Point};
+use testkit::tables::{dump, put};
 use tidings::ids::NotificationId;
 use tidings::notification::NotificationQuery;
+use tidings::store::Table;
 use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
 
 use crate::delivery::log;
@@ -70,6 +72,27 @@ fn an_event_that_is_not_there_cannot_be_canceled() {
         world.refuses(expected, || world.env.events().cancel("t2"));
         let elsewhere = world.production();
         world.refuses("404 event `t1` is not there", || elsewhere.events().cancel("t1"));
+    });
+}
+
+/// One damaged notification does not keep the others from their end.
+#[test]
+fn an_event_with_a_notification_that_cannot_be_read_is_canceled() {
+    on_both(|world| {
+        world.active_integration("email", "ses");
+        world.workflow_of("mail", &[in_app(), email(), email()]);
+        let to = json!(["bob", ada()]);
+        world.trigger(json!({ "name": "mail", "to": to, "transactionId": "t1" }));
+        let entries = dump(&world.store);
+        let mut rows = entries.iter().filter(|(table, ..)| *table == Table::Notifications);
+        let (table, key, _) = rows.next().unwrap();
+        put(&world.store, *table, key, Some(b"?"));
+
+        let canceled = world.env.events().cancel("t1").unwrap();
+
+        assert_eq!((canceled.canceled, canceled.remaining), (2, 0));
+        world.run_due();
+        assert_eq!(world.recorder.sent().len(), 0);
     });
 }
 

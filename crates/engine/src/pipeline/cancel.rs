@@ -142,7 +142,8 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
             return Ok(ended);
         }
         let range = layout::notifications_between(tx.environment_id(), first..ordinals.end);
-        let notifications: Vec<Notification> = tx.first(&range, Order::Ascending, left)?;
+        // The tasks of those that cannot be read go into quarantine.
+        let notifications: Vec<Notification> = tx.readable(&range, Order::Ascending, left)?;
         for notification in notifications {
             let next = notification.id.ordinal().get() + 1;
             // A message may go to hundreds of devices, by a task for each.
