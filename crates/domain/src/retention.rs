@@ -76,7 +76,8 @@ impl Retention {
 
     /// Keeps receipts for `days` after the trigger, also if no notification and no message of the
     /// trigger is left. A repeated transaction id returns the receipt until then. Without this age
-    /// the receipt of a trigger goes with the last notification or message.
+    /// the receipt of a trigger goes with the last notification or message. It always goes with the
+    /// last notification that is deleted by a call.
     #[must_use]
     pub fn receipts_days(self, days: u32) -> Self {
         Self { receipts: Some(DAY.saturating_mul(days)), ..self }
