@@ -13,11 +13,12 @@ use testkit::interposed::Interposed;
 use testkit::parsed;
 use testkit::world::{Backend, World, email, id, payload_is, sms, time, with, workflow_of};
 use tidings::Call;
-use tidings::job::JobStatus;
+use tidings::job::{Detail, JobStatus};
 use tidings::message::MessageQuery;
 use tidings::notification::Notification;
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
+use tidings::vocabulary::JobType;
 
 const DAY: u64 = 24 * 3_600;
 
@@ -169,6 +170,25 @@ fn plainly(mut recipients: Vec<ExplainedRecipient>) -> Vec<ExplainedRecipient> {
     recipients
 }
 
+/// Checks that what a step shows was decided in its turn, and that a step which the event does not reach shows
+/// nothing.
+fn check_evidence(recipient: &ExplainedRecipient) {
+    let mut begun = None;
+    for step in &recipient.steps {
+        let is_reached = match step.reason {
+            Some(Detail::PrecedingStepSkipped | Detail::PrecedingStepFailed) => false,
+            reason => step.status != JobStatus::Merged || reason == Some(Detail::DigestMerged),
+        };
+        let in_turn = step.evidence.iter().all(|one| is_reached && Some(one.at) >= begun);
+        assert!(in_turn, "{step:?} behind {begun:?}");
+        // Those behind a step that waits are decided at its end.
+        let waits = matches!(step.kind, JobType::Delay | JobType::Digest | JobType::Custom);
+        if waits && step.status.has_ended() {
+            begun = begun.max(step.updated_at);
+        }
+    }
+}
+
 fn subscribers(world: &World) -> BTreeSet<String> {
     let all = world.env.subscribers().list(&parsed(json!({ "limit": 100 }))).unwrap().data;
     all.into_iter().map(|one| one.subscriber_id.to_string()).collect()
@@ -213,6 +233,7 @@ fn holds(backend: &Backend, chosen: &[Value], critical: bool, events: &[Event]) 
             world.unchanged(|| world.env.events().explain(&trigger, minutes(now)).unwrap());
         assert_eq!(sent, (world.recorder.sent().len(), calls.load(Ordering::Relaxed)));
         assert!(explained.cut.is_none(), "{explained}");
+        explained.recipients.iter().for_each(check_evidence);
         // It prints, and it is JSON.
         assert!(explained.to_string().lines().count() > explained.recipients.len());
         assert!(serde_json::to_value(&explained).unwrap().is_object());
@@ -242,6 +263,16 @@ fn an_explanation_keeps_to_the_rate_of_a_provider() {
     let mails: Vec<_> = steps().into_iter().filter(|step| step["type"] == "email").collect();
     let chosen = [&steps()[..1], &mails[..]].concat();
     holds(&Backend::both()[0], &chosen, true, &[(0, 0b0110_1111)]);
+}
+
+/// The second event meets a throttle without a free place, or a digest that passes the first event only.
+#[test]
+fn an_explanation_shows_what_the_event_has_reached() {
+    let mail = steps().swap_remove(8);
+    for before in [2, 4] {
+        let chosen = [steps().swap_remove(0), steps().swap_remove(before), mail.clone()];
+        holds(&Backend::both()[0], &chosen, true, &[(0, 0b0000_0001), (30, 0b0000_0001)]);
+    }
 }
 
 /// The second event joins the window of the first one, which has expired at its end.

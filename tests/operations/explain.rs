@@ -5,6 +5,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use serde_json::{Value, json};
+use tidings::circuit::CircuitPolicy;
 use tidings::explain::{
     Assumption, DigestResult, EventOutcome, EvidenceKind, ExplainedStep, Explanation, Rejected,
     SendTime,
@@ -13,9 +14,9 @@ use tidings::filter::FilterSource;
 use tidings::job::{Detail, JobStatus};
 use tidings::observer::Event;
 use tidings::preference::Layer;
-use tidings::step::DelayEnd;
+use tidings::step::{DelayEnd, StepDefinition};
 use tidings::time::Timestamp;
-use tidings::{Call, Error};
+use tidings::{Call, Error, SendError};
 
 use crate::world::{
     START, World, active_integration, email, id, in_app, on_both, on_both_with, only, parsed,
@@ -298,6 +299,38 @@ fn integrations_say_why_they_do_not_send() {
     });
 }
 
+/// Conditions decide before the circuit does.
+#[test]
+fn an_integration_whose_conditions_do_not_hold_is_not_said_to_be_left_alone() {
+    let policy = CircuitPolicy::new(1, Duration::from_secs(60));
+    on_both_with(
+        |builder| builder.circuit(policy.clone()),
+        |world| {
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            world.workflow_of("mail", &[email()]);
+            world.active_integration("email", "plain");
+            let gold = json!({ "conditions": [payload_is("plan", "gold")] });
+            world.integration(with(active_integration("email", "gold"), gold));
+            world.recorder.refuse_next(SendError::retryable("down"));
+            let of_plan =
+                |plan: &str| json!({ "name": "mail", "to": "ada", "payload": { "plan": plan } });
+            world.trigger(of_plan("gold"));
+            world.run_due();
+
+            for (plan, expected) in [("free", json!("conditions")), ("gold", Value::Null)] {
+                let found = kinds(&step(&explain(&world, of_plan(plan)), 0));
+                let candidates = found.iter().find_map(|kind| match kind {
+                    EvidenceKind::Integrations { candidates, .. } => Some(candidates.clone()),
+                    _ => None,
+                });
+                let mut candidates = candidates.unwrap().into_iter();
+                let gold = candidates.find(|one| one.identifier.as_str() == "gold").unwrap();
+                assert_eq!(wire(&gold.rejected)["reason"], expected, "{plan}");
+            }
+        },
+    );
+}
+
 /// The first variant whose filters hold is chosen, and those behind it are not looked at.
 #[test]
 fn the_choice_of_a_variant_says_why() {
@@ -396,6 +429,31 @@ fn an_integration_without_an_address_says_so() {
     });
 }
 
+/// A message goes to a number of integrations at most, and those behind them have an address as well.
+#[test]
+fn an_integration_behind_the_last_one_is_not_said_to_have_no_address() {
+    on_both(|world| {
+        let channels = (0..=StepDefinition::MAX_INTEGRATIONS).map(|number| {
+            let push = world.active_integration("push", &format!("push-{number}"));
+            let devices = json!({ "deviceTokens": ["phone"] });
+            json!({
+                "providerId": push.provider_id, "_integrationId": push.id, "credentials": devices,
+            })
+        });
+        let channels: Vec<_> = channels.collect();
+        world.subscriber(json!({ "subscriberId": "ada", "channels": channels }));
+        let template = json!({ "title": "Hello", "body": "Hello" });
+        world.workflow_of("push", &[json!({ "type": "push", "template": template })]);
+        let found = kinds(&step(&explain(&world, json!({ "name": "push", "to": "ada" })), 0));
+        let candidates = found.iter().find_map(|kind| match kind {
+            EvidenceKind::Integrations { candidates, .. } => Some(candidates.clone()),
+            _ => None,
+        });
+        let rejected = candidates.unwrap().into_iter().filter_map(|one| one.rejected);
+        assert_eq!(rejected.collect::<Vec<_>>(), [Rejected::Outranked]);
+    });
+}
+
 /// Schedules, delays, digests and throttles, at any time.
 #[test]
 fn time_is_that_of_the_event() {
@@ -463,6 +521,56 @@ fn windows_and_places_are_those_of_the_store() {
         assert_eq!(found(0), throttled(false, 2, after(1)));
         let refused = step(&explain(&world, event.clone()), 0);
         assert_eq!(refused.reason, Some(Detail::ThrottleLimitExceeded));
+    });
+}
+
+/// The steps behind a throttle or a digest are decided in advance. What they were decided from counts only if the
+/// event goes on at once.
+#[test]
+fn steps_that_an_event_does_not_reach_have_no_findings() {
+    on_both(|world| {
+        world.bare_subscriber("ada");
+        let throttle = json!({ "type": "throttle", "metadata": { "amount": 1, "unit": "hours" } });
+        let gold = with(in_app(), json!({ "filters": [payload_is("plan", "gold")] }));
+        world.workflow_of("limited", &[throttle, gold]);
+        let event =
+            json!({ "name": "limited", "to": "ada", "payload": { "plan": "gold", "name": "Ada" } });
+        let passed = step(&explain(&world, event.clone()), 1);
+        assert_eq!((passed.status, passed.evidence.len()), (JobStatus::Completed, 2));
+
+        world.trigger(event.clone());
+        let refused = step(&explain(&world, event), 1);
+        assert_eq!(refused.reason, Some(Detail::PrecedingStepSkipped));
+        assert_eq!(refused.evidence, []);
+    });
+}
+
+/// The window closes behind the hours of the subscriber, in which the digest has collected the event.
+#[test]
+fn steps_behind_a_digest_have_the_findings_of_its_end() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "ses");
+        let hours = json!([{ "start": "09:00 AM", "end": "12:30 PM" }]);
+        let friday = json!({ "friday": { "isEnabled": true, "hours": hours } });
+        let schedule = json!({ "schedule": { "isEnabled": true, "weeklySchedule": friday } });
+        world.env.preferences("ada").unwrap().update_global(&parsed(schedule)).unwrap();
+        let look_back = json!({ "backoff": true, "backoffAmount": 2, "backoffUnit": "hours" });
+        let digest = json!({ "type": "digest", "metadata": with(lasting(1), look_back) });
+        world.workflow_of("replies", &[digest, email()]);
+        let event = json!({ "name": "replies", "to": "ada" });
+        world.trigger(event.clone());
+        world.tick();
+
+        let found = step(&explain(&world, event), 1).evidence;
+
+        let schedules =
+            found.iter().filter(|one| matches!(one.kind, EvidenceKind::Schedule { .. }));
+        let times: Vec<_> = schedules.map(|one| one.at).collect();
+        let closed = world.now().after(Duration::from_secs(3_600));
+        // The turn, and the attempt at the next opening.
+        assert_eq!((times.len(), times[0]), (2, closed), "{found:?}");
+        assert!(found.iter().all(|one| one.at >= closed), "{found:?}");
     });
 }
 

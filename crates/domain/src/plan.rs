@@ -178,6 +178,23 @@ pub enum Action {
     Call(usize),
 }
 
+impl Action {
+    /// Returns the number of the job.
+    pub const fn job(&self) -> usize {
+        match self {
+            Action::Refuse(job, _)
+            | Action::Keep(job, _)
+            | Action::Send { job, .. }
+            | Action::Pass(job, _)
+            | Action::Delay { job, .. }
+            | Action::Extend { job, .. }
+            | Action::Gather(job, _)
+            | Action::Limit(job, _)
+            | Action::Call(job) => *job,
+        }
+    }
+}
+
 /// Returns the size of the messages that `actions` put into the inbox, in bytes. Each of them has the
 /// payload and the overrides of its event, which take `event` bytes.
 pub fn messages_size(event: usize, actions: &[Action]) -> usize {

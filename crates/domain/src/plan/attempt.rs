@@ -262,9 +262,9 @@ impl RunStep<'_> {
         let candidates = of_channel.map(|one| {
             let rejected = match integration::rejected(one, named, &self.filter_facts()) {
                 _ if chosen.contains(&one.id) => None,
+                Some(rejected) => Some(rejected),
                 _ if self.run.open.contains(&one.id) => Some(Rejected::CircuitOpen),
                 _ if waiting.contains(&one.id) => Some(Rejected::Waits),
-                Some(rejected) => Some(rejected),
                 None => Some(self.unchosen(channel, one)),
             };
             Candidate {
@@ -279,6 +279,10 @@ impl RunStep<'_> {
     // The reason for which an integration that is a candidate was not chosen.
     fn unchosen(&self, channel: Channel, one: &Integration) -> Rejected {
         match channel {
+            // A message goes to a number of integrations at most.
+            Channel::Push | Channel::Chat if !self.targets_at(one).is_empty() => {
+                Rejected::Outranked
+            }
             Channel::Push => Rejected::NoAddress { detail: Detail::MissingPushTokens },
             Channel::Chat => Rejected::NoAddress { detail: Detail::MissingChatWebhook },
             Channel::Email | Channel::Sms | Channel::InApp => {

@@ -22,7 +22,7 @@ pub struct ConnectedEndpoint {
 }
 
 /// Destination that was found, with its address.
-struct Target<'a> {
+pub(super) struct Target<'a> {
     integration: &'a Integration,
     place: SendTarget,
     address: Address,
@@ -101,7 +101,8 @@ impl<'a> RunStep<'a> {
         sending.map(|one| self.targets_at(one)).filter(|found| !found.is_empty())
     }
 
-    fn targets_at(&self, integration: &'a Integration) -> Vec<Target<'a>> {
+    /// Returns the destinations at an integration.
+    pub(super) fn targets_at<'i>(&self, integration: &'i Integration) -> Vec<Target<'i>> {
         let target = |to, address| Target {
             integration,
             place: SendTarget::new(integration.id, to),

@@ -56,7 +56,7 @@ impl<'r, 't> Course<'r, 't> {
     pub(crate) fn perform(&mut self, actions: &[Action]) -> Result<()> {
         for action in actions {
             if self.perform_one(action)?.is_break() {
-                break;
+                return self.forget_behind(action.job());
             }
         }
         Ok(())

@@ -189,12 +189,26 @@ impl Course<'_, '_> {
     // Takes note of what a decision was made from, if this is a rehearsal.
     fn note(&self, job: usize, kind: impl FnOnce() -> EvidenceKind) -> Result<()> {
         let Some(evidence) = &self.tx.engine().parts.evidence else { return Ok(()) };
-        let key = layout::subscriber_id(self.tx.environment_id(), self.notification.subscriber_id);
-        let subscriber = self.tx.find::<Subscriber>(&key)?;
-        if let Some((subscriber, job)) = subscriber.zip(self.notification.jobs.get(job)) {
+        if let Some((subscriber, job)) = self.reader()?.zip(self.notification.jobs.get(job)) {
             evidence.note((subscriber.subscriber_id, job.step.id), self.tx.now(), kind());
         }
         Ok(())
+    }
+
+    /// Forgets what the jobs behind this one were decided from, if this is a rehearsal: they are decided anew, or
+    /// not at all.
+    pub(super) fn forget_behind(&self, job: usize) -> Result<()> {
+        let Some(evidence) = &self.tx.engine().parts.evidence else { return Ok(()) };
+        let Some(subscriber) = self.reader()? else { return Ok(()) };
+        for behind in self.notification.jobs.iter().skip(job + 1) {
+            evidence.take((subscriber.subscriber_id.clone(), behind.step.id));
+        }
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Option<Subscriber>> {
+        let key = layout::subscriber_id(self.tx.environment_id(), self.notification.subscriber_id);
+        Ok(self.tx.find(&key)?)
     }
 
     // The places that are taken: of all that there are, those that are free last. There are more if the
