@@ -436,9 +436,7 @@ fn an_integration_behind_the_last_one_is_not_said_to_have_no_address() {
         let channels = (0..=StepDefinition::MAX_INTEGRATIONS).map(|number| {
             let push = world.active_integration("push", &format!("push-{number}"));
             let devices = json!({ "deviceTokens": ["phone"] });
-            json!({
-                "providerId": push.provider_id, "_integrationId": push.id, "credentials": devices,
-            })
+            json!({ "providerId": "fcm", "_integrationId": push.id, "credentials": devices })
         });
         let channels: Vec<_> = channels.collect();
         world.subscriber(json!({ "subscriberId": "ada", "channels": channels }));
