@@ -18,7 +18,7 @@ use tidings::message::MessageQuery;
 use tidings::notification::Notification;
 use tidings::time::Timestamp;
 use tidings::trigger::Trigger;
-use tidings::vocabulary::JobType;
+use tidings::vocabulary::StepType;
 
 const DAY: u64 = 24 * 3_600;
 
@@ -182,7 +182,7 @@ fn check_evidence(recipient: &ExplainedRecipient) {
         let in_turn = step.evidence.iter().all(|one| is_reached && Some(one.at) >= begun);
         assert!(in_turn, "{step:?} behind {begun:?}");
         // Those behind a step that waits are decided at its end.
-        let waits = matches!(step.kind, JobType::Delay | JobType::Digest | JobType::Custom);
+        let waits = matches!(step.kind, StepType::Delay | StepType::Digest | StepType::Custom);
         if waits && step.status.has_ended() {
             begun = begun.max(step.updated_at);
         }

@@ -304,7 +304,7 @@ fn integrations_say_why_they_do_not_send() {
 fn an_integration_whose_conditions_do_not_hold_is_not_said_to_be_left_alone() {
     let policy = CircuitPolicy::new(1, Duration::from_secs(60));
     on_both_with(
-        |builder| builder.circuit(policy.clone()),
+        |builder| builder.circuit(policy),
         |world| {
             world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
             world.workflow_of("mail", &[email()]);

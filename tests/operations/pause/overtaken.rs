@@ -9,7 +9,7 @@ use tidings::Scope;
 use tidings::store::Table;
 use tidings::trigger::Broadcast;
 
-use super::{ada, check_still, held, log, statuses};
+use super::{ada, check_still, held};
 use crate::retention::rows;
 use crate::world::{World, in_app, on_both, parsed};
 
@@ -72,7 +72,7 @@ fn an_event_that_was_planned_before_a_pause_waits() {
         world.in_app_workflow("news");
         overtake(&world, TRIGGER, PAUSE);
         let id = world.notify("news", "ada");
-        assert_eq!(log(&world, id, 0), ["workflow_paused"]);
+        assert_eq!(world.log(id, 0), ["workflow_paused"]);
         assert_eq!(held(&world), 1);
         goes_on(&world, 1);
     });
@@ -100,7 +100,7 @@ fn a_turn_that_was_planned_before_a_pause_waits() {
         world.pass(MINUTE);
         overtake(&world, TASK, PAUSE);
         world.run_due();
-        assert_eq!(statuses(&world, id), ["delayed", "pending"]);
+        assert_eq!(world.statuses(id), ["delayed", "pending"]);
         assert_eq!(held(&world), 1);
         goes_on(&world, 1);
     });
@@ -163,7 +163,7 @@ fn a_turn_that_was_planned_before_the_deletion_of_its_workflow_leaves_nothing() 
             world.pass(MINUTE);
             overtake(&world, TASK, DELETE);
             world.run_due();
-            assert_eq!(statuses(&world, id), ["canceled"; 3]);
+            assert_eq!(world.statuses(id), ["canceled"; 3]);
             nothing_is_left(&world);
         });
     }
@@ -211,7 +211,7 @@ fn an_event_that_was_planned_before_an_opt_out_is_not_shown() {
         world.in_app_workflow("news");
         overtake(&world, TRIGGER, OPT_OUT);
         let id = world.notify("news", "ada");
-        assert_eq!(log(&world, id, 0), ["filtered_by_subscriber_global_preference"]);
+        assert_eq!(world.log(id, 0), ["filtered_by_subscriber_global_preference"]);
         assert_eq!(world.inbox("ada"), []);
     });
 }
@@ -225,7 +225,7 @@ fn a_turn_that_was_planned_before_an_opt_out_is_not_shown() {
         world.pass(MINUTE);
         overtake(&world, TASK, OPT_OUT);
         world.run_due();
-        assert_eq!(statuses(&world, id), ["completed", "skipped"]);
+        assert_eq!(world.statuses(id), ["completed", "skipped"]);
         assert_eq!(world.inbox("ada"), []);
     });
 }

@@ -214,10 +214,8 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     });
     let counts = planned.clone().flat_map(|planned| longer(environment, planned));
     let counts = counts.map(|list| list.key().into_parts());
-    let of_workflow = |planned: &Box<PlannedTrigger>| {
-        layout::workflow(environment, planned.workflow.id).into_parts()
-    };
-    let workflows = planned.clone().map(of_workflow);
+    let workflows = planned.clone().map(|planned| planned.workflow.id);
+    let workflows = workflows.map(|id| layout::workflow(environment, id).into_parts());
     let direct = planned.clone().flat_map(|planned| &planned.direct);
     let others = planned.clone().flat_map(|planned| planned.others.planned());
     let ids = direct.map(|direct| direct.recipient.subscriber_id());
