@@ -11,14 +11,19 @@ use crate::document::Structure;
 use crate::wire::{Golden, goldens};
 
 /// Types that an operation takes by reference, and that are read otherwise than as JSON.
-const OTHERS: [&str; 3] = [
+const OTHERS: [&str; 4] = [
     // Given by the engine to a function of the host.
     "Call",
     // A text, which is no JSON.
     "FeedCursor",
     // The bytes of a request that the host has received.
     "InboundReport",
+    // A page of a table for operators, which is no JSON.
+    "QuarantineQuery",
 ];
+
+/// A request whose members are the arguments of `Messages::mark`.
+const IN_PARTS: &str = "MarkMessages";
 
 /// Every request with its golden files.
 fn each(check: impl Fn(&Kind, &Golden)) {
@@ -45,6 +50,7 @@ fn every_request_of_the_public_api_is_listed() {
         }
     }
     let listed = KINDS.iter().filter_map(|kind| (kind.name)().rsplit("::").next());
+    let listed = listed.filter(|name| *name != IN_PARTS);
     assert_eq!(taken, listed.chain(OTHERS).collect());
 }
 

@@ -1,5 +1,4 @@
-//! Workflows that are paused or deleted, and preferences that change, between a plan and the transaction that
-//! stores it.
+//! Workflows that are paused, deleted or changed between a plan and the transaction that stores it.
 
 use std::time::Duration;
 
@@ -17,11 +16,6 @@ type Act = fn(&Scope);
 
 const PAUSE: Act = |env| drop(env.workflows().pause("news").unwrap());
 const DELETE: Act = |env| env.workflows().delete("news").unwrap();
-const OPT_OUT: Act = |env| {
-    let off = json!({ "channels": { "in_app": false } });
-    env.preferences("ada").unwrap().update_global(&parsed(off)).unwrap();
-};
-
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The number of transactions before the one that stores the plan: a task is claimed first.
@@ -201,44 +195,5 @@ fn a_turn_that_was_planned_before_a_change_of_its_workflow_shows_the_change() {
         });
         world.run_due();
         assert_eq!(world.inbox("ada")[0].text(), Some("Changed"));
-    });
-}
-
-#[test]
-fn an_event_that_was_planned_before_an_opt_out_is_not_shown() {
-    on_both(|world| {
-        ada(&world);
-        world.in_app_workflow("news");
-        overtake(&world, TRIGGER, OPT_OUT);
-        let id = world.notify("news", "ada");
-        assert_eq!(world.log(id, 0), ["filtered_by_subscriber_global_preference"]);
-        assert_eq!(world.inbox("ada"), []);
-    });
-}
-
-#[test]
-fn a_turn_that_was_planned_before_an_opt_out_is_not_shown() {
-    on_both(|world| {
-        ada(&world);
-        world.workflow_of("news", &[delay(), in_app()]);
-        let id = world.notify("news", "ada");
-        world.pass(MINUTE);
-        overtake(&world, TASK, OPT_OUT);
-        world.run_due();
-        assert_eq!(world.statuses(id), ["completed", "skipped"]);
-        assert_eq!(world.inbox("ada"), []);
-    });
-}
-
-#[test]
-fn a_part_of_a_broadcast_that_was_planned_before_an_opt_out_is_not_shown() {
-    on_both(|world| {
-        crowd(&world);
-        world.in_app_workflow("news");
-        broadcast(&world);
-        overtake(&world, TASK, OPT_OUT);
-        world.run_due();
-        assert_eq!((created(&world), world.inbox("s000").len()), (131, 1));
-        assert_eq!(world.inbox("ada"), []);
     });
 }

@@ -210,15 +210,13 @@ impl Chunk {
         let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
         let ids = next.recipients.iter().map(|(subscriber, _)| subscriber.id);
         let environment = tx.environment_id();
-        let mut there = ids.clone().map(|id| layout::subscriber_id(environment, id).into_parts());
-        tx.prefetch(&mut there)?;
-        prefetch_recipients(tx, ids, (event.context_keys, event.workflow.id))?;
-        let (mut created, run) = (0, Run::new(&event));
+        let there = ids.clone().map(|id| layout::subscriber_id(environment, id).into_parts());
+        let counters = ids.map(|id| layout::message_counters(environment, id).into_parts());
+        tx.prefetch(&mut there.chain(counters))?;
+        let mut created = 0;
         for (subscriber, planned) in &next.recipients {
             // A subscriber that was deleted since the plan gets nothing.
             if tx.contains(&layout::subscriber_id(tx.environment_id(), subscriber.id))? {
-                let again = planned_again(tx, (subscriber, planned), (&event, &run))?;
-                let planned = again.as_ref().unwrap_or(planned);
                 notify(tx, &mut activity, &event, subscriber, planned)?;
                 created += 1;
             }
@@ -249,20 +247,6 @@ impl Chunk {
         }
         Ok(0)
     }
-}
-
-// Returns another plan for a recipient whose preferences have changed since the first one.
-fn planned_again(
-    tx: &Tx<'_>,
-    (subscriber, planned): (&Subscriber, &PlannedRecipient),
-    (event, run): (&Event<'_>, &Run<'_>),
-) -> Result<Option<PlannedRecipient>> {
-    let of = (event.context_keys, event.workflow.id);
-    if planned.has_preferences_of(tx, subscriber.id, of)? {
-        return Ok(None);
-    }
-    let recipient = (planned.recipient.clone(), subscriber);
-    plan_recipient(tx, recipient, planned.topics.clone(), (event, run)).map(Some)
 }
 
 fn event<'a>(

@@ -79,9 +79,6 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Re
     if !workflows::is_as_read(tx, &planned.workflow)? {
         return Ok(false);
     }
-    if !has_preferences(tx, planned)? {
-        return Ok(false);
-    }
     let direct = planned.direct.iter().map(|direct| (&direct.recipient, &direct.read));
     let actor = planned.actor.iter().map(|(actor, read)| (actor, read));
     for (recipient, read) in direct.chain(actor) {
@@ -100,18 +97,6 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Re
     for (member, _) in planned.others.planned() {
         let id = &member.subscriber_id;
         if !named.has(id) && subscribers::find(tx, id)?.as_ref() != Some(member) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-// Returns `true` if the recipients have the preferences that their turns were planned with. Events do not
-// change them, and a subscriber that an event creates has none.
-fn has_preferences(tx: &Tx<'_>, planned: &PlannedTrigger) -> Result<bool> {
-    let of = (&planned.context_keys, planned.workflow.id);
-    for (subscriber, recipient) in planned.known() {
-        if !recipient.has_preferences_of(tx, subscriber, of)? {
             return Ok(false);
         }
     }

@@ -38,7 +38,7 @@ pub(crate) struct RunFacts {
     actor: Option<Subscriber>,
     pub(crate) workflow: Option<Arc<Workflow>>,
     contexts: Vec<Context>,
-    pub(crate) preferences: Preferences,
+    preferences: Preferences,
     integrations: Vec<Arc<Integration>>,
     texts: Option<Texts>,
     endpoints: Vec<ConnectedEndpoint>,
@@ -263,18 +263,6 @@ impl Preferences {
         let (global, specific) = (preference(global), preference(specific));
         let evidence = view.engine().parts.evidence.clone();
         Ok(Self { global, specific, schedule, evidence })
-    }
-
-    /// Returns `true` if a subscriber has these preferences.
-    pub(crate) fn are_those_of(
-        &self,
-        view: &dyn View,
-        subscriber: InternalSubscriberId,
-        (contexts, workflow): (&ContextSet, Option<WorkflowId>),
-    ) -> Result<bool> {
-        let Self { global, specific, schedule, evidence: _ } =
-            Self::of(view, subscriber, contexts, workflow)?;
-        Ok((&global, &specific, &schedule) == (&self.global, &self.specific, &self.schedule))
     }
 
     /// Returns the facts of a turn at `now` with these preferences.

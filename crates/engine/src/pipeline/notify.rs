@@ -135,7 +135,7 @@ pub(crate) fn notify(
     let course = Course::of(tx, notification, Some(event.workflow));
     let mut course = course.with_subscriber(subscriber);
     match first {
-        FirstTurn::Planned { actions, .. } => course.perform(actions)?,
+        FirstTurn::Planned(actions) => course.perform(actions)?,
         FirstTurn::Later => course.begin_later()?,
     }
     let notification = course.notification;

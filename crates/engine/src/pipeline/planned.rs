@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::context::{Context, ContextSet, NamedContext};
-use domain::ids::{InternalSubscriberId, TransactionId, WorkflowId};
+use domain::ids::{InternalSubscriberId, TransactionId};
 use domain::notification::NotificationTopic;
 use domain::plan::{self, Action};
 use domain::subscriber::Subscriber;
@@ -11,10 +11,7 @@ use domain::trigger::{Crowd, SubscriberRecipient, TriggerReceipt};
 use domain::workflow::Workflow;
 use store::Kept;
 
-use crate::Result;
 use crate::idempotency::StoredRefusal;
-use crate::pipeline::facts::Preferences;
-use crate::tx::View;
 
 /// A trigger before its transaction.
 #[derive(Debug)]
@@ -81,11 +78,7 @@ pub(crate) struct PlannedRecipient {
 #[derive(Debug)]
 pub(crate) enum FirstTurn {
     /// It is a part of the transaction that creates the notification.
-    Planned {
-        actions: Vec<Action>,
-        /// Preferences of the subscriber that it was planned with.
-        preferences: Preferences,
-    },
+    Planned(Vec<Action>),
     /// A task plans it, since the workflow is paused.
     Later,
 }
@@ -99,12 +92,10 @@ impl Prepared {
 }
 
 impl PlannedTrigger {
-    /// Returns the recipients that were there when the trigger was planned, with the ids of the subscribers.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (InternalSubscriberId, &PlannedRecipient)> {
-        let direct = self.direct.iter();
-        let direct = direct.filter_map(|one| Some((one.read.as_deref()?.id, one)));
-        let members = self.others.planned().iter().map(|(member, one)| (member.id, one));
-        direct.chain(members)
+    /// Returns the ids of the recipients that were there when the trigger was planned.
+    pub(crate) fn known(&self) -> impl Iterator<Item = InternalSubscriberId> {
+        let direct = self.direct.iter().filter_map(|one| Some(one.read.as_deref()?.id));
+        direct.chain(self.others.planned().iter().map(|(member, _)| member.id))
     }
 }
 
@@ -119,26 +110,11 @@ impl Others {
 }
 
 impl PlannedRecipient {
-    /// Returns `true` if the subscriber has the preferences that the first turn was planned with.
-    pub(crate) fn has_preferences_of(
-        &self,
-        view: &dyn View,
-        subscriber: InternalSubscriberId,
-        (contexts, workflow): (&ContextSet, WorkflowId),
-    ) -> Result<bool> {
-        match &self.first {
-            FirstTurn::Planned { preferences, .. } => {
-                preferences.are_those_of(view, subscriber, (contexts, Some(workflow)))
-            }
-            FirstTurn::Later => Ok(true),
-        }
-    }
-
     /// Returns the size of the notification and of its first messages, in bytes. Each has the payload
     /// and the overrides, which take `event` bytes.
     pub(crate) fn size(&self, event: usize) -> usize {
         let messages = match &self.first {
-            FirstTurn::Planned { actions, .. } => plan::messages_size(event, actions),
+            FirstTurn::Planned(actions) => plan::messages_size(event, actions),
             FirstTurn::Later => 0,
         };
         event + messages

@@ -390,7 +390,6 @@ pub(crate) fn plan_recipient(
     let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
     let texts = texts::of_workflow(view, workflow, Some(subscriber))?;
     let facts = Facts { actor: event.actor, texts: texts.as_ref(), ..facts };
-    let actions = plan::turn(run, facts);
-    let first = FirstTurn::Planned { actions, preferences };
+    let first = FirstTurn::Planned(plan::turn(run, facts));
     Ok(PlannedRecipient { recipient, read: None, topics, first })
 }

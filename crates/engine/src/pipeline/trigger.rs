@@ -15,7 +15,6 @@ use store::{HostTransaction, Order, ReadRecords, Snapshot, layout};
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::bulk;
 use crate::pipeline::current::{NamedRecords, prepared_again};
-use crate::pipeline::facts::Preferences;
 use crate::pipeline::notify::notify_all;
 use crate::pipeline::planned::{PlannedTrigger, Prepared};
 use crate::pipeline::prepare::Request;
@@ -221,14 +220,9 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let ids = direct.map(|direct| direct.recipient.subscriber_id());
     let ids = ids.chain(others.map(|(member, _)| &member.subscriber_id));
     let subscribers = ids.map(|id| layout::subscriber(environment, id).into_parts());
-    let known = planned.flat_map(|planned| {
-        let of = (&planned.context_keys, planned.workflow.id);
-        planned.known().flat_map(move |(id, _)| {
-            let counters = layout::message_counters(environment, id).into_parts();
-            Preferences::keys(environment, id, of).into_iter().chain([counters])
-        })
-    });
-    Ok(tx.prefetch(&mut workflows.chain(subscribers).chain(known).chain(counts))?)
+    let known = planned.flat_map(|planned| planned.known());
+    let counters = known.map(|id| layout::message_counters(environment, id).into_parts());
+    Ok(tx.prefetch(&mut workflows.chain(subscribers).chain(counters).chain(counts))?)
 }
 
 // The lists that an event makes longer. The numbers of records in others are not read.

@@ -232,7 +232,7 @@ fn settle_job(
 }
 
 // Stores a turn. Another notification goes on if the one that opened the window is gone. The turn is planned
-// again if the workflow or the preferences have changed since.
+// again if the workflow has changed since.
 fn settle_turn(tx: &mut Tx<'_>, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
     let found = notifications::find_again(tx, turn.notification_id, turn.read.as_ref())?;
     let again = |tx: &mut Tx<'_>| {
@@ -242,8 +242,7 @@ fn settle_turn(tx: &mut Tx<'_>, leased: &Leased, task: &Task, turn: &Turn) -> Re
     // If it was deleted since the turn was planned, other events of the window may be left.
     let Some(before) = found else { return again(tx) };
     let workflow = workflow_of(tx, &before)?;
-    let of = (&before.context_keys, before.workflow_id);
-    if workflow != turn.workflow || !turn.preferences.are_those_of(tx, before.subscriber_id, of)? {
+    if workflow != turn.workflow {
         return again(tx);
     }
     in_course_of(tx, (&before, workflow.as_deref()), |course| course.turn(leased, task, turn))

@@ -17,7 +17,7 @@ use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
 use super::settle::{Done, ResultSize};
-use crate::pipeline::facts::{Preferences, RunFacts};
+use crate::pipeline::facts::RunFacts;
 use crate::pipeline::left::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
@@ -32,8 +32,6 @@ pub(super) struct Turn {
     pub(super) read: Option<Kept<Notification>>,
     /// The workflow as it was read. `None` if it was deleted.
     pub(super) workflow: Option<Arc<Workflow>>,
-    /// Preferences of the subscriber that the plan depends on.
-    pub(super) preferences: Preferences,
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,
     pub(super) closed: Option<Closed>,
@@ -132,12 +130,11 @@ fn of(
     };
     let (id, canceled) = (notification.id, facts.canceled);
     let size = size_of(&notification, closed.as_ref(), &actions);
-    let RunFacts { workflow, preferences, .. } = facts;
+    let workflow = facts.workflow;
     Ok(Turn {
         notification_id: id,
         read: None,
         workflow,
-        preferences,
         statuses,
         canceled,
         closed,

@@ -1,15 +1,15 @@
-//! The parts of the front page and of the guide that their own tests do not compile.
+//! The parts of the guide that its own tests do not compile.
 
 use std::error::Error;
 
 const TEXTS: [&str; 3] = [
-    include_str!("../../../README.md"),
+    include_str!("../../../crates/engine/guide/delivery.md"),
     include_str!("../../../crates/engine/guide/applications.md"),
     include_str!("../../../crates/engine/guide/storage.md"),
 ];
 
 // Compiled and not called: there is no such server.
-#[expect(dead_code, reason = "it is compared with the front page")]
+#[expect(dead_code, reason = "it is compared with the guide")]
 fn account_of_a_server(password: &str) -> Result<(), Box<dyn Error>> {
     use tidings::credentials::Credentials;
     use tidings::integration::IntegrationCreate;
@@ -32,7 +32,7 @@ fn every_part_is_compiled_elsewhere() {
     // The documentation of the store is compiled by its own tests.
     let store = include_str!("../../../crates/store-postgres/src/lib.rs").replace("//! ", "");
     let order = include_str!("../../../crates/store-postgres/examples/order.rs");
-    let code = [include_str!("../src/api.rs"), include_str!("front_page.rs"), &store, order];
+    let code = [include_str!("../src/api.rs"), include_str!("guide.rs"), &store, order];
     let parts = TEXTS.map(|text| text.split("```rust,ignore\n").skip(1));
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     assert_eq!(parts.len(), 5);
