@@ -93,9 +93,10 @@ pub fn work_until_killed(test: &str, path: &Path, span: Duration) -> Vec<String>
         .spawn()
         .expect("a process can be started");
     let output = BufReader::new(child.stdout.take().expect("the output is piped"));
-    // A line that was cut off does not end as it should.
+    // The first line begins with the name of the test. One that was cut off does not end as it should.
     let mut acknowledged = output.lines().map_while(Result::ok).filter_map(|line| {
-        line.strip_prefix("acknowledged ")?.strip_suffix(';').map(str::to_owned)
+        let (_, what) = line.split_once("acknowledged ")?;
+        what.strip_suffix(';').map(str::to_owned)
     });
     let first = acknowledged.next();
     thread::scope(|scope| {

@@ -4,8 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -20,14 +18,11 @@ use tidings::time::Timestamp;
 use tidings::{Builder, Clock, Engine, ManualClock, QueueDepth, SystemClock};
 use tidings_providers::Smtp;
 
-use crate::load::{AMPLE, MAILS, Tries, number, triggered, unreliable};
-use crate::server::{Act, Moment, Server};
+use crate::load::{MAILS, Tries, number, triggered, unreliable};
+use crate::server::Server;
 
 /// Number of e-mails that each process settles at least.
 const AT_LEAST: usize = 60;
-
-/// Number of e-mails that the server answers at once for each process. So a kill that comes late leaves some.
-const AT_ONCE: usize = 130;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -36,8 +31,7 @@ type Kept = BTreeMap<String, Vec<String>>;
 
 #[test]
 fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
-    let answered = Arc::new(AtomicUsize::new(AT_ONCE));
-    let server = Server::start(slowed(Arc::clone(&answered)));
+    let server = Server::start(unreliable(Tries::default()));
     let folder = tempdir().unwrap();
     let path = folder.path().join("tidings.redb");
     prepare(&path, &server);
@@ -45,13 +39,11 @@ fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
     for (round, span) in [10, 70, 140].into_iter().enumerate() {
         fs::write(hour_file(&path), round.to_string()).unwrap();
         work_until_killed("kill::child", &path, Duration::from_millis(span));
-        answered.fetch_add(AT_ONCE, Ordering::SeqCst);
         unsettled_at_kills.push(unsettled(&path, &server));
     }
     let last = &unsettled_at_kills[2];
     assert!(!last.is_empty() && last.len() < MAILS - 3 * AT_LEAST, "{} are left", last.len());
 
-    answered.store(usize::MAX, Ordering::SeqCst);
     let engine = finish(&path);
 
     let kept = kept(&server);
@@ -67,20 +59,6 @@ fn an_email_is_sent_again_only_if_its_result_was_not_stored() {
     }
     assert_eq!((kept.len(), ids.len()), (MAILS, MAILS));
     assert_eq!(engine.delivery().stats().unwrap().total(), QueueDepth::default());
-}
-
-/// An unreliable server that answers so many e-mails at once, and all others later.
-fn slowed(answered: Arc<AtomicUsize>) -> impl Fn(Moment) -> Vec<Act> {
-    let (unreliable, sent) = (unreliable(Tries::default()), AtomicUsize::new(0));
-    move |moment| {
-        if matches!(moment, Moment::Sent(_)) {
-            let number = sent.fetch_add(1, Ordering::SeqCst);
-            if number >= answered.load(Ordering::SeqCst) {
-                thread::sleep(Duration::from_millis(50));
-            }
-        }
-        unreliable(moment)
-    }
 }
 
 /// Not a test, but what the other process does.
@@ -121,8 +99,7 @@ fn hour_file(path: &Path) -> PathBuf {
 
 fn builder() -> Builder {
     Engine::builder()
-        .provider("smtp", Smtp::default().timeout(AMPLE))
-        .lease(AMPLE * 2)
+        .provider("smtp", Smtp::default().timeout(Duration::from_secs(10)))
         .retry(RetryPolicy::new(12, Duration::from_millis(20)))
 }
 
