@@ -28,8 +28,8 @@ pub(crate) struct Turn<'t, T> {
 impl<T> Turns<T> {
     /// Waits for a turn. Returns `None` if others have had it up to `until`.
     ///
-    /// Whoever ends a turn while others wait may leave work to them. So a caller that is counted takes a turn
-    /// that is free, even if its time is over.
+    /// A caller that ends its turn may leave work to the callers that wait. So a caller that is counted takes
+    /// a free turn, even if its time is over.
     pub(crate) fn wait(&self, until: Option<Instant>) -> Option<Turn<'_, T>> {
         let mut state = self.state.lock();
         state.waiting += 1;

@@ -302,6 +302,14 @@ pub fn count(
             tally.change_among(&counts, (before.as_ref(), after.as_ref()));
         }
     }
+    put_all(transaction, rows)
+}
+
+// Puts the counters of a transaction, and goes on with those of the first inboxes that are not counted.
+fn put_all(
+    transaction: &mut dyn Transaction,
+    rows: BTreeMap<&[u8], Option<Counting>>,
+) -> Result<()> {
     let mut steps = 0;
     for (key, row) in rows {
         let known = match row {

@@ -253,7 +253,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// If it does not start, or finds its port taken time and again.
+    /// If it does not start, or if other programs take each of its ports.
     pub fn run(&mut self) {
         for _ in 0..PORTS {
             for name in [KEPT, LOG] {
