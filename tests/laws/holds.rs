@@ -7,6 +7,7 @@
 
 use std::env;
 use std::fmt;
+use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -167,6 +168,37 @@ fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
         large <= small + small / 4,
         "{large} rows in one transaction, and {small} with small segments"
     );
+}
+
+/// A rebuild of the activity index takes transactions that are no larger where more notifications are deleted
+/// meanwhile.
+#[test]
+fn a_rebuild_of_the_index_touches_as_many_rows_beside_more_deletions() {
+    let most = |bulks: usize| {
+        let (world, noted) = noted_world(|builder| builder.activity_segments(1_024));
+        world.workflow(workflow_of("sale", &[in_app()]));
+        // The first notification stays, so that the floor does not move.
+        world.subscriber(json!({ "subscriberId": "bob" }));
+        world.env.events().trigger(&parsed(json!({ "name": "sale", "to": "bob" }))).unwrap();
+        trigger_bulks(&world, &[in_app()], bulks);
+        noted.take();
+        // Behind the last segment, so that all of them are in the new index.
+        let (mut segments, all) = (0, bulks * 100 / 1_024);
+        let rebuilt = world.env.notifications().rebuild_index_with(|at| {
+            segments += usize::from(at.table == Table::ActivitySegments.name());
+            if segments == all {
+                assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(rebuilt.unwrap().is_finished);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+        assert_eq!(world.env.notifications().count(&parsed(json!({}))).unwrap(), 1);
+        most_of(&noted)
+    };
+    let (few, many) = (most(25), most(100));
+    assert!(few > 1_024, "{few} rows");
+    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} beside fewer deletions");
 }
 
 /// Texts of translations are compiled before a transaction takes the writer, and between two of them.

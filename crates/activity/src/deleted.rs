@@ -24,21 +24,23 @@ pub(crate) fn find(
     Ok(places)
 }
 
-/// The places of every segment of a generation that are deleted.
-pub(crate) fn all(
+/// The places that are deleted in each segment from `first` on, for at most `most` segments.
+pub(crate) fn from(
     snapshot: &(impl Snapshot + ?Sized),
     environment: EnvironmentId,
     generation: u32,
+    first: u32,
+    most: usize,
 ) -> Result<BTreeMap<u32, Set>> {
-    let mut all = BTreeMap::new();
-    let range = layout::activity_deletions(environment, generation).range();
+    let mut found = BTreeMap::new();
+    let range = layout::activity_deletions_within(environment, generation, (first, u32::MAX));
     snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, bytes| {
         if let Some(segment) = layout::deleted_segment(key) {
-            all.insert(segment, View::read(bytes).to_set());
+            found.insert(segment, View::read(bytes).to_set());
         }
-        ControlFlow::Continue(())
+        if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    Ok(all)
+    Ok(found)
 }
 
 /// The number of ordinals within `range` that are deleted.

@@ -31,6 +31,12 @@ const STEP: u64 = 1_024;
 /// Number of triggers that one transaction looks for.
 const RUNS: usize = 1_024;
 
+/// Number of deletions that one transaction looks up.
+const COMPARED: usize = 1_024;
+
+/// Number of segments whose deletions one transaction reads: 512 KiB.
+const SEGMENTS: usize = 64;
+
 /// Number of times that a rebuild starts anew after the upkeep of another process has removed it.
 const RESTARTS: u32 = 8;
 
@@ -112,6 +118,8 @@ struct Building {
     head: Head,
     /// The first ordinal whose facets are not written.
     tail: u64,
+    /// The first ordinal that was not compared with the deletions of the index in use.
+    compared: u64,
 }
 
 /// What has become of a part of a rebuild.
@@ -150,15 +158,14 @@ impl Building {
         let too_many = || corrupt(Table::ActivityHeads, "there is no generation after this one");
         head.generation = newest.checked_add(1).ok_or_else(too_many)?;
         head.start_from(head.lowest());
-        let building = Self { environment, head, tail: head.sealed };
+        let building = Self { environment, head, tail: head.sealed, compared: head.floor };
         // Each rebuild has a generation of its own. The entry is also its mark.
-        building.put_gone(txn, head.lowest(), &Set::default())?;
+        deleted::add(txn, environment, &head, head.lowest(), &Set::default())?;
         Ok(building)
     }
 
-    // The first ordinals that are not sealed, and whose facets are not written.
-    fn progress(&self) -> (u64, u64) {
-        (self.head.sealed, self.tail)
+    fn progress(&self) -> (u64, u64, u64) {
+        (self.head.sealed, self.tail, self.compared)
     }
 
     // Does all parts. Returns `None` if the generation was removed meanwhile.
@@ -200,6 +207,9 @@ impl Building {
             self.tail = range.end;
             return Ok(if is_there { Part::Done } else { Part::Removed });
         }
+        if self.compared < next {
+            return self.compare(store, next);
+        }
         store::write_in(store, self.environment, |txn| self.finish(txn))
     }
 
@@ -226,6 +236,20 @@ impl Building {
         let is_there = self.write(store, |txn| self.put_all_gone(txn, &all))?;
         self.head.sealed = range.end;
         self.tail = range.end;
+        Ok(if is_there { Part::Done } else { Part::Removed })
+    }
+
+    // Takes in some of the deletions made meanwhile, so that few are left for the last transaction.
+    fn compare(&mut self, store: &dyn Store, next: u64) -> Result<Part> {
+        let mut compared = next;
+        let is_there = self.write(store, |txn| {
+            if let Some(current) = Head::salvage(&*txn, self.environment)? {
+                let range = self.compared..next;
+                compared = self.put_deleted(txn, &current, range, (COMPARED, SEGMENTS))?;
+            }
+            Ok(())
+        })?;
+        self.compared = compared;
         Ok(if is_there { Part::Done } else { Part::Removed })
     }
 
@@ -308,30 +332,52 @@ impl Building {
     }
 
     fn put_gone(&self, txn: &mut dyn Transaction, segment: u32, places: &Set) -> Result<()> {
+        if places.view().is_empty() {
+            return Ok(());
+        }
         deleted::add(txn, self.environment, &self.head, segment, places)
     }
 
-    // Places in `places` that were deleted meanwhile. Such a place has no notification, and was not
-    // known to be gone before. The entry of a deletion is no proof, because it may be damaged.
-    fn gone(
+    // Puts those of `ordinals` that were deleted meanwhile, as the index in use says. Returns the first ordinal
+    // that is left behind so many lookups and segments. An ordinal that was known to be gone before is not
+    // looked up. The entry of a deletion is no proof, because it may be damaged.
+    fn put_deleted(
         &self,
-        snapshot: &(impl Snapshot + ?Sized),
-        segment: u32,
-        places: &Set,
-        next: u64,
-    ) -> Result<Set> {
-        let known = deleted::find(snapshot, self.environment, &self.head, segment)?;
-        let known: BTreeSet<u16> = known.iter().flat_map(|known| known.view().places()).collect();
-        let mut gone = Set::default();
-        let places = places.view().places().filter(|place| !known.contains(place));
-        for place in places.filter(|place| u32::from(*place) < self.head.segment_size) {
-            let ordinal = self.head.start(segment) + u64::from(place);
-            let key = layout::notification(self.environment, Ordinal::new(ordinal));
-            if ordinal < next && !snapshot.contains(&key)? {
-                gone.insert(place);
+        txn: &mut dyn Transaction,
+        current: &Head,
+        ordinals: Range<u64>,
+        (lookups, segments): (usize, usize),
+    ) -> Result<u64> {
+        let Self { environment, head, .. } = self;
+        let ordinals = ordinals.start.max(current.floor)..ordinals.end;
+        let (first, _) = head.place(ordinals.start);
+        let all = deleted::from(&*txn, *environment, current.generation, first, segments)?;
+        let mut left = lookups;
+        for (segment, places) in &all {
+            let known = deleted::find(&*txn, *environment, head, *segment)?;
+            let known: BTreeSet<u16> = known.iter().flat_map(|set| set.view().places()).collect();
+            let places = places.view().places().filter(|place| !known.contains(place));
+            let places = places.filter(|place| u32::from(*place) < head.segment_size);
+            let mut gone = Set::default();
+            for place in places {
+                let ordinal = head.start(*segment) + u64::from(place);
+                if !ordinals.contains(&ordinal) {
+                    continue;
+                }
+                if left == 0 {
+                    self.put_gone(txn, *segment, &gone)?;
+                    return Ok(ordinal);
+                }
+                left -= 1;
+                let key = layout::notification(*environment, Ordinal::new(ordinal));
+                if !txn.contains(&key)? {
+                    gone.insert(place);
+                }
             }
+            self.put_gone(txn, *segment, &gone)?;
         }
-        Ok(gone)
+        let last = all.last_key_value().filter(|_| all.len() == segments);
+        Ok(last.map_or(ordinals.end, |(last, _)| head.start(last + 1).min(ordinals.end)))
     }
 
     // Takes in the notifications from `tail` on, and the deletions made meanwhile. Then puts the
@@ -353,18 +399,12 @@ impl Building {
         self.put_tail(txn, tail..next.max(tail))?;
         let mut head = self.head;
         if let Some(current) = current {
-            for (segment, places) in deleted::all(&*txn, self.environment, current.generation)? {
-                let gone = self.gone(&*txn, segment, &places, next)?;
-                self.put_gone(txn, segment, &gone)?;
-            }
+            // Nearly all of them were compared before.
+            self.put_deleted(txn, &current, head.floor..next, (usize::MAX, usize::MAX))?;
             head.floor = head.floor.max(current.floor);
         }
         head.next = next;
-        let deleted = deleted::all(&*txn, self.environment, head.generation)?;
-        let places = deleted.iter().flat_map(|(segment, places)| {
-            places.view().places().map(|place| head.start(*segment) + u64::from(place))
-        });
-        let deleted = places.filter(|ordinal| *ordinal >= head.floor).count() as u64;
+        let deleted = deleted::count(&*txn, self.environment, &head, head.floor..next)?;
         Head { deleted, ..head }.put(txn, self.environment)?;
         Ok(Part::Last)
     }

@@ -5,6 +5,7 @@ mod sets;
 mod spans;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
 use crate::many::{self, EachSubscriber, ScopedFilter};
+use crate::open::OpenSegment;
 use crate::outcomes::{self, Allowed, Places};
 use crate::presence::Probe;
 use crate::set::{Set, View};
@@ -39,11 +41,26 @@ pub(crate) struct Search<'s> {
     head: Head,
     blocks: &'s Blocks,
     sealed: Arc<SealedSegments>,
-    /// Notifications that are not sealed, as long as they are needed. A thread that adds to the
-    /// cache waits until then.
-    open: Option<RwLockReadGuard<'s, Cache>>,
+    open: Open<'s>,
     /// The last segment in which subscribers were looked for, and their places there.
     known: RefCell<Option<(u32, Rc<Set>)>>,
+}
+
+/// The notifications that are not sealed.
+enum Open<'s> {
+    /// Those in the cache. A thread that adds to it waits meanwhile.
+    Locked(RwLockReadGuard<'s, Cache>),
+    /// Those of the cache as it was. A thread that adds to it copies the segment that it adds to.
+    Shared(VecDeque<Arc<OpenSegment>>),
+}
+
+impl Open<'_> {
+    fn segments(&self) -> &VecDeque<Arc<OpenSegment>> {
+        match self {
+            Open::Locked(cache) => cache.open(),
+            Open::Shared(segments) => segments,
+        }
+    }
 }
 
 /// What is searched for.
@@ -72,7 +89,7 @@ impl<'s> Search<'s> {
         cache: RwLockReadGuard<'s, Cache>,
         blocks: &'s Blocks,
     ) -> Self {
-        let (sealed, open, known) = (cache.sealed(), Some(cache), RefCell::default());
+        let (sealed, open, known) = (cache.sealed(), Open::Locked(cache), RefCell::default());
         Self { snapshot, environment, head, blocks, sealed, open, known }
     }
 
@@ -100,6 +117,10 @@ impl<'s> Search<'s> {
         if filter.groups().iter().any(Vec::is_empty) {
             return Ok(());
         }
+        // Going through the subscribers may take long.
+        if subscribers.is_some() {
+            self.open = Open::Shared(self.open.segments().clone());
+        }
         let size = self.head.segment_size;
         let probes = |group: &Vec<Term>| group.iter().map(|term| Probe::of(*term, size)).collect();
         let groups: Vec<Vec<Probe>> = filter.groups().iter().map(probes).collect();
@@ -111,7 +132,7 @@ impl<'s> Search<'s> {
             while high > low && !page.is_full() {
                 let (segment, _) = self.head.place(high - 1);
                 if segment < self.head.open() {
-                    self.open = None;
+                    self.open = Open::Shared(VecDeque::new());
                 }
                 let span = self.sealed.span_of(segment, &self.head);
                 let first = span.map_or(segment, |loaded| loaded.span.first);
@@ -340,7 +361,7 @@ impl<'s> Search<'s> {
         let found = match number.checked_sub(self.head.open()) {
             None => self.sealed.get(number).map(|sealed| Segment::Sealed(number, sealed)),
             Some(at) => usize::try_from(at).ok().and_then(|at| {
-                let open = self.open.as_ref()?.open().get(at)?;
+                let open = self.open.segments().get(at)?;
                 Some(Segment::Open(open))
             }),
         };

@@ -135,13 +135,13 @@ impl Engine {
         report: &mut RepairReport,
         progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
-        let mut unmended = Unsound::default();
+        let mut impassable = Unsound::default();
         for pass in Pass::all() {
             // What is made anew from a part of a table would be worse than what is there.
-            if unmended.holds_up(pass) {
+            if impassable.holds_up(pass) {
                 continue;
             }
-            if self.repair_in((pass, &mut unmended), report, progress)?.is_break() {
+            if self.repair_in((pass, &mut impassable), report, progress)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -162,10 +162,10 @@ impl Engine {
         Ok(ControlFlow::Continue(()))
     }
 
-    // Mends what a pass finds. Adds the tables of what stays to `unmended`.
+    // Mends what a pass finds. Adds the tables that cannot be gone through to `impassable`.
     fn repair_in(
         &self,
-        (pass, unmended): (Pass, &mut Unsound),
+        (pass, impassable): (Pass, &mut Unsound),
         report: &mut RepairReport,
         progress: &mut OnProgress<'_>,
     ) -> Result<ControlFlow<()>> {
@@ -175,7 +175,7 @@ impl Engine {
                 let homes = Homes::default();
                 Ok((pass.step(snapshot, behind.as_deref(), &homes)?, homes))
             })?;
-            step.unmended().for_each(|finding| unmended.add(finding));
+            step.impassable().for_each(|finding| impassable.add(finding));
             if step.fixes().any(|fix| !matches!(fix, Fix::Rebuild(_))) {
                 let mended = self.mend(pass, behind.as_deref(), &homes.settled(), report)?;
                 // Where others have put rows meanwhile, the transaction has not come as far.

@@ -108,7 +108,7 @@ impl Pass {
                 &[Table::Messages, Table::MessageLists, Table::DeletedMessages]
             }
             Self::Lists | Self::ListCounts => &CountedList::TABLES,
-            Self::Lanes(_) => &[Table::Tasks, Table::Due],
+            Self::Lanes(_) => &[Table::Due],
             Self::Records(_)
             | Self::Homes
             | Self::LinkKeys

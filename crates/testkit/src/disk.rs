@@ -220,6 +220,19 @@ impl Disk {
         self.break_syncs(failure);
     }
 
+    /// Lets syncs succeed again. As an operating system may, the disk holds for written what a sync has failed
+    /// to write, and the dice decide what of it is durable: the rest never becomes durable.
+    pub fn mend_syncs(&self, dice: &mut Dice) {
+        for content in &mut self.files().contents {
+            let Content { synced, unsynced, .. } = content;
+            for edit in unsynced.drain(..).filter(|_| dice.roll(2) == 0) {
+                edit.make(synced);
+            }
+        }
+        self.0.broken_file.store(false, SeqCst);
+        *self.0.broken.lock().unwrap() = None;
+    }
+
     /// Makes the file fail to shrink, once. The failure may do more to the disk.
     pub fn break_shrink(&self, failure: BrokenShrink) {
         *self.0.broken_shrink.lock().unwrap() = Some(failure);

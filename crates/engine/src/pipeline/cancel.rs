@@ -201,7 +201,8 @@ impl Course<'_, '_> {
         }
         let is_queued = matches!(waiting.status, JobStatus::Queued { .. });
         let key = layout::task(self.tx.environment_id(), Uuid::from(waiting.id).into());
-        let task = self.tx.find(&key)?;
+        // A task that cannot be read goes into quarantine when it is due.
+        let task = store::if_readable(self.tx.find::<Task>(&key))?.flatten();
         let own = Some(self.notification.id);
         if let Some(task) = task.filter(|task| task.work.notification_id() == own) {
             if is_queued && task.state.is_leased() {
@@ -221,9 +222,8 @@ impl Course<'_, '_> {
         };
         let mut canceled = false;
         for send in stored.sends.iter_mut().filter(|one| one.status == SendStatus::Queued) {
-            let task =
-                self.tx.find::<Task>(&layout::task(environment, Uuid::from(send.id).into()))?;
-            match task {
+            let key = layout::task(environment, Uuid::from(send.id).into());
+            match store::if_readable(self.tx.find::<Task>(&key))?.flatten() {
                 Some(task) if task.state.is_leased() => {}
                 task => {
                     task.map_or(Ok(()), |task| self.tx.remove(&task))?;

@@ -24,6 +24,8 @@ pub(crate) struct NamedRecords {
     contexts: HashSet<ContextKey>,
     /// `true` if an event was prepared again. Those behind it were prepared to come after what it was before.
     is_other: bool,
+    /// Number of the notifications that the events have created, and the bytes of their content.
+    size: (usize, usize),
 }
 
 impl NamedRecords {
@@ -32,8 +34,16 @@ impl NamedRecords {
         self.subscribers.contains(id)
     }
 
-    /// Notes the records that an event names.
+    /// Number of the notifications that the events have created, and the bytes of their content.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        self.size
+    }
+
+    /// Notes the records that an event names, and what it has created.
     pub(crate) fn add(&mut self, planned: &PlannedTrigger) {
+        let (notifications, content) = planned.size();
+        self.size.0 += notifications;
+        self.size.1 += content;
         let direct = planned.direct.iter().map(|direct| &direct.recipient);
         let all = direct.chain(planned.actor.iter().map(|(actor, _)| actor));
         self.subscribers.extend(all.map(|recipient| recipient.subscriber_id().clone()));

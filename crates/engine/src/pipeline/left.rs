@@ -12,6 +12,7 @@ use domain::time::Timestamp;
 use store::{Order, Range, ReadRecords, layout};
 
 use crate::Result;
+use crate::damage::if_readable;
 use crate::pipeline::facts::is_canceled;
 use crate::resources::notifications;
 use crate::tx::View;
@@ -137,9 +138,8 @@ impl LiveEvents {
             return Ok(true);
         }
         // The event may stand for those of an earlier digest.
-        let Some(notification) = notifications::find(view, event.notification_id)? else {
-            return Ok(false);
-        };
+        let notification = if_readable(notifications::find(view, event.notification_id))?.flatten();
+        let Some(notification) = notification else { return Ok(false) };
         let digest = notification.jobs.iter().position(|job| job.step.id == step);
         self.has_others(view, &notification, digest.unwrap_or_default().min(most))
     }

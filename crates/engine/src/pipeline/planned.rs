@@ -87,11 +87,16 @@ impl Prepared {
     /// Number of notifications that the transaction creates, and the bytes of their content.
     pub(crate) fn size(&self) -> (usize, usize) {
         let Prepared::Planned(planned) = self else { return (0, 0) };
-        (planned.direct.len() + planned.others.planned().len(), planned.content)
+        planned.size()
     }
 }
 
 impl PlannedTrigger {
+    /// Number of its notifications, and the bytes of their content.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.direct.len() + self.others.planned().len(), self.content)
+    }
+
     /// Returns the ids of the recipients that were there when the trigger was planned.
     pub(crate) fn known(&self) -> impl Iterator<Item = InternalSubscriberId> {
         let direct = self.direct.iter().filter_map(|one| Some(one.read.as_deref()?.id));

@@ -100,9 +100,10 @@ impl PassStep {
         self.found.iter().filter_map(|(_, fix)| fix.as_ref())
     }
 
-    /// The contradictions for which nothing is known that mends them.
-    pub fn unmended(&self) -> impl Iterator<Item = &TableFinding> {
-        self.found.iter().filter(|(_, fix)| fix.is_none()).map(|(finding, _)| finding)
+    /// The contradictions of tables that cannot be gone through. They are those of no row.
+    pub fn impassable(&self) -> impl Iterator<Item = &TableFinding> {
+        let all = self.found.iter().map(|(finding, _)| finding);
+        all.filter(|finding| finding.key.is_empty())
     }
 
     /// What is to be made anew.

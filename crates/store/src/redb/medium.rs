@@ -4,8 +4,9 @@
 //! next database gets the next view. Earlier views fail from then on.
 //!
 //! redb decides by the first sector which commit is the last one. The medium keeps that sector as of
-//! the last sync that has succeeded. It is written again before the next database is opened, so that
-//! a commit whose sync has failed does not count, whatever the operating system has kept of it.
+//! the last sync that has succeeded. It is written again when a sync has failed, before the next database
+//! is opened, and before the storage is closed. So a commit whose sync has failed does not count, whatever
+//! the operating system has kept of it.
 
 use std::io;
 use std::ops::Bound;
@@ -15,7 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use redb::{BackendError, StorageBackend};
 use thiserror::Error;
 
-use super::failure::is_full;
+use super::failure::{caught, is_full};
 
 /// Length of the start of the file that decides which commit is the last one, in bytes.
 const START: usize = 512;
@@ -77,12 +78,18 @@ impl Medium {
     pub(super) fn renew(self: &Arc<Self>) -> io::Result<View> {
         let mut turn = self.turn.write();
         *turn += 1;
+        self.write_synced_start()?;
+        *self.trouble.lock() = None;
+        Ok(View { medium: Arc::clone(self), turn: *turn })
+    }
+
+    /// Writes the start of the file as of the last sync that has succeeded.
+    fn write_synced_start(&self) -> io::Result<()> {
         let Start { now, synced, .. } = &mut *self.start.lock();
         self.storage.write(0, synced)?;
         self.storage.sync_data()?;
         now.clone_from(synced);
-        *self.trouble.lock() = None;
-        Ok(View { medium: Arc::clone(self), turn: *turn })
+        Ok(())
     }
 
     /// Notes an error of the view before, if the present one has none.
@@ -109,6 +116,10 @@ impl Medium {
 
 impl Drop for Medium {
     fn drop(&mut self) {
+        if self.start.get_mut().is_unsynced() {
+            // Without the sync, the operating system still shows it to who opens the file next.
+            drop(caught(|| self.write_synced_start()));
+        }
         // An error leaves the lock to the operating system, which drops it with the file.
         drop(self.storage.close());
     }
@@ -126,8 +137,12 @@ impl Start {
         }
     }
 
+    fn is_unsynced(&self) -> bool {
+        self.now != self.synced
+    }
+
     fn sync(&mut self) {
-        if self.now != self.synced {
+        if self.is_unsynced() {
             self.synced.clone_from(&self.now);
             self.version += 1;
         }
@@ -176,9 +191,14 @@ impl StorageBackend for View {
 
     fn sync_data(&self) -> io::Result<()> {
         self.run(|medium| {
-            medium.storage.sync_data()?;
-            medium.start.lock().sync();
-            Ok(())
+            let synced = medium.storage.sync_data();
+            if synced.is_ok() {
+                medium.start.lock().sync();
+            } else {
+                // A process that is killed now must not leave the commit to the next one.
+                drop(medium.write_synced_start());
+            }
+            synced
         })
     }
 

@@ -11,7 +11,8 @@ use crate::tx::Tx;
 impl Workflows<'_> {
     /// Pauses a workflow. It takes triggers, whose notifications are listed, and nothing of it goes
     /// on until it is [resumed](Self::resume): no message is sent or put into an inbox, no delay and
-    /// no digest ends, and no function is called. The crowd of a broadcast or a large topic is told
+    /// no digest ends, and no function is called. Only a message in the inbox that a call
+    /// [resends](crate::Notifications::resend) is delivered at once. The crowd of a broadcast or a large topic is told
     /// afterwards. Events can be canceled and expire meanwhile. A call that a provider has begun is
     /// not recalled.
     ///

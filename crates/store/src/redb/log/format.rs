@@ -72,17 +72,19 @@ impl Header {
 }
 
 impl Start {
-    /// Reads the first sector of a log, or as much as there is of it.
+    /// Reads the first sector of a log, or as much as there is of it. The fields of a header have their
+    /// place in every version, so that a damaged version or magic is not taken for another one.
     pub(super) fn decode(bytes: &[u8]) -> Self {
-        let magic = bytes.get(..MAGIC.len());
-        if magic != Some(MAGIC) {
-            return if bytes.iter().all(|byte| *byte == 0) { Start::Blank } else { Start::Foreign };
-        }
-        let version = array(bytes, 16).map(u32::from_le_bytes);
-        let fields = bytes.get(..HEADER - 4).map(|fields| checksum(&[fields]));
-        match version {
+        let is_ours = bytes.starts_with(MAGIC);
+        let fields = bytes.get(MAGIC.len()..HEADER - 4).map(|fields| checksum(&[MAGIC, fields]));
+        let is_whole = fields.is_some() && fields == array(bytes, HEADER - 4).map(u32::from_le_bytes);
+        match array(bytes, MAGIC.len()).map(u32::from_le_bytes) {
+            _ if !is_ours && !is_whole => {
+                let is_blank = bytes.iter().all(|byte| *byte == 0);
+                if is_blank { Start::Blank } else { Start::Foreign }
+            }
+            _ if !is_ours || !is_whole => Start::Damaged,
             Some(found) if found > VERSION => Start::Newer { found },
-            _ if fields != array(bytes, HEADER - 4).map(u32::from_le_bytes) => Start::Damaged,
             _ => header(bytes).map_or(Start::Damaged, Start::Header),
         }
     }
@@ -179,13 +181,17 @@ mod tests {
         for bit in 0..HEADER * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let found = Start::decode(&flipped);
-            match bit / 8 {
-                0..16 => assert_eq!(found, Start::Foreign),
-                16..20 => assert!(matches!(found, Start::Newer { .. } | Start::Damaged)),
-                _ => assert_eq!(found, Start::Damaged),
-            }
+            assert_eq!(Start::decode(&flipped), Start::Damaged, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_newer_header_is_no_damage() {
+        let mut bytes = HEADER_OF.encode();
+        bytes[16..20].copy_from_slice(&2_u32.to_le_bytes());
+        let sum = checksum(&[&bytes[..HEADER - 4]]);
+        bytes[HEADER - 4..HEADER].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(Start::decode(&bytes), Start::Newer { found: 2 });
     }
 
     #[test]
