@@ -172,17 +172,17 @@ fn shown(url: &str) -> String {
 /// Returns the scheme, the host and the port of a URL, as browsers write them (RFC 6454): in small letters,
 /// without a user, and without the port of the scheme.
 pub(crate) fn origin(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    let scheme = scheme.to_ascii_lowercase();
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?.to_ascii_lowercase();
-    let port = match scheme.as_str() {
-        "https" => ":443",
-        "http" => ":80",
-        _ => "",
+    let url: http::Uri = url.parse().ok()?;
+    let (scheme, host) = (url.scheme_str()?.to_ascii_lowercase(), url.host()?.to_ascii_lowercase());
+    let of_scheme = match scheme.as_str() {
+        "https" => Some(443),
+        "http" => Some(80),
+        _ => None,
     };
-    let host = host.strip_suffix(port).unwrap_or(&host);
-    (!host.is_empty()).then(|| format!("{scheme}://{host}"))
+    match url.port_u16().filter(|port| Some(*port) != of_scheme) {
+        Some(port) => Some(format!("{scheme}://{host}:{port}")),
+        None => Some(format!("{scheme}://{host}")),
+    }
 }
 
 fn shortened(text: &str) -> String {
@@ -247,6 +247,9 @@ mod tests {
             ("https://user@mail@push.example.net:8443#a", Some("https://push.example.net:8443")),
             ("https://[2001:db8::443]/send", Some("https://[2001:db8::443]")),
             ("https://[2001:db8::443]:443/send", Some("https://[2001:db8::443]")),
+            ("https://push.example.net:/send", Some("https://push.example.net")),
+            ("https://push.example.net:0443/send", Some("https://push.example.net")),
+            ("/send?from=https://push.example.net", None),
             ("https:///send", None),
             ("https://user@/send", None),
             ("push.example.net", None),

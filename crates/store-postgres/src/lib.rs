@@ -282,8 +282,8 @@ impl PostgresStore {
         self.shared.server.round_trips()
     }
 
-    /// Number of callers that wait for the server, or for another caller to ask it, for tests that have
-    /// something happen when all callers wait.
+    /// Number of callers that wait for the server, for their turn to write, or for another caller to commit,
+    /// for tests that have something happen when all of them wait.
     #[doc(hidden)]
     pub fn waiting(&self) -> usize {
         self.shared.server.waiting() + self.shared.commits.waiting() + self.writers.waiting()

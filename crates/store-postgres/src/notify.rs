@@ -14,6 +14,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
@@ -35,7 +36,10 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Makes the connection that listens.
 pub(crate) type Connect = Box<dyn Fn(NotifyListener) -> Connecting + Send + Sync>;
 
-type Connecting = Pin<Box<dyn Future<Output = Result<Client, Error>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<(Client, Driver), Error>> + Send>>;
+
+/// The task of a connection, which ends with this.
+type Driver = JoinSet<()>;
 
 /// What a notification of another process does: it wakes the thread that asks for commits.
 #[derive(Clone)]
@@ -64,8 +68,9 @@ pub(crate) fn connect_by<T: Tls>(config: Config, tls: T) -> Connect {
         let (config, tls) = (config.clone(), tls.clone());
         Box::pin(async move {
             let (client, connection) = config.connect(tls).await?;
-            tokio::spawn(drive::<T>(connection, listener));
-            Ok(client)
+            let mut driver = Driver::new();
+            driver.spawn(drive::<T>(connection, listener));
+            Ok((client, driver))
         })
     })
 }
@@ -105,7 +110,8 @@ async fn listen_and_notify(
     listener: &NotifyListener,
 ) -> Option<()> {
     let made = Instant::now();
-    let client = within(limit, connect(listener.clone())).await?;
+    // A connection whose server does not answer would stay open behind its client.
+    let (client, _driver) = within(limit, connect(listener.clone())).await?;
     // A notification that a crash of the server loses is made up for by polling.
     let listen = format!("SET synchronous_commit = off; LISTEN {CHANNEL}");
     within(limit, client.batch_execute(&listen)).await?;

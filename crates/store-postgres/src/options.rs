@@ -22,10 +22,11 @@ pub struct PostgresOptions {
     /// Number of connections at most; 8 by default, and at least 3. A store with a worker or an inbox that is
     /// waited for has one more, which listens to other processes. Readers leave two of them to
     /// writers. Writers that may wait for a lock have half of them at most, and together with the readers
-    /// they leave one to commits. A read keeps its connection until it ends, and a write that waits for its
+    /// they leave one to commits and to short questions. A read keeps its connection until it ends, and a write that waits for its
     /// environment keeps one while it waits.
     pub connections: usize,
-    /// Time that a statement, a lock, and a connection may take; 10 seconds by default.
+    /// Time that a statement, a lock, and a connection may take; 10 seconds by default. Without a
+    /// `connect_timeout` of its own, each address of several may take a share of it.
     pub timeout: Duration,
     /// Time for which a call tries again; 10 seconds by default.
     pub patience: Duration,

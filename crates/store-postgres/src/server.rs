@@ -83,6 +83,12 @@ impl Server {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(options.timeout);
         }
+        // An address that does not answer leaves time for the next one.
+        if config.get_connect_timeout().is_none() {
+            let addresses = config.get_hosts().len().max(config.get_hostaddrs().len());
+            let shares = u32::try_from(addresses).unwrap_or(u32::MAX).saturating_add(1);
+            config.connect_timeout(options.timeout / shares);
+        }
         let connect = Arc::new(connect_by(config.clone(), tls.clone()));
         let connections = options.connections.max(FEWEST);
         let pool = Connections::new(config, tls, connections, options)?;
@@ -217,10 +223,15 @@ impl Server {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Ends the transaction of `client` without its changes. Returns at once.
-    pub(crate) fn end(&self, client: Client) {
+    /// Ends the transaction of `client` without its changes. Returns at once. The connection is in use until
+    /// then, and so is its `permit`.
+    pub(crate) fn end(&self, client: Client, permit: Option<Permit>) {
         if let Some(runtime) = &self.runtime {
-            runtime.spawn(end(client, self.answer_timeout));
+            let ended = end(client, self.answer_timeout);
+            runtime.spawn(async move {
+                ended.await;
+                drop(permit);
+            });
         }
     }
 

@@ -434,7 +434,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         if let Stage::Begun(client) = mem::replace(self.stage.get_mut(), Stage::Over) {
-            self.shared.server.end(client);
+            self.shared.server.end(client, self.permit.take());
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Opening a store.
 
+use std::net::{TcpListener, TcpStream};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use store::{Decision, Error, Store, Table};
+use store::{Decision, Error, Store, Table, Transaction};
 use testkit::postgres::Server;
 use testkit::proxy::Proxy;
 use tidings::Engine;
@@ -185,4 +186,26 @@ fn a_connection_without_its_settings_is_refused() {
     assert!(why.contains("pooler"), "{why}");
     let elsewhere = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace";
     assert_eq!(server.query(elsewhere), [""; 0]);
+}
+
+/// An address that drops what comes takes its share of the time, and then the next one is asked.
+#[test]
+fn an_address_that_does_not_answer_is_passed() {
+    let Some(server) = Server::shared() else { return };
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = deaf.local_addr().unwrap();
+    // Nobody accepts them, and there is no room for more.
+    let mut waiting = Vec::new();
+    while let Ok(client) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
+        waiting.push(client);
+    }
+    let folder = server.folder().display();
+    let url = format!(
+        "host=127.0.0.1,{folder} port={},5432 user=postgres dbname=postgres",
+        address.port()
+    );
+    let place = server.place().with(|options| options.timeout = Duration::from_secs(3));
+    let store = place.through(&url).open();
+    let put = |tx: &mut dyn Transaction| tx.put(Table::Topics, b"key", b"value");
+    store.write(&mut |tx| put(tx).map(|()| Decision::Commit)).unwrap();
 }
