@@ -30,21 +30,20 @@ pub(super) fn check_size(
         // The separator occurs once per item, or per place between characters.
         "__join" => {
             let separator = named(others, "d").or_else(|| placed(others, 0)).unwrap_or_default();
-            let separator = length(&separator)? * escape(state);
+            let separator = length(&separator, escape(state));
             allow(state, items(value).saturating_mul(separator))
         }
         "__replace" => check_replaced(state, value, others),
         "__indent" => {
-            let lines = value.as_bytes().unwrap_or_default().split(|byte| *byte == b'\n').count();
+            let lines = text(value).split('\n').count();
             allow(state, lines.saturating_mul(largest_count(others)?))
         }
         "__batch" | "__slice" => largest_count(others.get(..1).unwrap_or_default()).map(drop),
         "__round" => largest_count(others).map(drop),
         "__format" => check_format(state, value, others),
         "__trim" => {
-            let length = value.as_bytes().map_or(0, <[u8]>::len);
-            let letters = others.first().and_then(Value::as_bytes).map_or(0, <[u8]>::len);
-            spend(state, length.saturating_mul(letters) / COMPARISONS)
+            let letters = others.first().map_or(0, |letters| text(letters).len());
+            spend(state, text(value).len().saturating_mul(letters) / COMPARISONS)
         }
         // Each item of a list of texts or lists is added to a copy of those before it.
         "__sum" if adds_texts(others) => {
@@ -81,7 +80,7 @@ fn spend_path(
     others: &[Value],
 ) -> Result<(), Error> {
     let Some(path) = path(name, others) else { return Ok(()) };
-    let path = path.as_str().unwrap_or_default();
+    let path = text(&path);
     let items = items(value);
     let steps = path.matches(['.', ',']).count();
     let weight = match steps {
@@ -103,12 +102,13 @@ fn path(name: &str, others: &[Value]) -> Option<Value> {
     named(others, "attribute").or_else(|| placed(others, place?))
 }
 
-// Returns the argument at a place.
+// Returns the argument at a place, unless it is absent.
 fn placed(others: &[Value], place: usize) -> Option<Value> {
-    others.get(place).filter(|other| Kwargs::try_from((*other).clone()).is_err()).cloned()
+    let is_given = |other: &&Value| !other.is_none() && Kwargs::try_from((*other).clone()).is_err();
+    others.get(place).filter(is_given).cloned()
 }
 
-// Returns the argument with a name.
+// Returns the argument with a name, unless it is absent.
 fn named(others: &[Value], name: &str) -> Option<Value> {
     let named = others.last().and_then(|last| Kwargs::try_from(last.clone()).ok())?;
     named.get::<Option<Value>>(name).ok()?
@@ -125,10 +125,12 @@ fn check_replaced(state: &mut State<'_, '_>, value: &Value, others: &[Value]) ->
         _ => text.bytes().filter(|byte| ESCAPED.contains(byte)).count() * escape,
     };
     let places = text.matches(&*old).count() + escaped;
-    let new = length(new)? * escape;
+    let new = length(new, escape);
     allow(state, places.saturating_mul(new).saturating_add(text.len() * escape))
 }
 
+// Returns the text that the engine makes of a value. The weight of a value does not bound it: a group of texts
+// may have a long one.
 fn text(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
 }
@@ -138,12 +140,9 @@ fn escape(state: &State<'_, '_>) -> usize {
     if matches!(state.auto_escape(), AutoEscape::None) { 1 } else { 6 }
 }
 
-// Returns the largest possible length of the text of a value.
-fn length(value: &Value) -> Result<usize, Error> {
-    match value.as_bytes() {
-        Some(text) => Ok(text.len()),
-        None => Ok(weigh([value], Template::MAX_WEIGHT)? * 6),
-    }
+// Returns the largest length of the text of a value whose bytes become as many as `escape`, unless it is markup.
+fn length(value: &Value, escape: usize) -> usize {
+    text(value).len().saturating_mul(if value.is_safe() { 1 } else { escape })
 }
 
 // Returns `true` if the name is one of the engine's own, which no budget bounds.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use minijinja::value::Kwargs;
 use serde_json::{Value as Json, json};
 
+use super::super::texts::Translator;
 use super::super::*;
 use crate::sample;
 use crate::translation::{Resource, Translation, TranslationUpsert};
@@ -181,6 +183,41 @@ fn texts_have_the_limits_of_a_rendering() {
         let variables = variables.texts(texts);
         let rendered = Template::new(template).unwrap().render(Format::Plain, &variables);
         assert!(matches!(rendered, Err(RenderError::Failed(_))), "{text:.40}");
+    }
+}
+
+// Returns a group of texts that another language has as this text.
+fn group(text: &str) -> Value {
+    let groups = translation("en", json!({ "a": { "x": "y" } }));
+    let whole = translation("de", json!({ "a": text }));
+    let variables = Variables::new(json!({})).texts(Texts::new([groups, whole]));
+    let roots = Roots { variables, format: Format::Plain, given: None };
+    Translator::of(Arc::new(roots)).get_attr("a").unwrap()
+}
+
+/// One row per filter that would make too much, or take too long, if it were called.
+#[test]
+fn a_value_that_is_no_text_is_weighed_as_its_text() {
+    let numbers = || Value::from((0..5_000).collect::<Vec<_>>());
+    let list = |value: Value| Value::from(vec![value]);
+    let named = |name: &str, value: Value| Value::from(Kwargs::from_iter([(name, value)]));
+    let separator = || group("{{ 'x' * 1000 }}");
+    let text = || Value::from("a".repeat(500_000));
+    for (name, value, other) in [
+        ("__join", numbers(), separator()),
+        ("__join", numbers(), list(separator())),
+        ("__join", numbers(), named("d", separator())),
+        ("__join", numbers(), named("d", list(separator()))),
+        ("__indent", list(group("{{ '\n' * 5000 }}")), Value::from(1000)),
+        ("__trim", text(), list(text())),
+        ("__trim", list(text()), text()),
+        ("__selectattr", numbers(), list(text())),
+        ("__rejectattr", numbers(), list(text())),
+        ("__map", numbers(), named("attribute", list(text()))),
+    ] {
+        let error = sizes::check_size(&mut ENGINE.empty_state(), name, &value, &[other]);
+        let error = error.expect_err(name).to_string();
+        assert!(error.contains("are too large"), "{name}: {error}");
     }
 }
 

@@ -198,7 +198,8 @@ fn an_attribute_has_a_price_for_each_item() {
 fn ordinary_texts_are_replaced_and_joined() {
     let lines = "One line of a text, as long as most.\n".repeat(2_500);
     let list = vec!["word"; 5_000];
-    let payload = json!({ "text": lines, "list": list, "big": "x".repeat(100_000) });
+    let payload = json!({ "text": lines, "list": list, "big": "x".repeat(100_000),
+        "rows": vec![json!({ "name": "a" }); 1_900] });
     let variables = Variables::new(json!({ "payload": payload }));
     for format in [Format::Plain, Format::Html] {
         for (made, expected) in [
@@ -210,6 +211,9 @@ fn ordinary_texts_are_replaced_and_joined() {
             (r#"payload.list | join(d="</li>" | safe) | length"#, 5_000 * 9 - 5),
             ("[1, 2] | join(3)", 132),
             ("[1, 2] | replace([1, 2], 3)", 3),
+            ("range(2000) | join | length", 6_890),
+            ("range(2000) | join(none) | length", 6_890),
+            (r#"payload.rows | join(attribute="name") | length"#, 1_900),
         ] {
             let template = Template::new(format!("{{{{ {made} }}}}")).unwrap();
             let rendered = template.render(format, &variables);
