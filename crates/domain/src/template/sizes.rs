@@ -117,16 +117,20 @@ fn named(others: &[Value], name: &str) -> Option<Value> {
 // Refuses a replacement whose result may be too large.
 fn check_replaced(state: &mut State<'_, '_>, value: &Value, others: &[Value]) -> Result<(), Error> {
     let [old, new] = others else { return Ok(()) };
-    let escape = escape(state);
+    // The engine escapes nothing, unless one of the three is markup.
+    let has_markup = [value, old, new].into_iter().any(Value::is_safe);
+    let escape = if has_markup { escape(state) } else { 1 };
+    let is_escaped = escape > 1 && !value.is_safe();
     let (text, old) = (text(value), text(old));
-    // Each byte of an escaped character may be a place as well.
-    let escaped = match escape {
-        1 => 0,
-        _ => text.bytes().filter(|byte| ESCAPED.contains(byte)).count() * escape,
+    let escaped = if is_escaped {
+        text.bytes().filter(|byte| ESCAPED.contains(byte)).count() * escape
+    } else {
+        0
     };
+    // Each byte of an escaped character may be a place as well.
     let places = text.matches(&*old).count() + escaped;
-    let new = length(new, escape);
-    allow(state, places.saturating_mul(new).saturating_add(text.len() * escape))
+    let made = places.saturating_mul(length(new, escape));
+    allow(state, made.saturating_add(text.len() + escaped))
 }
 
 // Returns the text that the engine makes of a value. The weight of a value does not bound it: a group of texts

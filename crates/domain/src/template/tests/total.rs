@@ -198,7 +198,7 @@ fn an_attribute_has_a_price_for_each_item() {
 fn ordinary_texts_are_replaced_and_joined() {
     let lines = "One line of a text, as long as most.\n".repeat(2_500);
     let list = vec!["word"; 5_000];
-    let payload = json!({ "text": lines, "list": list, "big": "x".repeat(100_000),
+    let payload = json!({ "text": lines, "list": list, "big": "x".repeat(100_000), "count": 5,
         "rows": vec![json!({ "name": "a" }); 1_900] });
     let variables = Variables::new(json!({ "payload": payload }));
     for format in [Format::Plain, Format::Html] {
@@ -214,6 +214,10 @@ fn ordinary_texts_are_replaced_and_joined() {
             ("range(2000) | join | length", 6_890),
             ("range(2000) | join(none) | length", 6_890),
             (r#"payload.rows | join(attribute="name") | length"#, 1_900),
+            (r#"('<b>a</b>' * 70) | replace("%n%", payload.count) | length"#, 560),
+            (r#"("'" * 30000) | replace("x", "yyyy") | length"#, 30_000),
+            (r#"(payload.big * 7) | replace("y", "z") | length"#, 700_000),
+            (r#"(payload.big * 7) | safe | replace("y", "z") | length"#, 700_000),
         ] {
             let template = Template::new(format!("{{{{ {made} }}}}")).unwrap();
             let rendered = template.render(format, &variables);
