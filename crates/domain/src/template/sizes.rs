@@ -149,9 +149,11 @@ fn length(value: &Value, escape: usize) -> usize {
     text(value).len().saturating_mul(if value.is_safe() { 1 } else { escape })
 }
 
-// Returns `true` if the name is one of the engine's own, which no budget bounds.
+// Returns `true` if the name of a test may be one of the engine's own, which no budget bounds. The engine takes
+// the text of any value for a name.
 fn hidden(name: Option<&Value>) -> bool {
-    name.and_then(Value::as_str).is_some_and(|name| name.starts_with(edit::RESERVED))
+    let name = name.filter(|name| !name.is_undefined() && !name.is_none());
+    name.is_some_and(|name| name.as_str().is_none_or(|name| name.starts_with(edit::RESERVED)))
 }
 
 fn hidden_test() -> Error {

@@ -222,6 +222,17 @@ fn a_value_that_is_no_text_is_weighed_as_its_text() {
 }
 
 #[test]
+fn a_group_of_texts_names_no_test() {
+    let texts = translation("en", json!({ "__in": { "x": "y" }, "odd": { "x": "y" } }));
+    let variables = Variables::new(json!({})).texts(Texts::new([texts]));
+    for call in ["select(t['__in'], [1])", "reject(t.odd)", "selectattr('a', t['__in'], [1])"] {
+        let template = Template::new(format!("{{{{ [1] | {call} }}}}")).unwrap();
+        let error = template.render(Format::Plain, &variables).expect_err(call).to_string();
+        assert!(error.contains("such a test"), "{call}: {error}");
+    }
+}
+
+#[test]
 fn a_million_braces_are_no_text() {
     for text in ["{{".repeat(500_000), "{{ a }}".repeat(140_000), "{%".repeat(100_000)] {
         let variables = Variables::new(json!({}));
