@@ -59,9 +59,10 @@ fn check_called(name: &str, others: &[Value]) -> Result<(), Error> {
     match name {
         // A filter that calls filters could recurse.
         "__map"
-            if others.iter().any(|other| {
-                other.as_str().is_some_and(|name| name == "map" || name.starts_with(edit::RESERVED))
-            }) =>
+            if others
+                .first()
+                .and_then(Value::as_str)
+                .is_some_and(|name| name == "map" || name.starts_with(edit::RESERVED)) =>
         {
             Err(refusal("`map` is not given such a filter"))
         }

@@ -199,7 +199,7 @@ fn ordinary_texts_are_replaced_and_joined() {
     let lines = "One line of a text, as long as most.\n".repeat(2_500);
     let list = vec!["word"; 5_000];
     let payload = json!({ "text": lines, "list": list, "big": "x".repeat(100_000), "count": 5,
-        "rows": vec![json!({ "name": "a" }); 1_900] });
+        "rows": vec![json!({ "name": "a" }); 1_900], "keys": ["a__b", "c__d"] });
     let variables = Variables::new(json!({ "payload": payload }));
     for format in [Format::Plain, Format::Html] {
         for (made, expected) in [
@@ -214,6 +214,8 @@ fn ordinary_texts_are_replaced_and_joined() {
             ("range(2000) | join | length", 6_890),
             ("range(2000) | join(none) | length", 6_890),
             (r#"payload.rows | join(attribute="name") | length"#, 1_900),
+            (r#"payload.keys | map("replace", "__", " ") | join("|") | length"#, 7),
+            (r#"[payload.none] | map("default", "map") | join | length"#, 3),
             (r#"('<b>a</b>' * 70) | replace("%n%", payload.count) | length"#, 560),
             (r#"("'" * 30000) | replace("x", "yyyy") | length"#, 30_000),
             (r#"(payload.big * 7) | replace("y", "z") | length"#, 700_000),
