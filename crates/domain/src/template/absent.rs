@@ -57,7 +57,7 @@ fn formatted(value: &Value) -> Result<Value, Error> {
         return Ok(known(value));
     }
     let member = |key: Value| {
-        let member = value.get_item(&key)?;
+        let member = texts::settle(&value.get_item(&key)?)?;
         Ok((key, if member.is_none() { Value::from("") } else { member }))
     };
     Ok(Value::from_pairs(value.try_iter()?.map(member).collect::<Result<Vec<_>, Error>>()?))

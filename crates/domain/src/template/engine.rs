@@ -1,7 +1,6 @@
 //! Template engine, restricted to bounded functions.
 
 use std::io;
-use std::slice;
 use std::sync::LazyLock;
 
 use minijinja::value::{Value, ValueKind};
@@ -41,8 +40,7 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
             return minijinja::escape_formatter(out, state, &text?.into());
         }
         check_weight(state, value)?;
-        let settled = texts::settled(slice::from_ref(value))?;
-        settled.iter().try_for_each(|value| minijinja::escape_formatter(out, state, value))
+        minijinja::escape_formatter(out, state, &texts::settle(value)?)
     });
     engine.set_fuel(Some(Template::MAX_WORK));
     filters::add_to(&mut engine);

@@ -76,7 +76,7 @@ pub(super) fn item(
 ) -> Result<Value, Error> {
     match keys.as_slice() {
         [key] => item_at(state, value, key),
-        bounds => places::slice(state, &value, bounds),
+        bounds => places::slice(state, &texts::settle(&value)?, bounds),
     }
 }
 

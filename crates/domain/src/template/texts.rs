@@ -150,15 +150,28 @@ impl Object for Translator {
     }
 }
 
-/// Returns the values with the text of each group of texts that a language has as a text. Its markup stays, which
-/// it would lose as a text that is made from a value.
+/// Returns the values with the text of each group of texts that a language has as a text, also where it is a named
+/// value of a filter. Its markup stays, which it would lose as a text that is made from a value.
 pub(super) fn settled(values: &[Value]) -> Result<Cow<'_, [Value]>, Error> {
-    let whole = |value: &Value| value.downcast_object_ref::<Translator>()?.whole();
-    if values.iter().all(|value| value.downcast_object_ref::<Translator>().is_none()) {
+    let is_open = |value: &Value| value.is_kwargs() || group(value).is_some();
+    if !values.iter().any(is_open) {
         return Ok(values.into());
     }
-    let settled = values.iter().map(|value| whole(value).unwrap_or_else(|| Ok(value.clone())));
-    settled.collect::<Result<_, _>>().map(Cow::Owned)
+    values.iter().map(settle).collect::<Result<_, _>>().map(Cow::Owned)
+}
+
+/// Does the same for one value.
+pub(super) fn settle(value: &Value) -> Result<Value, Error> {
+    if value.is_kwargs() {
+        let named = Kwargs::try_from(value.clone())?;
+        let settled = named.args().map(|name| Ok((name, settle(&named.peek(name)?)?)));
+        return Ok(settled.collect::<Result<Kwargs, Error>>()?.into());
+    }
+    group(value).and_then(Translator::whole).unwrap_or_else(|| Ok(value.clone()))
+}
+
+fn group(value: &Value) -> Option<&Translator> {
+    value.downcast_object_ref()
 }
 
 /// `"cart.items" | t(count=3)`.

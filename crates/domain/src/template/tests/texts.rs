@@ -78,6 +78,7 @@ fn texts_are_found_by_their_keys() {
         ("{{ t.split }}{{ t.split.short }}", "<i><A></i>s", vec![]),
         ("{{ t.forms }}{{ t['forms'] }}{{ t('forms') }}", "TextTextText", vec![]),
         ("{{ t.forms | upper }}{{ t.forms ~ '!' }}", "TEXTText!", vec![]),
+        ("{{ t.forms[:3] }}{{ t.forms[::-1] }}", "TextxeT", vec![]),
         ("{{ t.cart.title }}, {{ t.cart.title.long }}", "Korb, A long title", vec![]),
         ("{{ t.later }}{{ t.later.part }}", "Plus tardp", vec![]),
         ("{{ t.nothing }}", "nothing", vec![TextNote::Missing("nothing".into())]),
@@ -131,6 +132,10 @@ fn markup_of_a_text_stays_and_that_of_values_is_escaped() {
         "{{ t.split | replace('?', '!') }}!",
         "{{ [t.split, '!'] | join }}",
         "{{ ('%s' | safe) | format(t.split) }}!",
+        "{{ ['', '!'] | join(t.split) }}",
+        "{{ ['', '!'] | join(d=t.split) }}",
+        "{{ ('%(x)s' | safe) | format(x=t.split) }}!",
+        "{{ ('%(x)s' | safe) | format({'x': t.split}) }}!",
     ] {
         assert_eq!(render(more), "<i>&lt;A&gt;</i>!", "{more}");
     }
