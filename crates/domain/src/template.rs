@@ -137,9 +137,13 @@ impl Template {
     /// Checks the template for its role.
     pub(crate) fn check_as(&self, role: Role<'_>) -> Result<(), Invalid> {
         let scan = self.scan()?;
-        let unknown = scan.uses.iter().find_map(|used| Some((used, used.check(role).err()?)));
+        let mut uses = scan.uses.iter();
+        let unknown = uses.find_map(|used| Some((used, used.check(role).err()?)));
         if let Some((used, problem)) = unknown {
-            let hint = used.hyphenated(&self.text);
+            // A schema without `order` refuses `payload.order-id` before `id` is looked at.
+            let next = uses.next().and_then(|next| next.hyphenated(&self.text));
+            let next = next.filter(|path| path.starts_with("payload"));
+            let hint = used.hyphenated(&self.text).or(next);
             let hint = hint.map(|path| format!("a name with `-` is written as in `{path}`"));
             return Err(self.invalid(&problem.with(hint)));
         }

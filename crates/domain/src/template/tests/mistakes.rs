@@ -156,6 +156,7 @@ fn the_fields_of_a_declared_payload_are_known() {
             "open": { "properties": { "a": {} }, "additionalProperties": true },
             "other": { "$ref": "#/elsewhere", "properties": { "a": {} } },
             "items": { "type": "array" },
+            "ship-date": { "type": "string" },
         },
         "additionalProperties": false,
     }));
@@ -172,6 +173,14 @@ fn the_fields_of_a_declared_payload_are_known() {
     for (template, problem) in [
         ("{{ payload.oder }}", "`payload` has no field `oder` (did you mean `order`?) in line 1"),
         ("{{ payload.order.ident }}", "`payload.order` has no field `ident` in line 1"),
+        (
+            "{{ payload.ship-date }}",
+            "`payload` has no field `ship`: a name with `-` is written as in \
+             `payload[\"ship-date\"]` in line 1",
+        ),
+        ("{{ payload.ship - date }}", "`payload` has no field `ship` in line 1"),
+        ("{{ payload.ship }}{{ payload.order.date-x }}", "`payload` has no field `ship` in line 1"),
+        ("{{ subscriber.x-date }}", "`subscriber` has no field `x` in line 1"),
     ] {
         let reason = Reason::Template { problem: problem.into() };
         assert_eq!(check(template).unwrap_err().reason, reason);
