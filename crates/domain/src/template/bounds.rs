@@ -37,9 +37,11 @@ impl Template {
     pub const MAX_WORK: u64 = 50_000;
     /// Maximum weight of all values that a rendering makes or reads, in bytes: about 4 MiB of text.
     pub const MAX_WEIGHT: usize = 4 * 1024 * 1024;
-    /// Maximum number of steps of all templates of a message, its layout included.
+    /// Maximum number of steps of all templates of a message, its layout included. The sum is compared after each
+    /// rendering, so that the last one may exceed it.
     pub const MAX_MESSAGE_WORK: u64 = 4 * Self::MAX_WORK;
-    /// Maximum weight of all values that the templates of a message make or read, and of their texts, in bytes.
+    /// Maximum weight of all values that the templates of a message make or read, and of their texts, in bytes. The
+    /// sum is compared after each rendering, so that the last one may exceed it.
     pub const MAX_MESSAGE_WEIGHT: usize = 4 * Self::MAX_WEIGHT;
     /// Deepest nesting of a value that a rendering makes or reads.
     pub const MAX_VALUE_DEPTH: usize = 72;
