@@ -208,9 +208,10 @@ struct Import {
 }
 
 impl Import {
-    // Checks the texts of the next resource. A content without the form of texts is refused later.
+    // Checks the texts of the next resource. A content without the form of texts is refused later, and so is an
+    // import of too many resources.
     fn with_checked(mut self, view: &dyn View, import: &TranslationImport) -> Result<Self> {
-        let next = import.resources().nth(self.count());
+        let next = import.resources().nth(self.count()).filter(|_| import.check().is_ok());
         let upsert =
             next.and_then(|(resource, content)| upsert_of(resource, &import.locale, content).ok());
         self.checked = upsert.map(|upsert| CheckedTexts::of(view, &upsert)).transpose()?;
