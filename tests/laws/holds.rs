@@ -7,7 +7,6 @@
 
 use std::env;
 use std::fmt;
-use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -198,7 +197,10 @@ fn a_rebuild_of_the_index_touches_as_many_rows_beside_more_deletions() {
     };
     let (few, many) = (most(25), most(100));
     assert!(few > 1_024, "{few} rows");
-    assert!(many <= few + few / 4, "{many} rows in one transaction, and {few} beside fewer deletions");
+    assert!(
+        many <= few + few / 4,
+        "{many} rows in one transaction, and {few} beside fewer deletions"
+    );
 }
 
 /// Texts of translations are compiled before a transaction takes the writer, and between two of them.

@@ -278,7 +278,8 @@ impl Checking<'_> {
     }
 
     fn deleted(&mut self, gone: &BTreeSet<u64>) -> Result<()> {
-        let there = deleted::from(self.snapshot, self.environment, self.head.generation, 0, usize::MAX)?;
+        let there =
+            deleted::from(self.snapshot, self.environment, self.head.generation, 0, usize::MAX)?;
         let there = there.iter().flat_map(|(segment, places)| {
             let start = self.head.start(*segment);
             places.view().places().map(move |place| start + u64::from(place))

@@ -77,7 +77,8 @@ impl Start {
     pub(super) fn decode(bytes: &[u8]) -> Self {
         let is_ours = bytes.starts_with(MAGIC);
         let fields = bytes.get(MAGIC.len()..HEADER - 4).map(|fields| checksum(&[MAGIC, fields]));
-        let is_whole = fields.is_some() && fields == array(bytes, HEADER - 4).map(u32::from_le_bytes);
+        let is_whole =
+            fields.is_some() && fields == array(bytes, HEADER - 4).map(u32::from_le_bytes);
         match array(bytes, MAGIC.len()).map(u32::from_le_bytes) {
             _ if !is_ours && !is_whole => {
                 let is_blank = bytes.iter().all(|byte| *byte == 0);
