@@ -151,10 +151,13 @@ impl Engine {
         self.parts.decoded.prepared.forget(changes);
         self.parts.decoded.integrations.forget(changes);
         self.parts.decoded.environments.forget(changes);
-        // The operator may have repaired the integration, so its circuit closes.
-        let accounts = changes.iter().filter(|change| change.table == Table::Integrations);
-        for id in accounts.filter_map(|change| store::layout::integration_of(&change.key)) {
-            self.parts.circuits.close(id);
+        for change in changes.iter().filter(|change| change.table == Table::Integrations) {
+            match store::layout::integration_of(&change.key) {
+                Some(id) if change.kind == ChangeKind::Removed => self.parts.circuits.forget(id),
+                // The operator may have repaired it.
+                Some(id) => self.parts.circuits.close(id),
+                None => {}
+            }
         }
         self.parts.decoded.translations.forget(changes);
         self.parts.decoded.layouts.forget(changes);

@@ -60,8 +60,10 @@ struct Queue {
     // Number of the next ticket, and of the ticket whose events are told next.
     next_ticket: u64,
     next_told: u64,
-    // Events behind a ticket that is not used up.
-    behind: BTreeMap<u64, Vec<Event>>,
+    // Events behind a ticket that is not used up, and the number of those for which there was no room.
+    behind: BTreeMap<u64, (Vec<Event>, u64)>,
+    // Number of events in `behind`.
+    waiting: usize,
     ready: VecDeque<Event>,
     // Number of events for which there was no room.
     lagged: u64,
@@ -196,24 +198,22 @@ impl Shared {
 
 impl Queue {
     // Uses a ticket up.
-    fn add(&mut self, ticket: u64, events: Vec<Event>, capacity: usize) {
-        self.behind.insert(ticket, events);
-        while let Some(events) = self.behind.remove(&self.next_told) {
+    fn add(&mut self, ticket: u64, mut events: Vec<Event>, capacity: usize) {
+        let room = capacity.saturating_sub(self.ready.len() + self.waiting);
+        let lagged = events.len().saturating_sub(room) as u64;
+        events.truncate(room);
+        self.waiting += events.len();
+        self.behind.insert(ticket, (events, lagged));
+        while let Some((events, lagged)) = self.behind.remove(&self.next_told) {
             self.next_told += 1;
+            self.waiting -= events.len();
             for event in events {
-                self.push(event, capacity);
+                let gap = self.gap();
+                self.ready.extend(gap);
+                self.ready.push_back(event);
             }
+            self.lagged += lagged;
         }
-    }
-
-    fn push(&mut self, event: Event, capacity: usize) {
-        if self.ready.len() >= capacity {
-            self.lagged += 1;
-            return;
-        }
-        let gap = self.gap();
-        self.ready.extend(gap);
-        self.ready.push_back(event);
     }
 
     fn take(&mut self) -> Option<Event> {
@@ -284,5 +284,18 @@ mod tests {
         assert_eq!(all(&mut queue), [event(2), Event::Lagged(3), event(6)]);
         queue.add(2, (7..=9).map(event).collect(), 2);
         assert_eq!(all(&mut queue), [event(7), event(8), Event::Lagged(1)]);
+    }
+
+    #[test]
+    fn what_waits_for_an_earlier_transaction_takes_room() {
+        let mut queue = Queue::default();
+        for ticket in 1..=5 {
+            queue.add(ticket, vec![event(ticket.cast_signed())], 2);
+        }
+        assert_eq!(queue.waiting, 2);
+        assert_eq!(all(&mut queue), []);
+        queue.add(0, Vec::new(), 2);
+        assert_eq!(all(&mut queue), [event(1), event(2), Event::Lagged(3)]);
+        assert_eq!(queue.waiting, 0);
     }
 }

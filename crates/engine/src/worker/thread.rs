@@ -117,9 +117,10 @@ impl WorkerThread {
     // Counts and tells a failure. Without an error, it is a panic.
     fn failed(&self, error: Option<&Error>) {
         let text = error.map_or_else(|| "the host's code panicked".into(), Error::to_string);
-        trace::worker_failed(error);
         self.engine.parts.observer.tell(|| Event::WorkerFailed { error: text.clone() });
         self.running.0.failed(text);
+        // The subscriber is the host's code.
+        _ = host::call(|| trace::worker_failed(error));
     }
 
     fn settle_kept(&self) -> Result<()> {

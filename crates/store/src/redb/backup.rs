@@ -253,8 +253,11 @@ fn publish(partial: &Path, path: &Path) -> io::Result<()> {
         Ok(()) => fs::remove_file(partial)?,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
         // Not every file system has links.
-        Err(_) if path.symlink_metadata().is_err() => fs::rename(partial, path)?,
-        Err(_) => return Err(ErrorKind::AlreadyExists.into()),
+        Err(_) => match path.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::rename(partial, path)?,
+            Err(error) => return Err(error),
+            Ok(_) => return Err(ErrorKind::AlreadyExists.into()),
+        },
     }
     sync_folder(path)
 }

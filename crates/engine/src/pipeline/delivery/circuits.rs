@@ -92,6 +92,11 @@ impl Circuits {
         }
     }
 
+    /// Forgets an integration that was removed.
+    pub(crate) fn forget(&self, id: IntegrationId) {
+        self.known.lock().remove(&id);
+    }
+
     /// Closes the circuit of an integration that was changed.
     pub(crate) fn close(&self, id: IntegrationId) {
         if let Some(calls) = self.known.lock().get_mut(&id) {
