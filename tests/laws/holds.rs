@@ -22,7 +22,7 @@ use store::redb::RedbStore;
 use store::{Store, Table, WriteRecords};
 use tempfile::tempdir;
 use testkit::holds::{Hold, Noted};
-use testkit::interposed::Interposed;
+use testkit::interposed::{Interposed, Point};
 use testkit::requests;
 use testkit::tables::{self, Entry, dump, load};
 use testkit::world::{Counts, World, in_app, with, workflow_of};
@@ -167,6 +167,33 @@ fn a_rebuild_of_the_index_touches_as_many_rows_with_larger_segments() {
         large <= small + small / 4,
         "{large} rows in one transaction, and {small} with small segments"
     );
+}
+
+/// The topic of a bulk is empty when its events are planned, and has a hundred members in the transaction,
+/// which plans the events again.
+#[test]
+fn a_bulk_that_is_planned_again_touches_as_many_rows_as_stated() {
+    let (world, noted) = noted_world(|builder| builder);
+    world.workflow(workflow_of("news", &[in_app()]));
+    let all: Vec<_> = (0..100).map(|number| format!("subscriber-{number}")).collect();
+    for id in &all {
+        world.subscriber(json!({ "subscriberId": id }));
+    }
+    let env = world.env.clone();
+    env.topics().create(&parsed(json!({ "key": "all" }))).unwrap();
+    world.store.pause(Point::Write, 0, move || {
+        let subscribe = parsed(json!({ "subscriptions": all }));
+        assert_eq!(env.topics().subscribe("all", &subscribe).unwrap().errors, []);
+        env.workflows().update("news", &parsed(json!({ "name": "Other news" }))).unwrap();
+    });
+    let topic = json!({ "type": "Topic", "topicKey": "all" });
+    let bulk = vec![parsed(json!({ "name": "news", "to": topic })); 100];
+    let receipts = world.env.events().trigger_bulk(&bulk).unwrap().all().unwrap();
+    assert_eq!(receipts.len(), 100);
+    let query = json!({ "limit": 1 });
+    assert_eq!(world.env.notifications().count(&parsed(query)).unwrap(), 10_000);
+    let most = most_of(&noted);
+    assert!(most <= MOST, "{most} rows in one transaction");
 }
 
 /// A rebuild of the activity index takes transactions that are no larger where more notifications are deleted

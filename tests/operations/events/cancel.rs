@@ -96,6 +96,27 @@ fn an_event_with_a_notification_that_cannot_be_read_is_canceled() {
     });
 }
 
+/// Neither does a damaged task.
+#[test]
+fn an_event_with_a_task_that_cannot_be_read_is_canceled() {
+    on_both(|world| {
+        world.active_integration("email", "ses");
+        world.workflow_of("mail", &[email()]);
+        let to = json!([ada(), { "subscriberId": "bob", "email": "bob@example.org" }]);
+        world.trigger(json!({ "name": "mail", "to": to, "transactionId": "t1" }));
+        let entries = dump(&world.store);
+        let mut rows = entries.iter().filter(|(table, ..)| *table == Table::Tasks);
+        let (table, key, _) = rows.next().unwrap();
+        put(&world.store, *table, key, Some(b"?"));
+
+        let canceled = world.env.events().cancel("t1").unwrap();
+
+        assert_eq!((canceled.canceled, canceled.remaining), (2, 0));
+        world.run_due();
+        assert_eq!(world.recorder.sent().len(), 0);
+    });
+}
+
 #[test]
 fn a_message_that_waits_for_another_attempt_is_canceled() {
     on_both(|world| {
