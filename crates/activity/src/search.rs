@@ -25,10 +25,10 @@ use crate::cache::{Cache, SealedSegments};
 use crate::facets::Term;
 use crate::filter::Filter;
 use crate::head::Head;
-use crate::many::{self, EachSubscriber, ScopedFilter};
 use crate::open::OpenSegment;
 use crate::outcomes::{self, Allowed, Places};
 use crate::presence::Probe;
+use crate::scoped_filter::{self, EachSubscriber, ScopedFilter};
 use crate::set::{Set, View};
 use crate::walk::{Any, Page, Walk};
 use crate::window::{Overlap, PlaceRange, Window};
@@ -273,14 +273,14 @@ impl<'s> Search<'s> {
             return Ok(Rc::clone(known));
         }
         let found = match segment {
-            Segment::Open(open) => many::in_open(open, subscribers)?,
+            Segment::Open(open) => scoped_filter::in_open(open, subscribers)?,
             Segment::Sealed(_, sealed) => {
                 let read = |first: Term, visit: &mut dyn FnMut(Block<'_>)| {
                     let bytes = self.block(number, first)?;
                     Block::read(&bytes).map(visit);
                     Ok(())
                 };
-                many::in_sealed(&sealed.directory, &read, subscribers)?
+                scoped_filter::in_sealed(&sealed.directory, &read, subscribers)?
             }
         };
         let found = Rc::new(found);

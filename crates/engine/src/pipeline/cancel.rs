@@ -11,9 +11,9 @@ use domain::trigger::{AcceptedTrigger, CanceledTrigger, Cancellation, FanOutStat
 use store::{Order, ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
-use crate::pipeline::apply::Course;
 use crate::pipeline::facts::is_canceled;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::pipeline::trigger::find_receipt;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Events, Result};
@@ -166,15 +166,15 @@ fn end_jobs_of(
     ended: &mut Ended,
 ) -> Result<()> {
     ended.notifications += 1;
-    let mut course = Course::of(tx, before.clone(), None);
+    let mut notification_tx = NotificationTx::of(tx, before.clone(), None);
     for job in 0..before.jobs.len() {
-        match course.cancel(job, look)? {
+        match notification_tx.cancel(job, look)? {
             Canceled::Ended => ended.canceled += 1,
             Canceled::Runs => ended.running += 1,
             Canceled::Stays => {}
         }
     }
-    course.store_over(&before).map(drop)
+    notification_tx.store_over(&before).map(drop)
 }
 
 // Effect of the cancellation of a job.
@@ -186,7 +186,7 @@ enum Canceled {
     Stays,
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     // Ends a job, unless a provider has its message. Work of others, such as the end of a digest
     // that has more events, stays.
     fn cancel(&mut self, job: usize, look: &LiveEvents) -> Result<Canceled> {

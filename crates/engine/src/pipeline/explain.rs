@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 use store::{Order, ReadRecords, layout};
 
-use crate::pipeline::fan_out::{CrowdRange, Source};
+use crate::pipeline::crowd::{CrowdRange, Source};
 use crate::pipeline::trigger::{find_accepted, find_receipt};
 use crate::resources::subscribers;
 use crate::tx::View;

@@ -26,7 +26,7 @@ use domain::workflow::Workflow;
 use store::{Order, ReadRecords, Table, layout};
 
 use crate::Result;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::texts;
 use crate::resources::{contexts, integrations, suppressions, workflows};
 use crate::tx::View;

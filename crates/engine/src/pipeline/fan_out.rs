@@ -1,233 +1,296 @@
-//! Members of the crowd of an event: the subscribers in its topics, or all subscribers.
+//! Chunks of a fan-out: the next recipients of an event are planned on a snapshot and notified in a
+//! transaction, which moves the cursor. So each of them is notified once, whatever fails between.
 
-use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use domain::context::Context;
+use domain::environment::Home;
 use domain::event::Event;
-use domain::explain::FilteredMember;
-use domain::ids::{InternalSubscriberId, TopicKey};
-use domain::notification::NotificationTopic;
+use domain::ids::TransactionId;
+use domain::plan::Run;
 use domain::subscriber::Subscriber;
-use domain::subscription::Subscription;
-use domain::topic::Topic;
-use domain::trigger::{Audience, Crowd};
-use store::{Order, ReadRecords, layout};
-use uuid::Uuid;
+use domain::task::{Task, TaskState};
+use domain::time::Timestamp;
+use domain::trigger::{AcceptedTrigger, Audience, FanOut, FanOutState, Visited};
+use domain::workflow::Workflow;
+use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
-use crate::damage::if_readable;
-use crate::resources::topics;
-use crate::tx::View;
-use crate::{Error, Result};
+use crate::pipeline::crowd::{CrowdRange, Members, Source};
+use crate::pipeline::delivery::AGAIN;
+use crate::pipeline::facts::is_canceled;
+use crate::pipeline::notify::notify;
+use crate::pipeline::planned::PlannedRecipient;
+use crate::pipeline::prepare::{plan_recipient, prefetch_recipients};
+use crate::pipeline::trigger::find_receipt;
+use crate::resources::{contexts, workflows};
+use crate::tx::{CONTENT, Reading, Tx, View};
+use crate::{Engine, Result};
 
-/// Recipients of an event that it does not name one by one.
-#[derive(Debug)]
-pub(crate) enum Source {
-    Topics(Vec<Topic>),
-    Everybody,
+// Decision about the next recipients of an event.
+enum Planned {
+    Chunk(Box<Chunk>),
+    // The workflow is paused.
+    Paused,
+    // The event is over.
+    Over,
 }
 
-/// Consecutive members of a crowd, each once, in the order of their ids.
-#[derive(Debug, Default)]
-pub(crate) struct Members {
-    pub(crate) found: Vec<Member>,
-    /// Last of those that were visited.
-    pub(crate) behind: Option<InternalSubscriberId>,
-    /// `true` if there are no others.
-    pub(crate) all: bool,
+/// Next recipients of an event, planned on a snapshot.
+struct Chunk {
+    state: FanOutState,
+    fan_out: FanOut,
+    // `None` if the workflow was deleted.
+    next: Option<Next>,
 }
 
-/// Member of a crowd, with the subscriptions in its topics. A broadcast needs none.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) subscriber: Subscriber,
-    subscriptions: Option<Vec<Subscription>>,
+struct Next {
+    workflow: Arc<Workflow>,
+    contexts: Vec<Context>,
+    actor: Option<Subscriber>,
+    recipients: Vec<(Subscriber, PlannedRecipient)>,
+    visited: Visited,
 }
 
-/// Part of a crowd to visit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CrowdRange {
-    pub(crate) behind: Option<InternalSubscriberId>,
-    /// Members with this id or a later one are left out.
-    pub(crate) before: Option<Uuid>,
-    /// Number of members.
-    pub(crate) limit: usize,
+/// Tells the next recipients of an event, and leaves a task for the others. Returns the number of
+/// notifications, and `None` if the workflow is paused. Does nothing if the attempt was superseded.
+pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result<Option<usize>> {
+    let (home, environment) = (leased.home(), leased.environment_id);
+    let now = engine.now();
+    let planned = engine.read(|snapshot| {
+        let view = Reading { engine, home: &home, snapshot };
+        let state = view.find(&layout::fan_out_state(environment, id))?;
+        let fan_out = view.find(&layout::fan_out(environment, id))?;
+        let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, (state, fan_out), now));
+        planned.unwrap_or(Ok(Planned::Over))
+    })?;
+    let chunk = match planned {
+        Planned::Chunk(chunk) => Some(chunk),
+        Planned::Over => None,
+        Planned::Paused => return Ok(None),
+    };
+    // What is done under a manual clock depends on no other one.
+    let is_timed = engine.parts.clock.as_manual().is_none();
+    // The time of the plan is that of the transaction, so that a delay begins when its job says.
+    let created = engine.write_in(&home, now, |tx| {
+        let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
+        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
+        let Some(state) = tx.find(&layout::fan_out_state(environment, id))? else {
+            tx.remove(&task)?;
+            end_lost(tx, id)?;
+            return Ok(0);
+        };
+        // Two repairs at once may have left two tasks.
+        let chunk = chunk.as_ref().filter(|chunk| chunk.state == state);
+        if let Some(chunk) = chunk
+            && chunk.has_changed(tx)?
+        {
+            return plan_again(tx, &task).map(|()| 0);
+        }
+        tx.remove(&task)?;
+        chunk.map_or(Ok(0), |chunk| chunk.notify(tx, is_timed))
+    })?;
+    engine.tend_after_trigger(environment);
+    Ok(Some(created))
 }
 
-// Smallest number of subscriptions of a topic that are read. It is larger than the number of those
-// of one subscriber, so that a part has at least one member.
-const AT_LEAST: usize = 32;
+fn plan(
+    view: &Reading<'_>,
+    (state, fan_out): (FanOutState, FanOut),
+    now: Timestamp,
+) -> Result<Planned> {
+    let Some(workflow) = workflows::find_by_id(view, fan_out.workflow_id)? else {
+        return Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next: None })));
+    };
+    if workflow.is_paused() {
+        return Ok(Planned::Paused);
+    }
+    let contexts = contexts::known(view, &fan_out.context_keys)?;
+    let actor_key = fan_out.actor_id.map(|id| layout::subscriber_id(view.environment_id(), id));
+    let actor = match actor_key {
+        Some(key) => view.find::<Subscriber>(&key)?,
+        None => None,
+    };
+    let source = Source::of(view, &fan_out.crowd)?;
+    let part =
+        CrowdRange { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
+    let members = source.members(view, part)?;
+    let audience = fan_out.trigger.accepted_audience()?;
+    let facts = (&*workflow, &*contexts, actor.as_ref());
+    let event = event(&fan_out, (view.home, now), facts);
+    let (recipients, visited) = plan_members(view, members, &audience, &event)?;
+    let next = Some(Next { workflow, contexts, actor, recipients, visited });
+    Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next })))
+}
 
-impl Source {
-    /// Returns the topics that exist, in the order of `keys`, and the keys of the others.
-    pub(crate) fn topics<'k>(
-        view: &dyn View,
-        keys: impl IntoIterator<Item = &'k TopicKey>,
-    ) -> Result<(Self, Vec<TopicKey>)> {
-        let (mut there, mut missing) = (Vec::new(), Vec::new());
-        for key in keys {
-            match topics::find(view, key)? {
-                Some(topic) => there.push(topic),
-                None => missing.push(key.clone()),
+// Plans the notifications of members, up to the largest content of a chunk.
+fn plan_members(
+    view: &Reading<'_>,
+    members: Members,
+    audience: &Audience<'_>,
+    event: &Event<'_>,
+) -> Result<(Vec<(Subscriber, PlannedRecipient)>, Visited)> {
+    let (run, size) = (Run::new(event), event.trigger.size());
+    let mut visited = Visited { behind: members.behind, created: 0, filtered: 0, all: members.all };
+    let ids = members.found.iter().map(|member| member.subscriber.id);
+    prefetch_recipients(view, ids, (event.context_keys, event.workflow.id))?;
+    let mut recipients = Vec::with_capacity(members.found.len());
+    let (mut content, mut last) = (0, None);
+    for member in members.found {
+        if content > CONTENT {
+            (visited.behind, visited.all) = (last, false);
+            break;
+        }
+        last = Some(member.subscriber.id);
+        if member.is_excluded(audience) {
+            continue;
+        }
+        let Some(topics) = member.admitted(event) else {
+            visited.filtered += 1;
+            continue;
+        };
+        let subscriber = member.subscriber;
+        let recipient = subscriber.subscriber_id.clone().into();
+        let planned = plan_recipient(view, (recipient, &subscriber), topics, (event, &run))?;
+        content += planned.size(size);
+        recipients.push((subscriber, planned));
+    }
+    Ok((recipients, visited))
+}
+
+// Leaves a task for another plan. Its attempt does not count.
+fn plan_again(tx: &mut Tx<'_>, task: &Task) -> Result<()> {
+    let TaskState::Leased { attempts, .. } = task.state else { return Ok(()) };
+    let waiting = task.state.given_back(attempts, tx.now().after(AGAIN));
+    let Some(waiting) = waiting else { return Ok(()) };
+    Ok(tx.replace(task, &task.with(waiting))?)
+}
+
+impl Chunk {
+    // Returns `true` if a person was erased from the event since it was read, as the plan may contain the name,
+    // or if its workflow is another one, which may be paused.
+    fn has_changed(&self, tx: &Tx<'_>) -> Result<bool> {
+        if let Some(next) = &self.next
+            && !workflows::is_as_read(tx, &next.workflow)?
+        {
+            return Ok(true);
+        }
+        let key = layout::fan_out(self.fan_out.environment_id, &self.fan_out.transaction_id);
+        Ok(tx.find(&key)?.is_some_and(|stored| stored != self.fan_out))
+    }
+
+    // Notifies the recipients of the chunk, unless the event was canceled, and stores how far it has got.
+    fn notify(&self, tx: &mut Tx<'_>, is_timed: bool) -> Result<usize> {
+        let begun_at = Instant::now();
+        let (state, id) = (&self.state, &self.fan_out.transaction_id);
+        let next = match &self.next {
+            Some(next) if !is_canceled(tx, id)? => next,
+            Some(_) | None => return self.end(tx, &state.canceled(tx.now())),
+        };
+        let mut visited = next.visited;
+        visited.created = self.create_notifications(tx, next)?;
+        let held = if is_timed { begun_at.elapsed() } else { Duration::ZERO };
+        let after = state.behind(visited, held, tx.now());
+        let created = usize::try_from(visited.created).unwrap_or_default();
+        if visited.all {
+            self.end(tx, &after)?;
+            return Ok(created);
+        }
+        tx.replace(state, &after)?;
+        let task = task(tx, &self.fan_out, Some(&next.workflow));
+        tx.insert(&task)?;
+        Ok(created)
+    }
+
+    // Returns the number of notifications.
+    fn create_notifications(&self, tx: &mut Tx<'_>, next: &Next) -> Result<u64> {
+        let (home, now) = (tx.home, tx.now());
+        let facts = (&*next.workflow, &*next.contexts, next.actor.as_ref());
+        let event = event(&self.fan_out, (home, now), facts);
+        let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
+        let ids = next.recipients.iter().map(|(subscriber, _)| subscriber.id);
+        let environment = tx.environment_id();
+        let there = ids.clone().map(|id| layout::subscriber_id(environment, id).into_parts());
+        let counters = ids.map(|id| layout::message_counters(environment, id).into_parts());
+        tx.prefetch(&mut there.chain(counters))?;
+        let mut created = 0;
+        for (subscriber, planned) in &next.recipients {
+            // A subscriber that was deleted since the plan gets nothing.
+            if tx.contains(&layout::subscriber_id(tx.environment_id(), subscriber.id))? {
+                notify(tx, &mut activity, &event, subscriber, planned)?;
+                created += 1;
             }
         }
-        Ok((Self::Topics(there), missing))
-    }
-
-    /// Returns the members of a crowd.
-    pub(crate) fn of(view: &dyn View, crowd: &Crowd) -> Result<Self> {
-        Ok(match crowd {
-            Crowd::Topics { keys } => Self::topics(view, keys)?.0,
-            Crowd::Everybody => Self::Everybody,
-        })
-    }
-
-    /// Returns the first id that is behind `next` and behind those of the members. Members may have
-    /// later ids than `next`, if the clock went back before the engine was started.
-    pub(crate) fn behind_all(&self, view: &dyn View, next: Uuid) -> Result<Uuid> {
-        let environment = view.environment_id();
-        let mut behind = next.as_u128();
-        let mut note = |id: Uuid| behind = behind.max(id.as_u128().saturating_add(1));
-        match self {
-            Source::Topics(topics) => {
-                for topic in topics {
-                    let all = layout::subscription_ids(environment, topic.id);
-                    let last: Vec<Subscription> =
-                        view.readable(&all.range(), Order::Descending, 1)?;
-                    for subscription in &last {
-                        note(subscription.id.into());
-                    }
-                }
-            }
-            Source::Everybody => {
-                let all = layout::subscriber_ids(environment);
-                let last: Vec<Subscriber> = view.readable(&all.range(), Order::Descending, 1)?;
-                for subscriber in &last {
-                    note(subscriber.id.into());
-                }
-            }
+        if created > 0 {
+            let id = self.fan_out.transaction_id.clone();
+            let accepted = AcceptedTrigger::bare(tx.environment_id(), tx.now(), id);
+            activity.finish(tx, accepted)?;
         }
-        Ok(Uuid::from_u128(behind))
+        Ok(created)
     }
 
-    /// Returns `true` if the crowd has no members.
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Source::Topics(topics) if topics.is_empty())
-    }
-
-    /// Returns the next members.
-    pub(crate) fn members(&self, view: &dyn View, crowd: CrowdRange) -> Result<Members> {
-        match self {
-            Source::Topics(topics) => of_topics(view, topics, crowd),
-            Source::Everybody => everybody(view, crowd),
+    fn end(&self, tx: &mut Tx<'_>, after: &FanOutState) -> Result<usize> {
+        let (environment, id) = (self.fan_out.environment_id, &self.fan_out.transaction_id);
+        tx.remove(&self.fan_out)?;
+        tx.replace(&self.state, after)?;
+        // Sweeps remove the records of events by age, also of those without notifications.
+        if tx.engine().parts.settings.retention.receipts_before(tx.now()).is_some() {
+            return Ok(0);
         }
+        // Its notifications may have been deleted meanwhile. If there are many runs, another task goes on.
+        if activity::clear_runs(tx.draft.writer, environment, id, &[])?.is_some() {
+            tx.insert(&self.fan_out)?;
+            let task = task(tx, &self.fan_out, self.next.as_ref().map(|next| &*next.workflow));
+            tx.insert(&task)?;
+        } else {
+            activity::forget_if_gone(tx.draft.writer, environment, id)?;
+        }
+        Ok(0)
     }
 }
 
-fn everybody(view: &dyn View, crowd: CrowdRange) -> Result<Members> {
-    let range = layout::subscriber_ids_behind(view.environment_id(), crowd.behind);
-    let mut found: Vec<Subscriber> = view.readable(&range, Order::Ascending, crowd.limit)?;
-    let is_late = |subscriber: &Subscriber| crowd.is_late(subscriber.id.into());
-    let all = found.len() < crowd.limit || found.last().is_some_and(is_late);
-    found.retain(|subscriber| !is_late(subscriber));
-    let behind = found.last().map(|last| last.id);
-    let member = |subscriber| Member { subscriber, subscriptions: None };
-    let found = found.into_iter().map(member).collect();
-    Ok(Members { found, behind, all })
-}
-
-// Reads a part of each topic. The members up to the first end of such a part are complete.
-fn of_topics(view: &dyn View, topics: &[Topic], crowd: CrowdRange) -> Result<Members> {
-    let share = (crowd.limit / topics.len().max(1)).max(AT_LEAST);
-    let mut end: Option<InternalSubscriberId> = None;
-    let mut by_subscriber: BTreeMap<InternalSubscriberId, Vec<Subscription>> = BTreeMap::new();
-    for topic in topics {
-        let range = layout::topic_subscribers_behind(topic.environment_id, topic.id, crowd.behind);
-        let found: Vec<Subscription> = view.readable(&range, Order::Ascending, share)?;
-        if let Some(last) = found.last().filter(|_| found.len() >= share) {
-            let last = last.internal_subscriber_id;
-            end = Some(end.map_or(last, |end| end.min(last)));
-        }
-        for subscription in found {
-            by_subscriber
-                .entry(subscription.internal_subscriber_id)
-                .or_default()
-                .push(subscription);
-        }
-    }
-    if let Some(end) = end {
-        // In a damaged table, the subscriptions of one subscriber may be more than a part.
-        let is_alone = by_subscriber.keys().next() == Some(&end);
-        by_subscriber.retain(|subscriber, _| *subscriber < end || is_alone && *subscriber == end);
-    }
-    let all = end.is_none() && by_subscriber.len() <= crowd.limit;
-    let visited: Vec<_> = by_subscriber.into_iter().take(crowd.limit).collect();
-    let behind = visited.last().map(|(subscriber, _)| *subscriber);
-    let found = subscribed(view, visited, crowd)?;
-    Ok(Members { found, behind, all })
-}
-
-// The members with a subscription that was there in time.
-fn subscribed(
-    view: &dyn View,
-    visited: Vec<(InternalSubscriberId, Vec<Subscription>)>,
-    crowd: CrowdRange,
-) -> Result<Vec<Member>> {
-    let environment = view.environment_id();
-    let in_time = visited.into_iter().filter_map(|(subscriber, mut subscriptions)| {
-        subscriptions.retain(|subscription| !crowd.is_late(subscription.id.into()));
-        (!subscriptions.is_empty()).then_some((subscriber, subscriptions))
-    });
-    let in_time: Vec<_> = in_time.collect();
-    let keys = in_time.iter().map(|(id, _)| layout::subscriber_id(environment, *id));
-    let keys: Vec<_> = keys.collect();
-    let mut found = Vec::with_capacity(keys.len());
-    for key in &keys {
-        found.push(if_readable(view.find::<Subscriber>(key).map_err(Error::from))?.flatten());
-    }
-    let members = found.into_iter().zip(in_time).filter_map(|(subscriber, (_, subscriptions))| {
-        Some(Member { subscriber: subscriber?, subscriptions: Some(subscriptions) })
-    });
-    Ok(members.collect())
-}
-
-impl CrowdRange {
-    fn is_late(self, id: Uuid) -> bool {
-        self.before.is_some_and(|before| id >= before)
+fn event<'a>(
+    fan_out: &'a FanOut,
+    (home, now): (&'a Home, Timestamp),
+    (workflow, contexts, actor): (&'a Workflow, &'a [Context], Option<&'a Subscriber>),
+) -> Event<'a> {
+    Event {
+        home,
+        trigger: &fan_out.trigger,
+        transaction_id: &fan_out.transaction_id,
+        workflow,
+        contexts,
+        actor,
+        context_keys: &fan_out.context_keys,
+        now,
     }
 }
 
-impl Member {
-    /// Returns `true` if the event leaves the member out.
-    pub(crate) fn is_excluded(&self, audience: &Audience<'_>) -> bool {
-        audience.excludes(&self.subscriber.subscriber_id)
-    }
+/// Leaves a task that notifies the recipients of an event.
+pub(crate) fn begin(
+    tx: &mut Tx<'_>,
+    (fan_out, workflow): (&FanOut, &Workflow),
+    state: &FanOutState,
+) -> Result<()> {
+    tx.insert(fan_out)?;
+    tx.insert(state)?;
+    let task = task(tx, fan_out, Some(workflow));
+    Ok(tx.insert(&task)?)
+}
 
-    /// Returns the member with its subscriber as the call is about to change it.
-    pub(crate) fn changed(self, subscriber: Option<&Subscriber>) -> Self {
-        match subscriber {
-            Some(subscriber) => Self { subscriber: subscriber.clone(), ..self },
-            None => self,
-        }
-    }
+/// Ends an event whose state is lost. It is not known which recipients were notified, and none is notified
+/// twice.
+pub(super) fn end_lost(tx: &mut Tx<'_>, id: &TransactionId) -> Result<()> {
+    let Some(fan_out) = tx.find::<FanOut>(&layout::fan_out(tx.environment_id(), id))? else {
+        return Ok(());
+    };
+    let receipt = find_receipt(tx, id)?;
+    tx.remove(&fan_out)?;
+    tx.insert(&FanOutState::lost(&fan_out, receipt.as_ref(), tx.now()))?;
+    Ok(())
+}
 
-    /// Returns the topics through which the event reaches the member. Returns `None` if no
-    /// subscription admits it.
-    pub(crate) fn admitted(&self, event: &Event<'_>) -> Option<Vec<NotificationTopic>> {
-        let Some(subscriptions) = &self.subscriptions else { return Some(Vec::new()) };
-        let data = LazyCell::new(|| event.data(&self.subscriber));
-        let of_topics = subscriptions.chunk_by(|one, next| one.topic_id == next.topic_id);
-        let topics = of_topics.filter_map(|of_topic| {
-            NotificationTopic::through(of_topic.iter().filter(|one| one.admits(event, &data)))
-        });
-        let topics: Vec<_> = topics.collect();
-        (!topics.is_empty()).then_some(topics)
-    }
-
-    /// Returns what the subscriptions of the member say of an event that none of them admits.
-    pub(crate) fn filtered(&self, event: &Event<'_>) -> FilteredMember {
-        let data = LazyCell::new(|| event.data(&self.subscriber));
-        let subscriptions = self.subscriptions.as_deref().unwrap_or_default();
-        let id = self.subscriber.subscriber_id.clone();
-        FilteredMember::new(id, subscriptions, (event, &data))
-    }
+/// Returns a task that notifies the next recipients of an event.
+pub(super) fn task(tx: &Tx<'_>, fan_out: &FanOut, workflow: Option<&Workflow>) -> Task {
+    Task::fan_out(tx.home(), (fan_out, workflow), tx.id(), tx.now())
 }

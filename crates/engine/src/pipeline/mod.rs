@@ -1,16 +1,16 @@
 //! The way of a notification: a trigger, its recipients, delivery.
 
-pub(crate) mod apply;
 mod bulk;
 pub(crate) mod cancel;
-pub(crate) mod chunk;
+pub(crate) mod crowd;
 mod current;
 pub(crate) mod delivery;
 mod explain;
 pub(crate) mod facts;
 pub(crate) mod fan_out;
 pub(crate) mod leases;
-pub(crate) mod left;
+pub(crate) mod live_events;
+pub(crate) mod notification_tx;
 mod notify;
 pub(crate) mod planned;
 mod prepare;

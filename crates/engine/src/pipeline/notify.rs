@@ -14,10 +14,10 @@ use domain::trigger::{
 use store::{ReadKept, WriteRecords, layout};
 
 use crate::Result;
-use crate::pipeline::apply::Course;
-use crate::pipeline::chunk;
+use crate::pipeline::crowd::Source;
 use crate::pipeline::current::NamedRecords;
-use crate::pipeline::fan_out::Source;
+use crate::pipeline::fan_out;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::pipeline::planned::{FirstTurn, Others, PlannedRecipient, PlannedTrigger};
 use crate::resources::{contexts, subscribers};
 use crate::tx::{Tx, View};
@@ -114,7 +114,7 @@ fn begin_fan_out(
         actor_id: event.actor.map(|actor| actor.id),
     };
     let state = FanOutState::new(tx.environment_id(), progress);
-    chunk::begin(tx, (&fan_out, event.workflow), &state)
+    fan_out::begin(tx, (&fan_out, event.workflow), &state)
 }
 
 /// Creates the notification of an event for a subscriber, whom the transaction has found.
@@ -132,13 +132,13 @@ pub(crate) fn notify(
     let notification =
         Notification::new(created, event, subscriber, recipient, topics.clone(), || tx.id());
     activity.add(Facets::from(&notification));
-    let course = Course::of(tx, notification, Some(event.workflow));
-    let mut course = course.with_subscriber(subscriber);
+    let notification_tx = NotificationTx::of(tx, notification, Some(event.workflow));
+    let mut notification_tx = notification_tx.with_subscriber(subscriber);
     match first {
-        FirstTurn::Planned(actions) => course.perform(actions)?,
-        FirstTurn::Later => course.begin_later()?,
+        FirstTurn::Planned(actions) => notification_tx.perform(actions)?,
+        FirstTurn::Later => notification_tx.begin_later()?,
     }
-    let notification = course.notification;
+    let notification = notification_tx.notification;
     tx.insert(&notification)?;
     Ok(CreatedNotification::new(subscriber.subscriber_id.clone(), id))
 }

@@ -22,8 +22,8 @@ use store::{Snapshot, layout};
 use self::changes::{Changed, Changes};
 use crate::entropy::Made;
 use crate::idempotency::StoredRefusal;
+use crate::pipeline::crowd::{CrowdRange, Member, Source};
 use crate::pipeline::facts::Preferences;
-use crate::pipeline::fan_out::{CrowdRange, Member, Source};
 use crate::pipeline::planned::{
     FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
 };

@@ -7,10 +7,10 @@ use domain::task::{SendWork, Task, Tries, Work};
 use store::WriteRecords;
 use uuid::Uuid;
 
-use super::apply::Course;
+use super::notification_tx::NotificationTx;
 use crate::Result;
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     /// Sends the message of a dead letter again, which is `message` if it is there. It has the content and the
     /// idempotency key of the earlier attempts. These do not count. Jobs behind it that have ended stay as they
     /// are.

@@ -5,12 +5,12 @@ use domain::message::Stage;
 use domain::plan;
 use domain::vocabulary::Channel;
 
-use super::apply::Course;
 use super::facts::RunFacts;
-use super::left::LiveEvents;
+use super::live_events::LiveEvents;
+use super::notification_tx::NotificationTx;
 use crate::Result;
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     /// Sends the message of a job that has ended again. The job gets another id, which is the
     /// idempotency key of the attempts. A message in the inbox is unseen again, and one that could not
     /// be made is made anew. One for a provider keeps its marks. Returns `false` if there is none.

@@ -14,9 +14,9 @@ use store::check::{Stalled, Waiting};
 use store::{ReadRecords, Record, WriteRecords, layout};
 use uuid::Uuid;
 
-use super::apply::Course;
-use super::chunk;
 use super::facts::workflow_of;
+use super::fan_out;
+use super::notification_tx::NotificationTx;
 use crate::Result;
 use crate::damage::if_readable;
 use crate::resources::workflows;
@@ -49,19 +49,19 @@ fn home(environment_id: EnvironmentId, organization_id: &OrganizationId) -> Home
 
 fn resume_jobs(tx: &mut Tx<'_>, before: &Notification, lost: &[Awaited]) -> Result<bool> {
     let workflow = if_readable(workflow_of(tx, before))?.flatten();
-    let mut course = Course::of(tx, before.clone(), workflow.as_deref());
+    let mut notification_tx = NotificationTx::of(tx, before.clone(), workflow.as_deref());
     let mut is_resumed = false;
     for (job, awaited) in before.awaited() {
-        if lost.contains(&awaited) && !course.is_there(&awaited)? {
-            course.resume(job, &awaited)?;
+        if lost.contains(&awaited) && !notification_tx.is_there(&awaited)? {
+            notification_tx.resume(job, &awaited)?;
             is_resumed = true;
         }
     }
-    course.store_over(before)?;
+    notification_tx.store_over(before)?;
     Ok(is_resumed)
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     fn is_there(&self, awaited: &Awaited) -> Result<bool> {
         match awaited {
             Awaited::Task(id) => {
@@ -128,11 +128,11 @@ fn resume_fan_out(draft: &mut Draft<'_>, fan_out: &FanOut) -> Result<bool> {
     let home = home(environment.id, &environment.organization_id);
     let mut tx = draft.within(&home);
     if !tx.contains(&layout::fan_out_state(environment.id, &fan_out.transaction_id))? {
-        chunk::end_lost(&mut tx, &fan_out.transaction_id)?;
+        fan_out::end_lost(&mut tx, &fan_out.transaction_id)?;
         return Ok(false);
     }
     let workflow = if_readable(workflows::find_by_id(&tx, fan_out.workflow_id))?.flatten();
-    let task = chunk::task(&tx, fan_out, workflow.as_deref());
+    let task = fan_out::task(&tx, fan_out, workflow.as_deref());
     tx.insert(&task)?;
     Ok(true)
 }

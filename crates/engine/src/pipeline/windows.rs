@@ -15,11 +15,11 @@ use domain::time::Timestamp;
 use store::{Order, ReadRecords, WriteRecords, layout};
 use uuid::Uuid;
 
-use super::apply::Course;
+use super::notification_tx::NotificationTx;
 use crate::Result;
 use crate::tx::View;
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     /// Lets the event join the window of a digest, open one, or pass.
     pub(super) fn gather(&mut self, job: usize, gather: &Gather) -> Result<ControlFlow<()>> {
         let step = self.notification.jobs.get(job).map(|job| job.step.id);

@@ -1,6 +1,6 @@
 //! Operations on dead letters.
 
-mod many;
+mod by_query;
 mod scan;
 
 use domain::convert::IntoChecked;
@@ -12,7 +12,7 @@ use domain::page::ForwardPage;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use self::scan::Selection;
-use crate::pipeline::apply::Course;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
 
@@ -179,10 +179,10 @@ fn redrive(
     (id, message): (DeadLetterId, Option<Message>),
 ) -> Result<Result<(), RedriveRefusal>> {
     let Some((place, _)) = before.mark(id) else { return Ok(Ok(())) };
-    let mut course = Course::of(tx, before.clone(), None);
-    let redriven = course.redrive(place, message)?;
+    let mut notification_tx = NotificationTx::of(tx, before.clone(), None);
+    let redriven = notification_tx.redrive(place, message)?;
     if redriven.is_ok() {
-        course.store_over(before)?;
+        notification_tx.store_over(before)?;
     }
     Ok(redriven)
 }

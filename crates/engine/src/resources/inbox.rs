@@ -1,8 +1,8 @@
 //! The inbox of a subscriber: its in-app messages.
 
+mod by_ids;
+mod by_query;
 mod feed;
-mod few;
-mod many;
 mod snooze;
 
 use domain::convert::{IntoChecked, each_checked};

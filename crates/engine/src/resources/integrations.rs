@@ -22,7 +22,7 @@ use store::{Key, ReadRecords, Step, WriteRecords, layout};
 
 use crate::pipeline::delivery::{release, vet};
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{endpoints, neighbours};
+use crate::resources::{endpoints, references};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, IntegrationTestResult, Rejection, Result, Scope};
@@ -408,17 +408,17 @@ pub(crate) fn get_by_identifier(
     identifier: &IntegrationIdentifier,
 ) -> Result<Integration> {
     let found = find_by_identifier(view, identifier)?;
-    neighbours::expect::<Integration, _>(view, identifier.as_str(), found)
+    references::expect::<Integration, _>(view, identifier.as_str(), found)
 }
 
 /// The integration of that name.
 pub(crate) fn get_named(view: &dyn View, name: &str) -> Result<Integration> {
-    neighbours::expect::<Integration, _>(view, name, find_named(view, name)?)
+    references::expect::<Integration, _>(view, name, find_named(view, name)?)
 }
 
 /// The integration of that name, unless it is deleted. Returns `None` if there is none.
 pub(crate) fn find_named(view: &dyn View, name: &str) -> Result<Option<Integration>> {
-    let found = neighbours::find(view.environment_id(), name, |key| Ok(view.find(key)?))?;
+    let found = references::find(view.environment_id(), name, |key| Ok(view.find(key)?))?;
     Ok(found.filter(|integration: &Integration| !integration.is_deleted()))
 }
 

@@ -9,7 +9,7 @@ use domain::translation::Resource;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{neighbours, translation_groups};
+use crate::resources::{references, translation_groups};
 use crate::tx::{Tx, View};
 use crate::{Result, Scope};
 
@@ -104,7 +104,7 @@ impl Layouts<'_> {
 
 /// The layout of that name.
 pub(crate) fn get(view: &dyn View, name: &str) -> Result<Layout> {
-    neighbours::expect::<Layout, _>(view, name, find(view, name)?)
+    references::expect::<Layout, _>(view, name, find(view, name)?)
 }
 
 /// Marks a layout as not translated.
@@ -115,7 +115,7 @@ pub(crate) fn stop_translating(tx: &mut Tx<'_>, name: &str) -> Result<()> {
 
 /// The layout of that name. Returns `None` if there is none.
 pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Layout>> {
-    neighbours::find(view.environment_id(), name, |key| Ok(view.find(key)?))
+    references::find(view.environment_id(), name, |key| Ok(view.find(key)?))
 }
 
 fn put(tx: &mut Tx<'_>, upsert: &LayoutUpsert) -> Result<Layout> {
@@ -156,5 +156,5 @@ pub(crate) fn chosen(view: &dyn View, choice: &LayoutChoice) -> Result<Option<Ar
         }
         LayoutChoice::Named(name) => name,
     };
-    neighbours::find(environment, name.as_str(), |key| Ok(layouts.find(view, key)?))
+    references::find(environment, name.as_str(), |key| Ok(layouts.find(view, key)?))
 }

@@ -26,9 +26,9 @@ use store::{Kept, Order, ReadKept, ReadRecords, Step, Table, WriteRecords, layou
 
 use crate::damage::if_readable;
 use crate::guarded::guarded;
-use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::leases;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::begun::Begun;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
@@ -296,11 +296,11 @@ impl Notifications<'_> {
             };
             job.check_resent().map_err(|reason| not_resent(job.step.id, reason))?;
             let workflow = workflow_of(tx, &before)?;
-            let mut course = Course::of(tx, before.clone(), workflow.as_deref());
-            if !course.resend(number)? {
+            let mut notification_tx = NotificationTx::of(tx, before.clone(), workflow.as_deref());
+            if !notification_tx.resend(number)? {
                 return Err(not_resent(job.step.id, ResendRefusal::NoMessage));
             }
-            course.store_over(&before).map(drop)
+            notification_tx.store_over(&before).map(drop)
         })
     }
 

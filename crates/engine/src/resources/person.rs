@@ -1,8 +1,8 @@
 //! Everything about one person: its export, and its erasure.
 
 mod meanwhile;
+mod subject;
 mod tables;
-mod whose;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -27,10 +27,10 @@ use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 pub(crate) use self::meanwhile::Meanwhile;
-use self::tables::Rows;
-use self::whose::{
+use self::subject::{
     Person, begun, channels_of, naming, next_of, of_subscriber, readable_channels_of,
 };
+use self::tables::Rows;
 
 /// Largest number of rows that one transaction looks at. A notification counts for several.
 const AT_A_TIME: usize = 512;

@@ -9,7 +9,7 @@ use domain::task::Task;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use crate::error::{Reason, Rejection};
-use crate::pipeline::apply::Course;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::{Draft, Tx};
 use crate::{Engine, Entity, Error, Result, trace};
@@ -167,13 +167,13 @@ fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<(
     if task.work.notification_id().is_some() {
         let found = notifications::of_work(tx, &task.work)?;
         let before = found.ok_or_else(|| refused(RequeueRefusal::Gone))?;
-        let mut course = Course::of(tx, before.clone(), None);
+        let mut notification_tx = NotificationTx::of(tx, before.clone(), None);
         if let Some((job, status)) = before.requeued(&task.work, due_at).map_err(refused)? {
-            course.log(job, Detail::StepQueued, None);
-            course.move_job(job, status);
+            notification_tx.log(job, Detail::StepQueued, None);
+            notification_tx.move_job(job, status);
         }
-        course.notification.wait_again(&task);
-        course.store_over(&before)?;
+        notification_tx.notification.wait_again(&task);
+        notification_tx.store_over(&before)?;
     }
     tx.insert(&task)?;
     Ok(tx.remove(quarantined)?)

@@ -17,7 +17,7 @@ use store::{Key, List, ReadRecords, Step, WriteRecords, layout};
 use crate::damage;
 use crate::pipeline::texts;
 use crate::resources::cascade::{Cascade, Removed};
-use crate::resources::{contexts, neighbours, subscribers, translation_groups, unsubscribe};
+use crate::resources::{contexts, references, subscribers, translation_groups, unsubscribe};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -203,7 +203,7 @@ impl Workflows<'_> {
     fn delete_of(&self, name: &str) -> Result<()> {
         self.scope.write_in_steps("workflows.delete", name, Removed::default(), |tx, before| {
             let found = find_any(tx, name)?;
-            let workflow = neighbours::expect::<Workflow, _>(tx, name, found)?;
+            let workflow = references::expect::<Workflow, _>(tx, name, found)?;
             remove(tx, &workflow, before)
         })
     }
@@ -211,7 +211,7 @@ impl Workflows<'_> {
 
 /// The workflow of that name.
 pub(crate) fn get(view: &dyn View, name: &str) -> Result<Arc<Workflow>> {
-    neighbours::expect::<Workflow, _>(view, name, find(view, name)?)
+    references::expect::<Workflow, _>(view, name, find(view, name)?)
 }
 
 /// The workflow with that identifier.
@@ -220,7 +220,7 @@ pub(crate) fn get_by_identifier(
     identifier: &WorkflowIdentifier,
 ) -> Result<Arc<Workflow>> {
     let found = find_by_identifier(view, identifier)?;
-    neighbours::expect::<Workflow, _>(view, identifier.as_str(), found)
+    references::expect::<Workflow, _>(view, identifier.as_str(), found)
 }
 
 /// The workflow of that name. Returns `None` if there is none.
@@ -230,7 +230,7 @@ pub(crate) fn find(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>>
 
 // The workflow of that name, also if its deletion has begun.
 fn find_any(view: &dyn View, name: &str) -> Result<Option<Arc<Workflow>>> {
-    neighbours::find(view.environment_id(), name, |key| known(view, key))
+    references::find(view.environment_id(), name, |key| known(view, key))
 }
 
 /// The ids of the workflows with these identifiers, in the order of `names`. The workflows are not read.

@@ -12,10 +12,11 @@ use domain::time::Timestamp;
 use super::claim::Leased;
 use super::provider::Delivery;
 use super::quota::Admission;
-use super::settle::{self, Done, JobResult};
+use super::settle;
+use super::task_result::{JobResult, TaskResult};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, send, turn};
 use crate::heal::healed;
-use crate::pipeline::{cancel, chunk, sweep};
+use crate::pipeline::{cancel, fan_out, sweep};
 use crate::{Error, Result, trace};
 
 // Bounds of the time of the engine's clock after which results are settled, checked after each task. If the
@@ -34,10 +35,10 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Size of the content of results with which they are settled, in bytes.
 pub(super) const UNSETTLED_SIZE: usize = 1024 * 1024;
 
-/// Effect of the work on a task. All but `Done` have settled the task in transactions of their own.
+/// Effect of the work on a task. All but `TaskResult` have settled the task in transactions of their own.
 enum Worked {
     /// The result has to be stored.
-    Done(Done),
+    Done(TaskResult),
     /// So many notifications were created.
     Created(usize),
     /// So many records were removed.
@@ -48,7 +49,7 @@ enum Worked {
 
 // Results of a batch that are not stored.
 struct Unstored {
-    results: Vec<(Leased, Done)>,
+    results: Vec<(Leased, TaskResult)>,
     // Size of their content, in bytes.
     size: usize,
     // Time since which results wait.
@@ -146,7 +147,11 @@ impl DeliveryQueue<'_> {
     }
 
     // Stores results, or keeps them until the store goes on.
-    fn settle(&self, mut results: Vec<(Leased, Done)>, report: &mut DeliveryReport) -> Result<()> {
+    fn settle(
+        &self,
+        mut results: Vec<(Leased, TaskResult)>,
+        report: &mut DeliveryReport,
+    ) -> Result<()> {
         let settled = settle::settle(self.engine, &mut results, report);
         settled.inspect_err(|error| self.engine.parts.unsettled.keep(error, results))
     }
@@ -158,17 +163,17 @@ impl DeliveryQueue<'_> {
     fn try_work_on(&self, leased: &Leased) -> Result<Worked> {
         if matches!(leased.claim, Claim::GiveUp(_)) && leased.task.work.notification_id().is_some()
         {
-            return Ok(Worked::Done(Done::GaveUp));
+            return Ok(Worked::Done(TaskResult::GaveUp));
         }
         let worked = quarantine::unless_unreadable(self.engine, leased, || self.attempt(leased))?;
-        Ok(worked.unwrap_or_else(|unreadable| Worked::Done(Done::Unreadable(unreadable))))
+        Ok(worked.unwrap_or_else(|unreadable| Worked::Done(TaskResult::Unreadable(unreadable))))
     }
 
     fn attempt(&self, leased: &Leased) -> Result<Worked> {
         let (engine, task) = (self.engine, &leased.task);
         let done = match &task.work {
             // A rehearsal notifies the recipients of its trigger only.
-            Work::FanOut { .. } if engine.parts.evidence.is_some() => Done::Dropped,
+            Work::FanOut { .. } if engine.parts.evidence.is_some() => TaskResult::Dropped,
             Work::FanOut { transaction_id } => return self.fan_out_chunk(leased, transaction_id),
             Work::Cancel { .. } => {
                 return cancel::step(engine, task).map(|()| Worked::Settled);
@@ -181,7 +186,7 @@ impl DeliveryQueue<'_> {
             }
             Work::Turn { notification_id } => turn::plan(engine, leased, *notification_id)?,
             Work::Close { .. } => turn::close(engine, leased)?,
-            Work::Wake { message_id } => Done::Woken(*message_id),
+            Work::Wake { message_id } => TaskResult::Woken(*message_id),
             Work::Send(work) => match send::prepare(engine, leased, work)? {
                 Break(done) => done,
                 Continue(delivery) => self.call_provider(leased, delivery)?,
@@ -191,7 +196,7 @@ impl DeliveryQueue<'_> {
                     Break(done) => done,
                     Continue(call) => match leased.lost(engine.now()) {
                         Some(lost) => lost,
-                        None => Done::Job(JobResult::Called(call::call(engine, &call))),
+                        None => TaskResult::Job(JobResult::Called(call::call(engine, &call))),
                     },
                 }
             }
@@ -201,21 +206,21 @@ impl DeliveryQueue<'_> {
 
     // Notifies the next recipients of a crowd.
     fn fan_out_chunk(&self, leased: &Leased, id: &TransactionId) -> Result<Worked> {
-        let step = || chunk::step(self.engine, &leased.task, id);
+        let step = || fan_out::step(self.engine, &leased.task, id);
         Ok(match healed(self.engine, leased.task.environment_id, step)? {
             Some(created) => Worked::Created(created),
-            None => Worked::Done(Done::WorkflowPaused),
+            None => Worked::Done(TaskResult::WorkflowPaused),
         })
     }
 
     // Hands a message to its provider, unless the provider or the integration takes none now.
-    fn call_provider(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<Done> {
+    fn call_provider(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<TaskResult> {
         if let Some(lost) = leased.lost(self.engine.now()) {
             return Ok(lost);
         }
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
-        let postponed = |since, until| Ok(Done::Postponed { since, until });
+        let postponed = |since, until| Ok(TaskResult::Postponed { since, until });
         if let Some(until) = circuits.waits_until(integration, now) {
             return postponed(now, until);
         }
@@ -226,7 +231,7 @@ impl DeliveryQueue<'_> {
             Admission::Later { since, until } => return postponed(since, until),
         };
         if !send::store_call(self.engine, leased, &delivery)? {
-            return Ok(Done::Lost);
+            return Ok(TaskResult::Lost);
         }
         let begun_at = self.engine.now();
         if let Some(lost) = leased.lost(begun_at) {
@@ -240,7 +245,7 @@ impl DeliveryQueue<'_> {
         let result = send::send(self.engine, &delivery);
         drop(permit);
         circuits.end(&delivery, &result, self.engine.now());
-        Ok(Done::Job(JobResult::Asked(delivery, result)))
+        Ok(TaskResult::Job(JobResult::Asked(delivery, result)))
     }
 }
 
@@ -272,7 +277,7 @@ impl Unstored {
         now.since(self.since) > self.wait || self.size > UNSETTLED_SIZE
     }
 
-    fn take(&mut self) -> Vec<(Leased, Done)> {
+    fn take(&mut self) -> Vec<(Leased, TaskResult)> {
         self.size = 0;
         mem::take(&mut self.results)
     }
@@ -303,15 +308,15 @@ impl Leased {
 
     /// Returns the task with the result of an attempt that has not begun. The task is due behind those that were
     /// due at its claim: it may be the one that cannot be done.
-    pub(super) fn put_back_last(self) -> (Self, Done) {
+    pub(super) fn put_back_last(self) -> (Self, TaskResult) {
         let since = self.since;
-        (self, Done::Unused(since))
+        (self, TaskResult::Unused(since))
     }
 
     // Returns the task of a batch that has ended before it. The task keeps its place among those that are due.
-    fn put_back_in_place(self) -> (Self, Done) {
+    fn put_back_in_place(self) -> (Self, TaskResult) {
         let due_at = self.due_at;
-        (self, Done::Unused(due_at))
+        (self, TaskResult::Unused(due_at))
     }
 
     /// Returns `true` if the clock was ahead at the claim.
@@ -335,10 +340,10 @@ impl Leased {
     // Returns the result of an attempt that does not begin, because another worker may have the task: the
     // store has taken long, or the process was suspended. The attempt counts, so that the retry policy
     // ends a task whose store is always too slow. It does not count if the clock was ahead.
-    fn lost(&self, now: Timestamp) -> Option<Done> {
+    fn lost(&self, now: Timestamp) -> Option<TaskResult> {
         if self.has_seen_clock_ahead(now) {
-            return Some(Done::Unused(self.since));
+            return Some(TaskResult::Unused(self.since));
         }
-        (!self.fits(now, Duration::ZERO)).then_some(Done::Lost)
+        (!self.fits(now, Duration::ZERO)).then_some(TaskResult::Lost)
     }
 }

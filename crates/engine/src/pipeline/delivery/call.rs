@@ -14,12 +14,12 @@ use domain::task::Retry;
 use super::FailureReason;
 use super::claim::Leased;
 use super::provider::SendError;
-use super::settle::{Done, JobResult};
+use super::task_result::{JobResult, TaskResult};
 use crate::Engine;
 use crate::Result;
 use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::Reading;
 
@@ -109,27 +109,27 @@ pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
     (notification_id, job_id): (NotificationId, JobId),
-) -> Result<ControlFlow<Done, Box<Call>>> {
+) -> Result<ControlFlow<TaskResult, Box<Call>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
-            return Ok(Break(Done::Dropped));
+            return Ok(Break(TaskResult::Dropped));
         };
         let Some(number) = leased.task.work.job_in(&notification) else {
-            return Ok(Break(Done::Dropped));
+            return Ok(Break(TaskResult::Dropped));
         };
         let facts = RunFacts::of(&view, &notification, number, &LiveEvents::unbounded(now))?;
         if facts.is_workflow_paused() {
-            return Ok(Break(Done::Job(JobResult::WorkflowPaused)));
+            return Ok(Break(TaskResult::Job(JobResult::WorkflowPaused)));
         }
         let run = facts.run(&view, &notification)?;
-        let Some(job) = run.jobs.get(number) else { return Ok(Break(Done::Dropped)) };
+        let Some(job) = run.jobs.get(number) else { return Ok(Break(TaskResult::Dropped)) };
         let handler = match plan::call(&run, *job, facts.facts(now)) {
             Ok(handler) => handler.to_owned(),
-            Err(refusal) => return Ok(Break(Done::Job(JobResult::Refused(refusal)))),
+            Err(refusal) => return Ok(Break(TaskResult::Job(JobResult::Refused(refusal)))),
         };
-        let Some(subscriber) = facts.subscriber else { return Ok(Break(Done::Dropped)) };
+        let Some(subscriber) = facts.subscriber else { return Ok(Break(TaskResult::Dropped)) };
         let attempts = leased.attempt();
         let call = Call { notification, subscriber, handler, job: job_id, attempts };
         Ok(Continue(Box::new(call)))

@@ -23,6 +23,7 @@ mod send_result;
 mod settle;
 mod simulate;
 mod stats;
+mod task_result;
 mod turn;
 pub(crate) mod unsettled;
 pub(crate) mod vet;

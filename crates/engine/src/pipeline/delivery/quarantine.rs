@@ -10,7 +10,7 @@ use store::{Witness, WriteRecords};
 
 use super::claim::Leased;
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
 use crate::resources::{integrations, notifications};
 use crate::tx::{Draft, Reading, Tx};
 use crate::{Engine, Error, Result};

@@ -19,12 +19,12 @@ use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
 use super::claim::Leased;
 use super::provider::{Delivery, SendError};
 use super::send_result::{self, SendFailure, SendResult};
-use super::settle::{Done, JobResult};
+use super::task_result::{JobResult, TaskResult};
 use crate::Engine;
 use crate::Result;
 use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::texts::{self, Wanted};
 use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
@@ -48,14 +48,14 @@ pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
     work: &SendWork,
-) -> Result<ControlFlow<Done, Box<Delivery>>> {
+) -> Result<ControlFlow<TaskResult, Box<Delivery>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     let random = engine.parts.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         match Attempt::find(&view, (leased, work), (now, random))? {
             Some(attempt) => attempt.decide(&view),
-            None => Ok(Break(Done::Dropped)),
+            None => Ok(Break(TaskResult::Dropped)),
         }
     };
     unsubscribe::with_key(engine, (&home, now), || engine.read(decide_on))
@@ -85,12 +85,14 @@ impl<'a> Attempt<'a> {
         Ok(Some(Self { leased, work, job: number, facts, made, notification, now, random }))
     }
 
-    fn decide(self, view: &dyn View) -> Result<ControlFlow<Done, Box<Delivery>>> {
+    fn decide(self, view: &dyn View) -> Result<ControlFlow<TaskResult, Box<Delivery>>> {
         let mut run = self.facts.run(view, &self.notification)?;
         run.tries = self.work.tries.clone();
         run.open = view.engine().parts.circuits.open(self.now);
         run.target.clone_from(&self.work.target);
-        let Some(job) = run.jobs.get(self.job).copied() else { return Ok(Break(Done::Dropped)) };
+        let Some(job) = run.jobs.get(self.job).copied() else {
+            return Ok(Break(TaskResult::Dropped));
+        };
         let (framed, link) = (self.framed(view, &run, job)?, self.link(view, job.kind)?);
         let facts = self.facts.facts(self.now);
         let facts = Facts { framed: framed.as_framed(), link: link.as_ref(), ..facts };
@@ -99,7 +101,9 @@ impl<'a> Attempt<'a> {
             Ok(plan::Attempt::Send(dispatch)) => {
                 let (url, open) = (link.map(|link| link.to_url()), run.open);
                 let delivery = self.delivery(*dispatch, url, open);
-                return Ok(delivery.map_or(Break(Done::Dropped), |one| Continue(Box::new(one))));
+                return Ok(
+                    delivery.map_or(Break(TaskResult::Dropped), |one| Continue(Box::new(one)))
+                );
             }
             Ok(plan::Attempt::FanOut(targets)) => JobResult::FannedOut(targets),
             Ok(plan::Attempt::Defer { due_at }) => JobResult::Deferred(due_at),
@@ -113,7 +117,7 @@ impl<'a> Attempt<'a> {
                 JobResult::Refused(refusal)
             }
         };
-        Ok(Break(Done::Job(result)))
+        Ok(Break(TaskResult::Job(result)))
     }
 
     // The layout of a message that is rendered.

@@ -2,7 +2,6 @@
 
 mod answer;
 mod dead_letter;
-mod done;
 mod given_up;
 mod paused;
 mod requeue;
@@ -27,16 +26,15 @@ use store::{ReadKept, WriteRecords, layout};
 
 use super::batch::UNSETTLED_SIZE;
 use super::claim::Leased;
+use super::task_result::{JobResult, TaskResult};
 use super::turn::Turn;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, quarantine};
 use crate::damage::if_readable;
-use crate::pipeline::apply::Course;
 use crate::pipeline::facts::workflow_of;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
-
-pub(super) use done::{Done, JobResult, ResultSize};
 
 /// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
 /// event has changed since it was read.
@@ -65,7 +63,7 @@ enum Settled {
 /// result that cannot be stored, because a record cannot be read, puts its task into quarantine.
 pub(super) fn settle(
     engine: &Engine,
-    results: &mut Vec<(Leased, Done)>,
+    results: &mut Vec<(Leased, TaskResult)>,
     report: &mut DeliveryReport,
 ) -> Result<()> {
     let mut stored = 0;
@@ -75,7 +73,7 @@ pub(super) fn settle(
     };
     // A transaction of several environments holds up the writers of all.
     let is_together = !engine.store().runs_side_by_side();
-    let environment = |(leased, _): &(Leased, Done)| leased.task.environment_id;
+    let environment = |(leased, _): &(Leased, TaskResult)| leased.task.environment_id;
     let parts = results.chunk_by(|one, next| is_together || environment(one) == environment(next));
     let ended = parts.flat_map(parts_of).try_for_each(|part| match settle_all(engine, part) {
         Err(error) if is_damage(&error) => {
@@ -88,7 +86,9 @@ pub(super) fn settle(
 }
 
 /// The parts of results that a transaction stores each. Results that were kept may be many.
-pub(super) fn parts_of(mut rest: &[(Leased, Done)]) -> impl Iterator<Item = &[(Leased, Done)]> {
+pub(super) fn parts_of(
+    mut rest: &[(Leased, TaskResult)],
+) -> impl Iterator<Item = &[(Leased, TaskResult)]> {
     iter::from_fn(move || {
         let (mut content, mut tasks) = (0, 0);
         let fitting = rest.iter().take(LARGE_BATCH).take_while(|(_, done)| {
@@ -126,7 +126,7 @@ impl Settled {
 }
 
 // Stores results in one transaction.
-fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled>> {
+fn settle_all(engine: &Engine, results: &[(Leased, TaskResult)]) -> Result<Vec<Settled>> {
     let Some((first, _)) = results.first() else { return Ok(Vec::new()) };
     let home = first.task.home();
     if results.iter().all(|(leased, _)| leased.task.environment_id == home.environment_id) {
@@ -144,7 +144,7 @@ fn settle_all(engine: &Engine, results: &[(Leased, Done)]) -> Result<Vec<Settled
 }
 
 // Stores one result, or puts its task into quarantine.
-fn settle_alone(engine: &Engine, (leased, done): &(Leased, Done)) -> Result<Settled> {
+fn settle_alone(engine: &Engine, (leased, done): &(Leased, TaskResult)) -> Result<Settled> {
     let home = leased.task.home();
     let settle = || engine.write_in(&home, engine.now(), |tx| settle_one(tx, leased, done));
     let unreadable = match quarantine::unless_unreadable(engine, leased, settle)? {
@@ -176,11 +176,11 @@ fn current(view: &dyn View, leased: &Leased) -> Result<Option<Arc<Task>>> {
     Ok(view.find_again(&key, Some(&leased.task))?)
 }
 
-fn may_settle(task: &Task, (leased, done): (&Leased, &Done), now: Timestamp) -> bool {
+fn may_settle(task: &Task, (leased, done): (&Leased, &TaskResult), now: Timestamp) -> bool {
     done.is_accepted() || leased.is_current(task, now)
 }
 
-fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> {
+fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Settled> {
     let now = tx.now();
     let task = current(tx, leased)?.filter(|task| may_settle(task, (leased, done), now));
     let Some(task) = task else { return Ok(Settled::Superseded) };
@@ -189,28 +189,28 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &Done) -> Result<Settled> 
         return requeue::unused(tx, leased, &task, leased.since).map(|()| Settled::Nothing);
     }
     match done {
-        Done::Job(result) => settle_job(tx, leased, &task, result),
-        Done::Turned(turn) => settle_turn(tx, leased, &task, turn),
-        Done::Woken(message_id) => woken::wake(tx, leased, &task, *message_id),
-        Done::WorkflowPaused => paused::wait_for_workflow(tx, leased, &task),
-        Done::Early(until) => {
+        TaskResult::Job(result) => settle_job(tx, leased, &task, result),
+        TaskResult::Turned(turn) => settle_turn(tx, leased, &task, turn),
+        TaskResult::Woken(message_id) => woken::wake(tx, leased, &task, *message_id),
+        TaskResult::WorkflowPaused => paused::wait_for_workflow(tx, leased, &task),
+        TaskResult::Early(until) => {
             requeue::given_back(tx, leased, &task, *until).map(|()| Settled::Nothing)
         }
-        Done::Postponed { since, until } => {
+        TaskResult::Postponed { since, until } => {
             // The clock may have gone back since then.
             let due_at = tx.now().min(*since).after(until.since(*since));
             requeue::undone(tx, leased, &task, due_at).map(|()| Settled::Postponed)
         }
-        Done::GaveUp => given_up::settle(tx, &task),
-        Done::Dropped => drop_task(tx, &task),
-        Done::Unreadable(unreadable) => set_aside(tx, &task, unreadable),
+        TaskResult::GaveUp => given_up::settle(tx, &task),
+        TaskResult::Dropped => drop_task(tx, &task),
+        TaskResult::Unreadable(unreadable) => set_aside(tx, &task, unreadable),
         // A call that was stored and not made has no unknown outcome. The attempt counts.
-        Done::Lost => {
+        TaskResult::Lost => {
             let uncalled = Task::clone(&task).uncalled(&leased.task);
             tx.replace(&*task, &uncalled)?;
             Ok(Settled::Superseded)
         }
-        Done::Unused(due_at) => {
+        TaskResult::Unused(due_at) => {
             requeue::unused(tx, leased, &task, *due_at).map(|()| Settled::Nothing)
         }
     }
@@ -228,7 +228,7 @@ fn settle_job(
         None => None,
     };
     let Some(before) = found else { return drop_task(tx, task) };
-    in_course(tx, &before, |course| course.settle(leased, task, result))
+    change_jobs(tx, &before, |notification_tx| notification_tx.settle(leased, task, result))
 }
 
 // Stores a turn. Another notification goes on if the one that opened the window is gone. The turn is planned
@@ -245,27 +245,29 @@ fn settle_turn(tx: &mut Tx<'_>, leased: &Leased, task: &Task, turn: &Turn) -> Re
     if workflow != turn.workflow {
         return again(tx);
     }
-    in_course_of(tx, (&before, workflow.as_deref()), |course| course.turn(leased, task, turn))
+    change_jobs_with(tx, (&before, workflow.as_deref()), |notification_tx| {
+        notification_tx.turn(leased, task, turn)
+    })
 }
 
 // Changes a notification as `settle` says, and stores it.
-fn in_course(
+fn change_jobs(
     tx: &mut Tx<'_>,
     before: &Notification,
-    settle: impl FnOnce(&mut Course<'_, '_>) -> Result<Settled>,
+    settle: impl FnOnce(&mut NotificationTx<'_, '_>) -> Result<Settled>,
 ) -> Result<Settled> {
     let workflow = workflow_of(tx, before)?;
-    in_course_of(tx, (before, workflow.as_deref()), settle)
+    change_jobs_with(tx, (before, workflow.as_deref()), settle)
 }
 
-fn in_course_of(
+fn change_jobs_with(
     tx: &mut Tx<'_>,
     (before, workflow): (&Notification, Option<&Workflow>),
-    settle: impl FnOnce(&mut Course<'_, '_>) -> Result<Settled>,
+    settle: impl FnOnce(&mut NotificationTx<'_, '_>) -> Result<Settled>,
 ) -> Result<Settled> {
-    let mut course = Course::of(tx, before.clone(), workflow);
-    let settled = settle(&mut course)?;
-    course.store_over(before)?;
+    let mut notification_tx = NotificationTx::of(tx, before.clone(), workflow);
+    let settled = settle(&mut notification_tx)?;
+    notification_tx.store_over(before)?;
     Ok(settled)
 }
 
@@ -280,17 +282,17 @@ fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Se
     let found = if_readable(notifications::of_work(tx, &task.work))?.flatten();
     let Some(before) = found else { return Ok(Settled::Quarantined) };
     let workflow = if_readable(workflow_of(tx, &before))?.flatten();
-    let mut course = Course::of(tx, before.clone(), workflow.as_deref());
-    course.end_delay(task);
-    if let Some(job) = task.work.job_in(&course.notification) {
-        course.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
-        course.end_failed(job, task.send_id())?;
+    let mut notification_tx = NotificationTx::of(tx, before.clone(), workflow.as_deref());
+    notification_tx.end_delay(task);
+    if let Some(job) = task.work.job_in(&notification_tx.notification) {
+        notification_tx.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
+        notification_tx.end_failed(job, task.send_id())?;
     }
-    course.store_over(&before)?;
+    notification_tx.store_over(&before)?;
     Ok(Settled::Quarantined)
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     fn settle(&mut self, leased: &Leased, task: &Task, result: &JobResult) -> Result<Settled> {
         let Some(job) = task.work.job_in(&self.notification) else {
             return drop_task(self.tx, task);

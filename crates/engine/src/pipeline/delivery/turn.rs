@@ -16,9 +16,9 @@ use domain::workflow::Workflow;
 use store::{Kept, Order, ReadRecords, layout};
 
 use super::claim::Leased;
-use super::settle::{Done, ResultSize};
+use super::task_result::{ResultSize, TaskResult};
 use crate::pipeline::facts::RunFacts;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::{Reading, View};
 use crate::{Engine, Result};
@@ -54,41 +54,41 @@ pub(super) fn plan(
     engine: &Engine,
     leased: &Leased,
     notification_id: NotificationId,
-) -> Result<Done> {
+) -> Result<TaskResult> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(read) = notifications::find_kept(&view, notification_id)? else {
-            return Ok(Done::Dropped);
+            return Ok(TaskResult::Dropped);
         };
         // The end of a window has a task of its own.
         let waits = !read.is_collecting() && !read.has_turn_before_delay();
         if let Some(until) = read.waits_until(now).filter(|_| waits) {
-            return Ok(Done::Early(until));
+            return Ok(TaskResult::Early(until));
         }
         let facts = RunFacts::of(&view, &read, read.next_job(), &LiveEvents::unbounded(now))?;
         if facts.is_workflow_paused() {
-            return Ok(Done::WorkflowPaused);
+            return Ok(TaskResult::WorkflowPaused);
         }
         let turn = of(&view, Cow::Borrowed(&*read), facts, now, None)?;
-        Ok(Done::Turned(Box::new(Turn { read: Some(read), ..turn })))
+        Ok(TaskResult::Turned(Box::new(Turn { read: Some(read), ..turn })))
     })
 }
 
 /// Plans the turn after the window of a digest has closed, unless no event is left.
-pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
+pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
     let Work::Close { notification_id, step_id, window_id, .. } = leased.task.work else {
-        return Ok(Done::Dropped);
+        return Ok(TaskResult::Dropped);
     };
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let (first, events) = events(&view, (window_id, step_id), now)?;
         let Some(notification) = carrier(&view, notification_id, first)? else {
-            return Ok(Done::Dropped);
+            return Ok(TaskResult::Dropped);
         };
         if let Some(until) = notification.waits_until(now) {
-            return Ok(Done::Early(until));
+            return Ok(TaskResult::Early(until));
         }
         let mut facts = RunFacts::of(
             &view,
@@ -98,14 +98,14 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<Done> {
         )?;
         facts.goes_on |= events.count > 0;
         if facts.is_workflow_paused() {
-            return Ok(Done::WorkflowPaused);
+            return Ok(TaskResult::WorkflowPaused);
         }
         let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
         digest.collect(&events);
         digest.window_id = Some(window_id);
         let closed = Some(Closed { step_id, digest });
         let turn = of(&view, Cow::Owned(notification), facts, now, closed)?;
-        Ok(Done::Turned(Box::new(turn)))
+        Ok(TaskResult::Turned(Box::new(turn)))
     })
 }
 

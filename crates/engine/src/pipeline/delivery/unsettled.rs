@@ -8,7 +8,8 @@ use parking_lot::ReentrantMutex;
 
 use super::DeliveryReport;
 use super::claim::Leased;
-use super::settle::{self, Done};
+use super::settle;
+use super::task_result::TaskResult;
 use crate::{Engine, Error, Result};
 
 // Results that are kept at most. The tasks of further ones are due again after their leases. The
@@ -20,11 +21,15 @@ const KEPT: usize = 4_096;
 // The lock is held while they are settled, so that no other thread claims their tasks meanwhile. Code
 // of the host that hears of the commit may call the queue on the same thread.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(ReentrantMutex<RefCell<Vec<(Leased, Done)>>>);
+pub(crate) struct Unsettled(ReentrantMutex<RefCell<Vec<(Leased, TaskResult)>>>);
 
 impl Unsettled {
     /// Keeps results that were not stored because of `error`, unless the store fails for good.
-    pub(super) fn keep(&self, error: &Error, results: impl IntoIterator<Item = (Leased, Done)>) {
+    pub(super) fn keep(
+        &self,
+        error: &Error,
+        results: impl IntoIterator<Item = (Leased, TaskResult)>,
+    ) {
         if !may_go_on(error) {
             return;
         }
@@ -60,8 +65,8 @@ fn may_go_on(error: &Error) -> bool {
 /// Results that are being settled. Those that are left at the end are kept, also if the clock of the
 /// host panics.
 struct Taken<'k> {
-    results: Vec<(Leased, Done)>,
-    from: &'k RefCell<Vec<(Leased, Done)>>,
+    results: Vec<(Leased, TaskResult)>,
+    from: &'k RefCell<Vec<(Leased, TaskResult)>>,
 }
 
 impl Drop for Taken<'_> {

@@ -10,9 +10,9 @@ use store::{Order, ReadRecords, Step, WriteRecords, layout};
 
 use super::{get, get_named};
 use crate::idempotency::StoredRefusal;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::inbound;
 use crate::pipeline::facts::workflow_of;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::{preferences, suppressions};
 use crate::tx::{Tx, View};
 use crate::{InboundReport, Integrations, Result};
@@ -148,9 +148,9 @@ fn ingest(
         Novelty::Repeated => return Ok(ReceiptOutcome::Repeated { notification_id, job_id }),
         Novelty::Outdated => return Ok(ReceiptOutcome::Outdated { notification_id, job_id }),
     }
-    let mut course = Course::of(tx, after, None);
-    course.log(job, receipt.kind.detail(), receipt.shown());
-    let after = course.store_over(before)?;
+    let mut notification_tx = NotificationTx::of(tx, after, None);
+    notification_tx.log(job, receipt.kind.detail(), receipt.shown());
+    let after = notification_tx.store_over(before)?;
     let suppression = follow(tx, &after, job, (integration, receipt))?.map(Box::new);
     Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
 }

@@ -20,7 +20,7 @@ use store::{
 };
 use uuid::Uuid;
 
-use super::whose::address_of;
+use super::subject::address_of;
 use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
 use crate::pipeline::sweep::{has_something_left, remove_triggers, runs_of};
 use crate::resources::{messages, notifications, suppressions};

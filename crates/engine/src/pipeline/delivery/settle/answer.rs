@@ -10,12 +10,12 @@ use store::WriteRecords;
 use super::Settled;
 use super::dead_letter::DeadLetterCause;
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::DeliveryFailure;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::provider::{Delivery, ProviderReceipt};
 use crate::pipeline::delivery::send_result::{SendFailure, SendResult};
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::tx::View;
 
 // A message that was not sent.
@@ -27,7 +27,7 @@ struct Failed<'a> {
     failure: &'a SendFailure,
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     // Stores the result of an attempt to send a message.
     pub(super) fn answer(
         &mut self,

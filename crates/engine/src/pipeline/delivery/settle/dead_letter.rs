@@ -8,9 +8,9 @@ use domain::task::Task;
 use store::Table;
 
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::provider::Delivery;
 use crate::pipeline::delivery::send_result::SendFailure;
+use crate::pipeline::notification_tx::NotificationTx;
 
 /// End of a message for a provider.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl DeadLetterCause {
     }
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     /// Marks a job, or its send, whose message has failed for good.
     pub(super) fn mark_dead(&mut self, job: usize, send: Option<SendId>, cause: DeadLetterCause) {
         let mut mark = DeadLetterMark::new(self.tx.id(), cause.reason, self.tx.now());

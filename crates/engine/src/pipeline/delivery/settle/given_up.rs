@@ -5,11 +5,11 @@ use domain::job::{Detail, JobStatus};
 use domain::task::{Task, Work};
 use store::WriteRecords;
 
-use super::{Settled, drop_task, in_course};
+use super::{Settled, change_jobs, drop_task};
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::FailureReason;
-use crate::pipeline::left::LiveEvents;
+use crate::pipeline::live_events::LiveEvents;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::Tx;
 
@@ -20,7 +20,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, task: &Task) -> Result<Settled> {
         None => None,
     };
     let Some(before) = found else { return drop_task(tx, task) };
-    in_course(tx, &before, |course| course.give_up(task))
+    change_jobs(tx, &before, |notification_tx| notification_tx.give_up(task))
 }
 
 // The notification whose job fails if a task is given up. For the end of a window, it is that of the first
@@ -34,7 +34,7 @@ fn notification_of(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
     Ok(work.notification_id())
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     fn give_up(&mut self, task: &Task) -> Result<Settled> {
         self.end_delay(task);
         let skipped = self.carry_given_up(task)?;

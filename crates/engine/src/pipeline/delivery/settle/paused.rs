@@ -8,8 +8,8 @@ use store::{WriteRecords, lanes};
 
 use super::{AGAIN, Settled, requeue};
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::{integrations, workflows};
 use crate::tx::Tx;
 
@@ -30,7 +30,7 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
     Ok(Settled::Nothing)
 }
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     // Takes a message out of its lane, so that claims do not meet it again.
     pub(super) fn wait_for_integration(
         &mut self,

@@ -8,13 +8,13 @@ use store::WriteRecords;
 
 use super::Settled;
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::call::CallResult;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::tx::View;
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     // Stores what a function of the host application has returned.
     pub(super) fn returned(
         &mut self,

@@ -12,12 +12,12 @@ use uuid::Uuid;
 
 use super::Settled;
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::FailureReason;
 use crate::pipeline::delivery::provider::Delivery;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::endpoints;
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     // Leaves a task for each destination.
     pub(super) fn fan_out(
         &mut self,

@@ -9,14 +9,14 @@ use store::WriteRecords;
 
 use super::{Settled, requeue};
 use crate::Result;
-use crate::pipeline::apply::Course;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::turn::{Closed, Turn};
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
 use crate::pipeline::facts::is_canceled;
+use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 
-impl Course<'_, '_> {
+impl NotificationTx<'_, '_> {
     // Applies a turn, unless the jobs have changed since it was planned.
     pub(super) fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
         let statuses = self.notification.jobs.iter().map(|job| job.status);
@@ -87,7 +87,7 @@ impl Course<'_, '_> {
         let refusal = if is_canceled { plan::canceled() } else { plan::EXPIRED };
         let is_skip = refusal.kind == RefusalKind::Skip;
         let mut skipped = 0;
-        let mut ended = Course::of(self.tx, before.clone(), None);
+        let mut ended = NotificationTx::of(self.tx, before.clone(), None);
         let jobs = before.jobs.iter().enumerate();
         for (job, waiting) in jobs.skip_while(|(_, job)| job.step.id != digest) {
             if !waiting.status.has_ended() {

@@ -6,14 +6,14 @@ use domain::plan::Refusal;
 use domain::quarantine::Unreadable;
 use domain::time::Timestamp;
 
-use super::super::call::CallResult;
-use super::super::provider::Delivery;
-use super::super::send_result::SendResult;
-use super::super::turn::Turn;
+use super::call::CallResult;
+use super::provider::Delivery;
+use super::send_result::SendResult;
+use super::turn::Turn;
 
 /// Result of a leased task.
 #[derive(Debug)]
-pub(in super::super) enum Done {
+pub(super) enum TaskResult {
     /// The job of the task was attempted, or has to wait.
     Job(JobResult),
     /// The jobs of a notification go on.
@@ -41,7 +41,7 @@ pub(in super::super) enum Done {
 
 /// Result of the work on a job.
 #[derive(Debug)]
-pub(in super::super) enum JobResult {
+pub(super) enum JobResult {
     /// A provider was asked to send the message.
     Asked(Box<Delivery>, SendResult),
     /// A function of the host application was called.
@@ -60,14 +60,14 @@ pub(in super::super) enum JobResult {
 
 /// Size of a result.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct ResultSize {
+pub(super) struct ResultSize {
     /// Size of the messages that the result creates, in bytes.
-    pub(in super::super) messages: usize,
+    pub(super) messages: usize,
     /// Size of all content that the result holds, such as that of the notification and of the events of a digest,
     /// in bytes.
-    pub(in super::super) content: usize,
+    pub(super) content: usize,
     /// Number of tasks that the result leaves.
-    pub(in super::super) tasks: usize,
+    pub(super) tasks: usize,
 }
 
 impl JobResult {
@@ -85,67 +85,71 @@ impl JobResult {
     }
 }
 
-impl Done {
+impl TaskResult {
     /// Returns the word of the result.
-    pub(in super::super) const fn word(&self) -> &'static str {
+    pub(super) const fn word(&self) -> &'static str {
         match self {
-            Done::Job(JobResult::Asked(..)) => "asked",
-            Done::Job(JobResult::Called(_)) => "called",
-            Done::Job(JobResult::FannedOut(_)) => "fanned_out",
-            Done::Job(JobResult::Refused(_)) => "refused",
-            Done::Job(JobResult::Deferred(_)) => "deferred",
-            Done::Job(JobResult::WorkflowPaused | JobResult::IntegrationPaused(_))
-            | Done::WorkflowPaused => "paused",
-            Done::Turned(_) => "turned",
-            Done::Woken(_) => "woken",
-            Done::Early(_) => "early",
-            Done::Postponed { .. } => "postponed",
-            Done::GaveUp => "gave_up",
-            Done::Dropped => "dropped",
-            Done::Unreadable(_) => "unreadable",
-            Done::Lost => "lost",
-            Done::Unused(_) => "unused",
+            TaskResult::Job(JobResult::Asked(..)) => "asked",
+            TaskResult::Job(JobResult::Called(_)) => "called",
+            TaskResult::Job(JobResult::FannedOut(_)) => "fanned_out",
+            TaskResult::Job(JobResult::Refused(_)) => "refused",
+            TaskResult::Job(JobResult::Deferred(_)) => "deferred",
+            TaskResult::Job(JobResult::WorkflowPaused | JobResult::IntegrationPaused(_))
+            | TaskResult::WorkflowPaused => "paused",
+            TaskResult::Turned(_) => "turned",
+            TaskResult::Woken(_) => "woken",
+            TaskResult::Early(_) => "early",
+            TaskResult::Postponed { .. } => "postponed",
+            TaskResult::GaveUp => "gave_up",
+            TaskResult::Dropped => "dropped",
+            TaskResult::Unreadable(_) => "unreadable",
+            TaskResult::Lost => "lost",
+            TaskResult::Unused(_) => "unused",
         }
     }
 
     /// Returns `true` if the host has done what was asked of it, which is not asked again.
-    pub(in super::super) const fn is_accepted(&self) -> bool {
-        matches!(self, Done::Job(JobResult::Asked(_, Ok(_)) | JobResult::Called(Ok(_))))
+    pub(super) const fn is_accepted(&self) -> bool {
+        matches!(self, TaskResult::Job(JobResult::Asked(_, Ok(_)) | JobResult::Called(Ok(_))))
     }
 
     /// Returns `true` if the result does not depend on the time of the attempt.
-    pub(in super::super) const fn is_final(&self) -> bool {
-        matches!(self, Done::Job(JobResult::Asked(..) | JobResult::Called(_)) | Done::Unreadable(_))
+    pub(super) const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            TaskResult::Job(JobResult::Asked(..) | JobResult::Called(_))
+                | TaskResult::Unreadable(_)
+        )
     }
 
     /// Returns the size of the result.
-    pub(in super::super) fn size(&self) -> ResultSize {
+    pub(super) fn size(&self) -> ResultSize {
         match self {
-            Done::Job(JobResult::Asked(delivery, _)) => {
+            TaskResult::Job(JobResult::Asked(delivery, _)) => {
                 let messages = delivery.message.size();
                 let content = delivery.notification.size() + messages;
                 ResultSize { messages, content, tasks: 0 }
             }
-            Done::Job(JobResult::FannedOut(targets)) => {
+            TaskResult::Job(JobResult::FannedOut(targets)) => {
                 ResultSize { tasks: targets.len(), ..ResultSize::default() }
             }
-            Done::Turned(turn) => turn.size,
-            Done::Job(
+            TaskResult::Turned(turn) => turn.size,
+            TaskResult::Job(
                 JobResult::Called(_)
                 | JobResult::Refused(_)
                 | JobResult::Deferred(_)
                 | JobResult::WorkflowPaused
                 | JobResult::IntegrationPaused(_),
             )
-            | Done::Woken(_)
-            | Done::WorkflowPaused
-            | Done::Early(_)
-            | Done::Postponed { .. }
-            | Done::GaveUp
-            | Done::Dropped
-            | Done::Unreadable(_)
-            | Done::Lost
-            | Done::Unused(_) => ResultSize::default(),
+            | TaskResult::Woken(_)
+            | TaskResult::WorkflowPaused
+            | TaskResult::Early(_)
+            | TaskResult::Postponed { .. }
+            | TaskResult::GaveUp
+            | TaskResult::Dropped
+            | TaskResult::Unreadable(_)
+            | TaskResult::Lost
+            | TaskResult::Unused(_) => ResultSize::default(),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::resources::messages;
 use crate::tx::Tx;
 
 /// A notification whose jobs change in a transaction. Jobs are named by their numbers.
-pub(crate) struct Course<'r, 't> {
+pub(crate) struct NotificationTx<'r, 't> {
     pub(crate) tx: &'r mut Tx<'t>,
     pub(crate) notification: Notification,
     pub(crate) workflow: Option<&'r Workflow>,
@@ -29,8 +29,8 @@ pub(crate) struct Course<'r, 't> {
     subscriber: Option<&'r Subscriber>,
 }
 
-impl<'r, 't> Course<'r, 't> {
-    /// Returns the course of a notification.
+impl<'r, 't> NotificationTx<'r, 't> {
+    /// Begins to change the jobs of a notification.
     pub(crate) fn of(
         tx: &'r mut Tx<'t>,
         notification: Notification,
