@@ -15,7 +15,7 @@ use testkit::tables::{check_indexes, dump};
 use testkit::world::{World, changed};
 use tidings::Error;
 use tidings::integration::IntegrationDelete;
-use tidings::message::{MarkAs, MessageQuery};
+use tidings::message::MessageQuery;
 use tidings::notification::NotificationQuery;
 use tidings::preference::PreferencesQuery;
 use tidings::retention::Retention;
@@ -29,8 +29,7 @@ use self::faults::{
 };
 use crate::parsed;
 use crate::seeded::{
-    self, ada, copy_of, email, email_integration, entries, inbox, inbox_of, is_urgent,
-    paused_integration, trigger,
+    self, ada, copy_of, email_integration, entries, is_urgent, paused_integration, trigger,
 };
 
 #[test]
@@ -43,14 +42,6 @@ fn environments() {
         let other = world.engine.organization("other").unwrap();
         other.environments().development()
     });
-}
-
-#[test]
-fn keys() {
-    for request in [json!(["keys.create", { "name": "Orders" }]), json!(["keys.revoke", "$key 0"])]
-    {
-        check(|world| ask(world, &request));
-    }
 }
 
 #[test]
@@ -90,35 +81,6 @@ fn integrations() {
 }
 
 #[test]
-fn subscribers() {
-    let email = "new@example.org";
-    let create = |id: &str| parsed(json!({ "subscriberId": id, "email": email }));
-    check(|world| world.env.subscribers().create(&create("new")));
-    check(|world| world.env.subscribers().upsert(&create("new")));
-    check(|world| world.env.subscribers().upsert(&create("ada")));
-    for update in [json!({ "email": email, "firstName": "New" }), json!({ "email": null })] {
-        check(|world| world.env.subscribers().update(ada(), &parsed(update.clone())));
-    }
-    check(|world| world.env.subscribers().delete(ada()));
-    check(|world| world.env.subscribers().erase(ada()));
-    check(|world| world.env.subscribers().erase("bob"));
-}
-
-#[test]
-fn workflows() {
-    let steps = json!([inbox(), email()]);
-    let create = json!({ "workflowId": "new", "name": "New", "steps": steps });
-    check(|world| world.env.workflows().create(&parsed(create.clone())));
-    check(|world| {
-        world.env.workflows().update("both", &parsed(json!({ "name": "New", "steps": [inbox()] })))
-    });
-    check(|world| world.env.workflows().pause("both"));
-    check(|world| world.env.workflows().resume("paused"));
-    check(|world| world.env.workflows().delete("both"));
-    check(|world| world.env.workflows().delete("paused"));
-}
-
-#[test]
 fn preferences() {
     let words = |context: Value| {
         let word = |id: &str| json!({ "workflowId": id, "channels": { "email": false } });
@@ -140,30 +102,12 @@ fn preferences() {
 }
 
 #[test]
-fn suppressions() {
-    for request in [
-        json!(["suppressions.add", { "channel": "sms", "address": "+1" }]),
-        json!(["suppressions.remove", "email", "eve@example.org"]),
-        json!(["suppressions.clear", "sms"]),
-    ] {
-        check(|world| ask(world, &request));
-    }
-}
-
-#[test]
 fn receipts() {
     for kind in ["opened", "bounced", "complained", "unsubscribed"] {
         let receipt = json!({ "providerMessageId": "msg-1", "type": kind });
         check(|world| {
             ask(world, &json!(["integrations.ingest_receipt", "$integration 0", receipt]))
         });
-    }
-}
-
-#[test]
-fn unsubscribe_links() {
-    for token in ["$token 0", "$token 1"] {
-        check(|world| ask(world, &json!(["links.unsubscribe", token])));
     }
 }
 
@@ -185,11 +129,6 @@ fn events() {
         let events = [trigger("inbox", json!("ada")), refused, trigger("email", json!("new"))];
         world.env.events().trigger_bulk(&events)
     });
-}
-
-#[test]
-fn cancellations() {
-    check(|world| world.env.events().cancel("fifth"));
 }
 
 /// The events of a bulk share a transaction, so one that is refused must not have written yet.
@@ -408,15 +347,6 @@ fn deletions_of_much() {
     let crowded = dump(&world.store);
     check_steps(&crowded, &json!(["topics.delete", "empty"]), 499);
     check_steps(&crowded, &json!(["idempotent", "new", "topics.delete", "empty"]), 997);
-}
-
-#[test]
-fn marks() {
-    for mark_as in [MarkAs::Read, MarkAs::Seen, MarkAs::Unread] {
-        check(|world| world.env.messages().mark(ada(), &inbox_of(&world.env)?, mark_as));
-        check(|world| world.env.inbox(ada()).unwrap().mark_as(&inbox_of(&world.env)?, mark_as));
-        check(|world| world.env.inbox(ada()).unwrap().mark_all(mark_as));
-    }
 }
 
 /// Each step of a sweep is a transaction. Wherever one fails, the sweep goes on when the lease is

@@ -396,6 +396,27 @@ impl From<JobId> for SendId {
     }
 }
 
+/// The task of a job has the id of the job.
+impl From<JobId> for TaskId {
+    fn from(id: JobId) -> Self {
+        Self(id.0)
+    }
+}
+
+/// The task of a send has the id of the send.
+impl From<SendId> for TaskId {
+    fn from(id: SendId) -> Self {
+        Self(id.0)
+    }
+}
+
+/// The task that closes a window has the id of the window.
+impl From<DigestWindowId> for TaskId {
+    fn from(id: DigestWindowId) -> Self {
+        Self(id.0)
+    }
+}
+
 /// Returns a UUID of version 7 from the milliseconds since the Unix epoch and the lower 74 bits of
 /// `tail`. UUIDs sort by time, and then by tail.
 #[doc(hidden)]

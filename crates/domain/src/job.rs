@@ -6,7 +6,6 @@ mod retry;
 mod sends;
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::dead_letter::DeadLetterMark;
 use crate::filter::Filter;
@@ -169,7 +168,7 @@ impl Job {
     #[doc(hidden)]
     pub fn task_ids(&self) -> impl Iterator<Item = TaskId> {
         let sends = self.sends.iter().map(|send| send.id);
-        [self.id.into()].into_iter().chain(sends).map(|id| Uuid::from(id).into())
+        [self.id.into()].into_iter().chain(sends).map(TaskId::from)
     }
 
     /// Returns a job that waits for the job before it.

@@ -1,7 +1,5 @@
 //! Tasks that records wait for.
 
-use uuid::Uuid;
-
 use super::{Task, Work};
 use crate::ids::{NotificationId, TaskId, TransactionId};
 use crate::job::{Job, JobStatus};
@@ -67,7 +65,7 @@ impl Notification {
     // The task of a window has the id of the window.
     fn end_of_delay(&self, job: &Job) -> Awaited {
         let window = job.digest.as_ref().and_then(|digest| digest.window_id);
-        window.map_or(Awaited::Turn(self.id), |window| Awaited::Task(Uuid::from(window).into()))
+        window.map_or(Awaited::Turn(self.id), |window| Awaited::Task(window.into()))
     }
 }
 
@@ -77,7 +75,7 @@ impl Job {
         let own = self.waiting_sends().next().is_none().then_some(self.id.into());
         own.into_iter()
             .chain(self.waiting_sends().map(|send| send.id))
-            .map(|id| Awaited::Task(Uuid::from(id).into()))
+            .map(|id| Awaited::Task(id.into()))
     }
 }
 

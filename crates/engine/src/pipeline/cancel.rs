@@ -9,7 +9,6 @@ use domain::plan;
 use domain::task::{Task, Work};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, Cancellation, FanOutState};
 use store::{Order, ReadRecords, WriteRecords, layout};
-use uuid::Uuid;
 
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::live_events::LiveEvents;
@@ -200,7 +199,7 @@ impl NotificationTx<'_, '_> {
             return self.cancel_sends(job);
         }
         let is_queued = matches!(waiting.status, JobStatus::Queued { .. });
-        let key = layout::task(self.tx.environment_id(), Uuid::from(waiting.id).into());
+        let key = layout::task(self.tx.environment_id(), waiting.id.into());
         // A task that cannot be read goes into quarantine when it is due.
         let task = store::if_readable(self.tx.find::<Task>(&key))?.flatten();
         let own = Some(self.notification.id);
@@ -222,7 +221,7 @@ impl NotificationTx<'_, '_> {
         };
         let mut canceled = false;
         for send in stored.sends.iter_mut().filter(|one| one.status == SendStatus::Queued) {
-            let key = layout::task(environment, Uuid::from(send.id).into());
+            let key = layout::task(environment, send.id.into());
             match store::if_readable(self.tx.find::<Task>(&key))?.flatten() {
                 Some(task) if task.state.is_leased() => {}
                 task => {

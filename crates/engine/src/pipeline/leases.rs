@@ -5,7 +5,6 @@ use domain::job::JobStatus;
 use domain::notification::Notification;
 use domain::task::{Task, TaskState};
 use store::{ReadRecords, layout};
-use uuid::Uuid;
 
 use crate::Result;
 use crate::tx::View;
@@ -19,7 +18,7 @@ pub(crate) fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Re
     let mut ids: Vec<(usize, TaskId)> = Vec::with_capacity(queued.len());
     for (number, job) in queued.iter().enumerate() {
         let ids_of = [job.id.into()].into_iter().chain(job.waiting_sends().map(|send| send.id));
-        ids.extend(ids_of.map(|id| (number, Uuid::from(id).into())));
+        ids.extend(ids_of.map(|id| (number, id.into())));
     }
     let task = |(_, id): &(usize, TaskId)| layout::task(view.environment_id(), *id);
     let keys: Vec<_> = ids.iter().map(task).collect();

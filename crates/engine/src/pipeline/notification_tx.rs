@@ -14,7 +14,6 @@ use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{ReadRecords, WriteRecords, layout};
-use uuid::Uuid;
 
 use crate::Result;
 use crate::resources::messages;
@@ -139,7 +138,7 @@ impl<'r, 't> NotificationTx<'r, 't> {
         work: impl FnOnce(JobId) -> Work,
     ) -> Result<()> {
         let Some(id) = self.notification.jobs.get(job).map(|job| job.id) else { return Ok(()) };
-        self.queue(Uuid::from(id).into(), due_at, work(id))
+        self.queue(id.into(), due_at, work(id))
     }
 
     /// Queues a task of the notification.

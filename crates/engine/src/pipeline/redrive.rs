@@ -5,7 +5,6 @@ use domain::job::{Detail, JobStatus, SendStatus};
 use domain::message::Message;
 use domain::task::{SendWork, Task, Tries, Work};
 use store::WriteRecords;
-use uuid::Uuid;
 
 use super::notification_tx::NotificationTx;
 use crate::Result;
@@ -41,7 +40,7 @@ impl NotificationTx<'_, '_> {
         self.move_job(place.job, JobStatus::Queued { due_at: now, attempts: 0 });
         let tries = Tries::default().with_called(mark.called);
         let work = SendWork { notification_id, job_id, message, tries, target };
-        let task = Task::of(&self.notification, Uuid::from(id).into(), now, Work::Send(work));
+        let task = Task::of(&self.notification, id.into(), now, Work::Send(work));
         self.tx.insert(&task.restarted(now))?;
         Ok(Ok(()))
     }

@@ -108,7 +108,7 @@ impl NotificationTx<'_, '_> {
         let key = buckets.iter().find(|bucket| is_its(bucket)).map(|bucket| bucket.id.key);
         let key = key.unwrap_or_else(|| Uuid::nil().into());
         let work = Work::Close { notification_id, step_id, window_id, key };
-        self.queue(Uuid::from(window_id).into(), until, work)
+        self.queue(window_id.into(), until, work)
     }
 }
 

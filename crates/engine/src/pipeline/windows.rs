@@ -13,7 +13,6 @@ use domain::subscriber::Subscriber;
 use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use store::{Order, ReadRecords, WriteRecords, layout};
-use uuid::Uuid;
 
 use super::notification_tx::NotificationTx;
 use crate::Result;
@@ -64,7 +63,7 @@ impl NotificationTx<'_, '_> {
     // is being closed.
     fn open_window(&self, bucket: Option<&DigestBucket>) -> Result<Option<OpenWindow>> {
         let Some(window) = bucket.and_then(|bucket| bucket.window) else { return Ok(None) };
-        let task = layout::task(self.tx.environment_id(), Uuid::from(window.id).into());
+        let task = layout::task(self.tx.environment_id(), window.id.into());
         let is_open = match self.tx.find::<Task>(&task)? {
             Some(task) => !task.state.is_leased(),
             // A rehearsal does not have the tasks of other events, and no other call closes its
@@ -97,7 +96,7 @@ impl NotificationTx<'_, '_> {
         let (step_id, window_id, key) = (job.step.id, window.id, gather.key);
         let work = Work::Close { notification_id, step_id, window_id, key };
         // The task has the id of the window, which is open while there is the task.
-        self.queue(Uuid::from(window.id).into(), until, work)?;
+        self.queue(window.id.into(), until, work)?;
         Ok(OpenWindow { events: 1, ..window })
     }
 

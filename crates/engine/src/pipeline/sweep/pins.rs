@@ -12,7 +12,6 @@ use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use foldhash::{HashMap, HashSet};
 use store::{Order, ReadRecords, layout};
-use uuid::Uuid;
 
 use crate::Result;
 use crate::resources::notifications;
@@ -115,7 +114,7 @@ fn is_collected(view: &Reading<'_>, notification: &Notification) -> Result<bool>
 
 /// A window is open as long as there is the task that closes it.
 pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool> {
-    let task = layout::task(view.environment_id(), Uuid::from(window).into());
+    let task = layout::task(view.environment_id(), window.into());
     Ok(view.contains(&task)?)
 }
 

@@ -18,7 +18,6 @@ use store::{
     Codec, Order, Prefix, Range, ReadRecords, Record, Referent, Snapshot, Step, Table,
     WriteRecords, if_readable, layout,
 };
-use uuid::Uuid;
 
 use super::subject::address_of;
 use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
@@ -309,7 +308,7 @@ impl Eraser<'_, '_> {
                     return Ok(Some(Part::Buckets { after: passed, event }));
                 }
                 if let Some(window) = &bucket.window {
-                    self.task(Uuid::from(window.id).into())?;
+                    self.task(window.id.into())?;
                 }
                 self.tx.remove(bucket)?;
                 erased.windows += 1;
@@ -404,7 +403,7 @@ impl Eraser<'_, '_> {
     fn tasks(&mut self, notification: &Notification) -> Result<()> {
         for job in &notification.jobs {
             let window = job.digest.as_ref().and_then(|digest| digest.window_id);
-            for id in job.task_ids().chain(window.map(|window| Uuid::from(window).into())) {
+            for id in job.task_ids().chain(window.map(TaskId::from)) {
                 self.task(id)?;
             }
         }

@@ -8,7 +8,6 @@ use domain::plan::{Refusal, RefusalKind};
 use domain::subscriber::Subscriber;
 use domain::task::{SendWork, Task, Work};
 use store::{ReadRecords, WriteRecords, layout};
-use uuid::Uuid;
 
 use super::Settled;
 use crate::Result;
@@ -50,7 +49,7 @@ impl NotificationTx<'_, '_> {
         self.move_job(job, JobStatus::Queued { due_at: now, attempts: 0 });
         for JobSend { id, target, .. } in sends {
             let work = SendWork { target: Some(target), ..SendWork::new(notification_id, job_id) };
-            self.queue(Uuid::from(id).into(), now, Work::Send(work))?;
+            self.queue(id.into(), now, Work::Send(work))?;
         }
         Ok(Settled::Nothing)
     }
