@@ -61,12 +61,10 @@ fn visit<'s>(source: &'s Value, check: Check<'_, 's>) -> Result<(), Invalid> {
         }
         ("var", path) => check(path).and_then(|()| visit(path, check)),
         ("missing", paths) => names(paths, check).and_then(|()| visit(paths, check)),
+        // The first argument is the number of paths that are needed.
         ("missing_some", Value::Array(items)) => {
-            let lists = &mut |item: &'s Value| match item {
-                Value::Array(_) => names(item, check),
-                _ => Ok(()),
-            };
-            each(items, lists).and_then(|()| each(items, &mut |item| visit(item, check)))
+            let listed = items.get(1).map_or(Ok(()), |paths| at(1, names(paths, check)));
+            listed.and_then(|()| each(items, &mut |item| visit(item, check)))
         }
         // Expressions for items see the item instead of the data.
         ("map" | "filter" | "all" | "none" | "some" | "reduce", Value::Array(items)) => {
@@ -129,6 +127,14 @@ mod tests {
                 "`condition.missing_some[1][1]` has no variable `workflow.nam`; did you mean `workflow.name`?",
             ),
             (
+                json!({ "!": { "missing_some": [1, "subscriber.emial"] } }),
+                "`condition.!.missing_some[1]` has no variable `subscriber.emial`; did you mean `subscriber.email`?",
+            ),
+            (
+                json!({ "missing_some": [{ "var": "xyzzy" }, ["payload.x"]] }),
+                "`condition.missing_some[0].var` has no variable `xyzzy`",
+            ),
+            (
                 json!({ "var": "context.tenant.ids" }),
                 "`condition.var` has no variable `context.tenant.ids`; did you mean `context.tenant.id`?",
             ),
@@ -161,6 +167,8 @@ mod tests {
             json!({ "some": [{ "var": "payload.items" }, { "==": [{ "var": "emial" }, 1] }] }),
             json!({ "reduce": [{ "var": "payload.n" }, { "var": "current" }, 0] }),
             json!({ "==": [{ "var": "a", "missing": "b" }, "subscriber.emial"] }),
+            json!({ "missing_some": [1, { "merge": [["subscriber.emial"]] }] }),
+            json!({ "missing_some": ["1", "payload.x"] }),
         ] {
             assert_eq!(Rule::new(source.clone()).unwrap().check_names(), Ok(()), "{source}");
         }
