@@ -57,7 +57,10 @@ pub(crate) fn settings(
     put(&["channels", channel]);
     for name in step.names() {
         put(&["steps", &name]);
-        if let Some(provider) = provider {
+    }
+    // Behind the settings under all names of the step, since a trigger may use several of them.
+    if let Some(provider) = provider {
+        for name in step.names() {
             put(&["steps", &name, "providers", provider]);
         }
     }
@@ -264,6 +267,26 @@ mod tests {
             let other = settings(Some(&overrides), step, Channel::Sms, Some("twilio"));
             let strongest = (said & 8 != 0).then_some("step");
             assert_eq!(other.get("x").and_then(Value::as_str), strongest, "{overrides:?}");
+        }
+    }
+
+    /// One row per pair of names of a step: one has its own setting, the other that of a provider.
+    #[test]
+    fn a_provider_of_a_step_comes_first_under_each_name_of_the_step() {
+        let template = json!({ "subject": "S", "body": "B" });
+        let step =
+            json!({ "type": "email", "name": "receipt", "uuid": "editor-1", "template": template });
+        let workflow = sample::workflow(json!([step]));
+        let step = &workflow.steps[0];
+        let id = step.id.to_string();
+        let names = ["receipt", "editor-1", &id];
+        for (one, other) in names.iter().flat_map(|one| names.map(|other| (*one, other))) {
+            let mut overrides = json!({ "steps": { one: { "x": "step" } } });
+            let provider = json!({ "providers": { "ses": { "x": "step provider" } } });
+            merge(&mut overrides, &json!({ "steps": { other: provider } }));
+            let overrides = sample::object(overrides);
+            let found = settings(Some(&overrides), step, Channel::Email, Some("ses"));
+            assert_eq!(found["x"], "step provider", "{one} {other}");
         }
     }
 
