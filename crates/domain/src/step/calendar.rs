@@ -47,6 +47,24 @@ impl Calendar {
         later.filter_map(|time| instant(time, zone)).find(|time| *time > after)
     }
 
+    /// Returns `true` if each time of the calendar is within reach of the one before: at most
+    /// [`StepDefinition::MAX_DAYS`] later.
+    pub(super) fn comes(&self) -> bool {
+        // The Gregorian calendar repeats itself after 400 years. The first day of a year stands for all of
+        // them: times that are far apart come once a year at most.
+        let mut before = None;
+        let mut first_days = (2000..2400).filter_map(|year| {
+            let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
+            let mut days = first.iter_days().take_while(|day| day.year() == year);
+            days.find(|day| self.has_day(*day))
+        });
+        let are_near = first_days.all(|day| {
+            let since = before.replace(day).map_or(0, |before| (day - before).num_days());
+            since <= i64::from(StepDefinition::MAX_DAYS)
+        });
+        are_near && before.is_some()
+    }
+
     fn has_day(&self, day: NaiveDate) -> bool {
         let since_monday = day.num_days_from_ce() - FIRST_MONDAY;
         match self {
@@ -94,6 +112,10 @@ impl Calendar {
         let minutes = minutes.filter(is_named);
         minutes.filter_map(move |minute| day.and_hms_opt(minute / 60, minute % 60, 0))
     }
+}
+
+fn refused(expected: &'static str) -> Invalid {
+    Invalid::new("timed.cronExpression", Reason::malformed(expected))
 }
 
 // Minutes in a day.
@@ -160,9 +182,18 @@ fn is_kind(day: chrono::Weekday, kind: OrdinalValue) -> bool {
 }
 
 impl Cron {
+    /// Refuses an expression with `+` in front of its weekdays, the fifth field. The parser reads it as days
+    /// that are both a weekday and a day of the month, an extension that is not documented.
+    pub(super) fn check(expression: &str) -> Result<(), Invalid> {
+        let weekdays = expression.split_whitespace().nth(4).unwrap_or_default();
+        if weekdays.contains('+') {
+            return Err(refused("a cron expression without `+`"));
+        }
+        Ok(())
+    }
+
     /// Parses an expression. Refuses one that names no day.
     pub(super) fn new(expression: &str) -> Result<Self, Invalid> {
-        let refused = |expected| Invalid::new("timed.cronExpression", Reason::malformed(expected));
         let builder = CronParser::builder();
         let parser = builder.seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let parsed = parser.parse(expression).map(Box::new).map(Self);

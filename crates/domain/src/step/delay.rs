@@ -209,8 +209,7 @@ impl Delay {
                     let reason = Reason::MissingUnless { other: "unit".into() };
                     return Err(Invalid::new("timed", reason));
                 }
-                timed.calendar(*amount, *unit)?;
-                timed.check_unused(*unit)
+                timed.check(*amount, *unit)
             }
         }
     }

@@ -152,8 +152,7 @@ impl Digest {
                     unit.ok_or_else(|| Invalid::new("timed", reason))?;
                     return TimedConfig::default().calendar(*amount, *unit).map(drop);
                 };
-                timed.calendar(*amount, *unit)?;
-                timed.check_unused(*unit)
+                timed.check(*amount, *unit)
             }
         }
     }

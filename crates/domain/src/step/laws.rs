@@ -63,6 +63,17 @@ fn timed_windows() -> impl Strategy<Value = Digest> {
     })
 }
 
+// Days of every so many months. Few months have some of them.
+fn monthly_windows() -> impl Strategy<Value = Digest> {
+    let on = (select(NthDay::ALL), select(OrdinalValue::ALL))
+        .prop_map(|(ordinal, kind)| TimedConfig::default().ordinal(ordinal).ordinal_value(kind));
+    let each = (20_u32..32).prop_map(|day| TimedConfig::default().month_days([day.to_string()]));
+    (1_u32..=120, prop_oneof![on, each]).prop_map(|(amount, timed)| {
+        let (amount, unit) = (Some(amount), Some(TimeUnit::Months));
+        Digest::Timed(TimedWindow { amount, unit, timed: Some(timed), ..TimedWindow::default() })
+    })
+}
+
 fn windows() -> impl Strategy<Value = Digest> {
     let regular = (1_u32..100, select(TimeUnit::ALL))
         .prop_map(|(amount, unit)| Digest::from(DigestWindow::new(amount, unit)));
@@ -167,6 +178,16 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_calendar_that_is_saved_has_a_time_within_reach(
+        window in prop_oneof![timed_windows(), monthly_windows()],
+        opened_at in 946_684_800_000_i64..13_000_000_000_000, zone in zones(),
+    ) {
+        prop_assume!(window.check().is_ok());
+        let end = window.window_end(Timestamp::from_millis(opened_at), zone);
+        prop_assert!(end.is_ok(), "{:?}", end);
     }
 
     /// Months are left out: the end of each of the last days of January is the end of February.

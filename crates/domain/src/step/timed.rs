@@ -17,7 +17,8 @@ use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 /// The rule is `cronExpression`, or else follows from the unit beside this configuration. Without a
 /// unit, it is months if there are days of a month, weeks if there are days of a week, and days
 /// otherwise. With an amount of 2, every second minute, hour, day, week or month counts: minutes and
-/// hours from midnight, the others from Monday, 1970-01-05, or January 1970.
+/// hours from midnight, the others from Monday, 1970-01-05, or January 1970. A time comes at most
+/// [`StepDefinition::MAX_DAYS`] days after the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -141,8 +142,21 @@ impl TimedConfig {
         }
     }
 
+    /// Refuses a configuration without a calendar, fields that the calendar does not use, and times that
+    /// are too far apart. A stored configuration is not checked.
+    pub(super) fn check(&self, amount: Option<u32>, unit: Option<TimeUnit>) -> Result<(), Invalid> {
+        let calendar = self.calendar(amount, unit)?;
+        self.cron_expression.as_deref().map_or(Ok(()), Cron::check)?;
+        self.check_unused(unit)?;
+        if calendar.comes() {
+            return Ok(());
+        }
+        let expected = format!("calendar times at most {} days apart", StepDefinition::MAX_DAYS);
+        Err(Invalid::new("timed", Reason::malformed(expected)))
+    }
+
     /// Refuses fields that the calendar of this configuration does not use.
-    pub(super) fn check_unused(&self, unit: Option<TimeUnit>) -> Result<(), Invalid> {
+    fn check_unused(&self, unit: Option<TimeUnit>) -> Result<(), Invalid> {
         let has_ordinal = self.ordinal.is_some() || self.ordinal_value.is_some();
         let given = [
             ("timed.atTime", self.at_time.is_some()),

@@ -5,6 +5,8 @@ use crate::json::read;
 
 const CRON: &str = "`metadata.timed.cronExpression` must be a cron expression with five fields, \
                     such as `0 9 * * 1-5`";
+const PLUS: &str = "`metadata.timed.cronExpression` must be a cron expression without `+`";
+const RARE: &str = "`metadata.timed` must be calendar times at most 3660 days apart";
 
 fn refusal(step: Value) -> Option<String> {
     let step: StepDefinition = serde_json::from_value(step).unwrap();
@@ -59,6 +61,11 @@ fn calendar_times_are_complete_and_say_nothing_in_vain() {
     let unit = |unit: &str, timed: Value| json!({ "type": "timed", "unit": unit, "timed": timed });
     let amount =
         |amount: u32, unit: &str| json!({ "type": "timed", "amount": amount, "unit": unit });
+    let months = |every: u32, timed: Value| json!({ "type": "timed", "amount": every, "unit": "months", "timed": timed });
+    let on = |every, ordinal: &str| {
+        months(every, json!({ "ordinal": ordinal, "ordinalValue": "monday" }))
+    };
+    let each = |every, days: Value| months(every, json!({ "monthDays": days }));
     for (metadata, problem) in [
         (json!({ "type": "timed" }), "`metadata.timed` is required unless there is `unit`"),
         (amount(0, "days"), "`metadata.amount` must be between 1 and 3660"),
@@ -99,6 +106,19 @@ fn calendar_times_are_complete_and_say_nothing_in_vain() {
             timed(json!({ "cronExpression": "0 0 31 2,4,6 *" })),
             "`metadata.timed.cronExpression` must be a time that comes",
         ),
+        (timed(json!({ "cronExpression": "0 9 29 2 *" })), ""),
+        (timed(json!({ "cronExpression": "0 9 29 2 MON" })), ""),
+        (timed(json!({ "cronExpression": "0 9 29 2 +MON" })), PLUS),
+        (timed(json!({ "cronExpression": "0 9 13 * +FRI" })), PLUS),
+        // February 29th is a Monday in 2016 and 2044.
+        (timed(json!({ "cronExpression": "0 9 * 2 MON#5" })), RARE),
+        (on(120, "4"), ""),
+        (on(12, "5"), ""),
+        (on(120, "5"), RARE),
+        (each(24, json!(["31"])), ""),
+        (each(29, json!(["28"])), ""),
+        // June, November, April, September and February have no such day.
+        (each(29, json!(["31"])), RARE),
         (
             timed(json!({ "cronExpression": "0 9 * * *", "atTime": "09:00" })),
             "`metadata.timed.atTime` must not be given together with `timed.cronExpression`",
