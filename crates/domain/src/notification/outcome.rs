@@ -13,8 +13,8 @@ wire_enum! {
     /// | `waiting`   | has not ended: it waits for another job, a time, a digest or an attempt |
     /// | `delivered` | has put its message into the inbox, or the provider has accepted it |
     /// | `failed`    | failed for good |
-    /// | `skipped`   | was skipped by a rule, such as a condition, a preference or a throttle |
-    /// | `canceled`  | was canceled or has expired, or is behind a job that failed |
+    /// | `skipped`   | was skipped by a rule, such as a condition, a preference or a throttle, or has expired |
+    /// | `canceled`  | was canceled, or is behind a job that failed |
     /// | `merged`    | is part of the digest of another notification |
     ///
     /// A delay, a digest, a throttle and a custom step deliver nothing.

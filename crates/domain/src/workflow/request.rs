@@ -75,7 +75,8 @@ pub struct WorkflowCreate {
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
-    /// JSON Schema of the payload: at most 64 KiB. Templates may name only the fields that it has.
+    /// JSON Schema of the payload: at most 64 KiB. Templates may name only the fields that it has. Its
+    /// defaults are not applied to the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Object>,
     /// `true` if payloads are checked against the schema. If absent, they are checked.
@@ -123,6 +124,7 @@ pub struct WorkflowUpdate {
     pub steps: Option<Vec<Step>>,
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub data: Patch<Object>,
+    /// JSON Schema of the payload. Its defaults are not applied to the payload.
     #[serde(skip_serializing_if = "Patch::is_keep")]
     pub payload_schema: Patch<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
