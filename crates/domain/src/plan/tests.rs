@@ -4,12 +4,13 @@ use super::*;
 use crate::condition::Rule;
 use crate::contact::Email;
 use crate::content::MessageContent;
+use crate::explain::EvidenceKind;
 use crate::filter;
 use crate::integration::Standing;
 use crate::job::Destination;
 use crate::layout::Framed;
 use crate::sample;
-use crate::step::StepDefinition;
+use crate::step::{DelayEnd, StepDefinition};
 use crate::subscriber::Profile;
 use crate::vocabulary::{Channel, StepType};
 
@@ -408,6 +409,73 @@ fn a_condition_is_evaluated_when_the_step_runs() {
             } else {
                 check(&world, RefusalKind::Skip, detail);
             }
+        }
+    }
+}
+
+/// One row per delay that is over at once: whether it is extended to the opening of the schedule, on
+/// Friday. It is Thursday.
+#[test]
+fn the_end_of_a_delay_that_is_over_at_once_may_be_outside_the_schedule() {
+    let hours = json!({ "isEnabled": true, "hours": [{ "start": "09:00 AM", "end": "05:00 PM" }] });
+    let open = |days: Value| -> Schedule {
+        serde_json::from_value(json!({ "isEnabled": true, "weeklySchedule": days })).unwrap()
+    };
+    let on_friday = open(json!({ "friday": hours }));
+    let today = open(json!({ "thursday": { "isEnabled": true } }));
+    let never = open(json!({ "friday": { "isEnabled": false } }));
+    let until = "1970-01-02T09:00:00Z".parse().unwrap();
+    let extends = |mut metadata: Value| {
+        metadata["extendToSchedule"] = json!(true);
+        metadata
+    };
+    let none = json!({ "type": "regular" });
+    let zero = extends(json!({ "type": "regular", "amount": 0 }));
+    let past = extends(json!({ "type": "scheduled", "delayPath": "past" }));
+    let dynamic = extends(json!({ "type": "dynamic", "dynamicKey": "past" }));
+    let mut skips = past.clone();
+    skips["onPast"] = json!("skip");
+    let over = |detail| Action::Pass(0, detail);
+    let passes = || over(Detail::DelayFinished);
+    for (metadata, schedule, critical, extensions, expected) in [
+        (extends(none.clone()), Some(&on_friday), false, 0, Action::Delay { job: 0, until }),
+        (zero.clone(), Some(&on_friday), false, 0, Action::Delay { job: 0, until }),
+        (past.clone(), Some(&on_friday), false, 0, Action::Delay { job: 0, until }),
+        (dynamic, Some(&on_friday), false, 0, Action::Delay { job: 0, until }),
+        (none, Some(&on_friday), false, 0, passes()),
+        (zero.clone(), None, false, 0, passes()),
+        (zero.clone(), Some(&today), false, 0, passes()),
+        (zero.clone(), Some(&never), false, 0, passes()),
+        (zero.clone(), Some(&on_friday), true, 0, passes()),
+        (zero, Some(&on_friday), false, 3, over(Detail::MaxExtensionsReached)),
+        (
+            skips,
+            Some(&on_friday),
+            false,
+            0,
+            Action::Refuse(0, Refusal::new(RefusalKind::Skip, Detail::DelayTimePassed)),
+        ),
+    ] {
+        let mut world = World::with(json!([{ "type": "delay", "metadata": metadata }]));
+        world.workflow.as_mut().unwrap().critical = critical;
+        world.notification.payload =
+            Some(sample::object(json!({ "past": "1969-12-31T00:00:00Z" })));
+        let mut run = Run::of(&world.notification);
+        run.jobs[0].extensions = extensions;
+        let evidence = EvidenceLog::default();
+        let facts = Facts { schedule, evidence: Some(&evidence), ..world.facts() };
+        assert_eq!(turn(&run, facts), [expected], "{metadata} {critical}");
+        let step = world.workflow.as_ref().unwrap().steps[0].id;
+        let noted = evidence.take(("ada".parse().unwrap(), step)).into_iter();
+        let noted: Vec<_> = noted.map(|evidence| evidence.kind).collect();
+        let is_extended = noted.contains(&EvidenceKind::Extended { until });
+        let delayed = turn(&run, facts)[0] == Action::Delay { job: 0, until };
+        assert_eq!(is_extended, delayed, "{metadata} {noted:?}");
+        if delayed {
+            assert_eq!(noted[0], EvidenceKind::Delay { end: DelayEnd::Over });
+            // At the opening, the delay is over.
+            run.jobs[0].status = JobStatus::Delayed { until };
+            assert_eq!(turn(&run, Facts { now: until, ..facts }), [passes()], "{metadata}");
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, can
 use crate::explain::{EvidenceKind, SendTime};
 use crate::job::{Detail, JobStatus};
 use crate::step::{Delay, DelayEnd, StepKind, StepOutput, StepResults};
+use crate::time::Timestamp;
 use crate::vocabulary::{Channel, StepType};
 use crate::workflow::Workflow;
 
@@ -196,7 +197,7 @@ fn decide(
             StepKind::Sms { .. } => send(&step, number, Channel::Sms),
             StepKind::Chat { .. } => send(&step, number, Channel::Chat),
             StepKind::Push { .. } => send(&step, number, Channel::Push),
-            StepKind::Delay { metadata } => delay(&step, number, metadata),
+            StepKind::Delay { metadata } => delay(&step, (number, job), metadata),
             StepKind::Digest { metadata } => {
                 let (metadata, zone) = (metadata.clone(), step.zone());
                 let key = metadata.event_key(&run.payload);
@@ -224,14 +225,22 @@ fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refu
     }
 }
 
-fn delay(step: &RunStep<'_>, job: usize, metadata: &Delay) -> Result<Action, Refusal> {
+fn delay(
+    step: &RunStep<'_>,
+    (number, job): (usize, RunJob),
+    metadata: &Delay,
+) -> Result<Action, Refusal> {
     let end = metadata.end(step.facts.now, &step.run.payload, step.zone());
     if let Ok(end) = end {
         step.note(|| EvidenceKind::Delay { end });
     }
     match end {
-        Ok(DelayEnd::Over) => Ok(Action::Pass(job, Detail::DelayFinished)),
-        Ok(DelayEnd::Lasts { until }) => Ok(Action::Delay { job, until }),
+        Ok(DelayEnd::Over) => Ok(match end_of(step, job, metadata.extends_to_schedule()) {
+            // The delay has not begun, and lasts until then.
+            End::Moves { until } => Action::Delay { job: number, until },
+            End::Passes(detail) => Action::Pass(number, detail),
+        }),
+        Ok(DelayEnd::Lasts { until }) => Ok(Action::Delay { job: number, until }),
         Ok(DelayEnd::Passed) => Err(skip(Detail::DelayTimePassed)),
         Err(no_end) => Err(fail(Detail::DelayNotPossible).because(no_end.to_string())),
     }
@@ -245,15 +254,11 @@ fn resume(
     facts: Facts<'_>,
     results: &StepResults,
 ) -> Action {
-    let detail = match job.kind {
-        StepType::Digest => Detail::DigestClosed,
-        _ => Detail::DelayFinished,
-    };
     let step = match RunStep::new(run, job, facts, results) {
         Ok(step) => step,
         // A window that has closed is over, whatever became of its step.
         Err(Refusal { detail: Detail::StepDeleted | Detail::StepInactive, .. }) => {
-            return Action::Pass(number, detail);
+            return Action::Pass(number, finished(job));
         }
         Err(refusal) => return Action::Refuse(number, refusal),
     };
@@ -262,17 +267,40 @@ fn resume(
         StepKind::Digest { metadata } => metadata.extends_to_schedule(),
         _ => false,
     };
-    if !extends || step.workflow.critical {
-        return Action::Pass(number, detail);
+    match end_of(&step, job, extends) {
+        End::Moves { until } => Action::Extend { job: number, until },
+        End::Passes(detail) => Action::Pass(number, detail),
     }
-    let opening = facts.schedule.and_then(|one| one.next_opening(facts.now, step.zone()));
+}
+
+// End of a delay or of a window whose time has come.
+enum End {
+    // It moves to the next opening of the schedule.
+    Moves { until: Timestamp },
+    // The jobs behind go on.
+    Passes(Detail),
+}
+
+fn end_of(step: &RunStep<'_>, job: RunJob, extends: bool) -> End {
+    if !extends || step.workflow.critical {
+        return End::Passes(finished(job));
+    }
+    let now = step.facts.now;
+    let opening = step.facts.schedule.and_then(|one| one.next_opening(now, step.zone()));
     match opening {
-        Some(until) if until > facts.now && job.extensions < MAX_EXTENSIONS => {
+        Some(until) if until > now && job.extensions < MAX_EXTENSIONS => {
             step.note(|| EvidenceKind::Extended { until });
-            Action::Extend { job: number, until }
+            End::Moves { until }
         }
-        Some(until) if until > facts.now => Action::Pass(number, Detail::MaxExtensionsReached),
-        Some(_) | None => Action::Pass(number, detail),
+        Some(until) if until > now => End::Passes(Detail::MaxExtensionsReached),
+        Some(_) | None => End::Passes(finished(job)),
+    }
+}
+
+const fn finished(job: RunJob) -> Detail {
+    match job.kind {
+        StepType::Digest => Detail::DigestClosed,
+        _ => Detail::DelayFinished,
     }
 }
 
