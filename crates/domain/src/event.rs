@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::context::{Context, ContextSet};
 use crate::environment::Home;
 use crate::ids::TransactionId;
-use crate::known::{self, TemplateData};
+use crate::known::TemplateData;
 use crate::subscriber::Subscriber;
 use crate::time::Timestamp;
 use crate::trigger::Trigger;
@@ -36,7 +36,8 @@ pub struct Event<'a> {
 impl Event<'_> {
     /// Returns the data for conditions, with the event addressed to `subscriber`.
     pub fn data(&self, subscriber: &Subscriber) -> Value {
-        let about = known::about(subscriber);
-        TemplateData::new(&about, &self.trigger.payload, self.contexts, self.workflow).data()
+        TemplateData::new(subscriber, &self.trigger.payload, self.contexts, self.workflow)
+            .with_actor(self.actor)
+            .data()
     }
 }

@@ -78,7 +78,7 @@ pub(crate) enum Roots {
 impl Roots {
     const fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Preference => &["payload", "subscriber", "context", "workflow"],
+            Self::Preference => &["payload", "subscriber", "actor", "context", "workflow"],
             Self::Step => &[
                 "payload",
                 "subscriber",
@@ -112,7 +112,7 @@ pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
     };
     match (root, second) {
         ("subscriber", Some(name)) => field(name, "subscriber.", &SUBSCRIBER_FIELDS),
-        ("actor", Some(name)) if roots == Roots::Step => field(name, "actor.", &SUBSCRIBER_FIELDS),
+        ("actor", Some(name)) => field(name, "actor.", &SUBSCRIBER_FIELDS),
         ("workflow", Some(name)) => field(name, "workflow.", &WORKFLOW_FIELDS),
         ("context", Some(kind)) => match names.next() {
             Some(name) => field(name, &format!("context.{kind}."), &CONTEXT_FIELDS),
@@ -207,10 +207,10 @@ impl<'a> TemplateData<'a> {
         Self { subscriber, payload, context, workflow, actor, steps, digested, link }
     }
 
-    /// Adds the subscriber that has caused the event.
+    /// Adds the subscriber that has caused the event, if there is one.
     #[must_use]
-    pub fn with_actor(self, actor: impl Into<About<'a>>) -> Self {
-        Self { actor: Some(actor.into()), ..self }
+    pub fn with_actor(self, actor: Option<impl Into<About<'a>>>) -> Self {
+        Self { actor: actor.map(Into::into), ..self }
     }
 
     /// Adds the results of earlier steps.

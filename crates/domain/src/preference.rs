@@ -52,7 +52,8 @@ pub use request::{
 /// Preference of one layer: one setting for all channels, and settings for single ones.
 ///
 /// A condition overrides the setting for all channels. If it does not hold, every channel is off.
-/// If it holds, only channels that are switched off by name are off.
+/// If it holds, only channels that are switched off by name are off. Its variables are those of
+/// `payload`, `subscriber`, `actor`, `context` and `workflow`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Preference {

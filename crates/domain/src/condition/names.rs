@@ -140,6 +140,10 @@ mod tests {
             ),
             (json!({ "var": "steps" }), "`condition.var` has no variable `steps`"),
             (
+                json!({ "var": "actor.emial" }),
+                "`condition.var` has no variable `actor.emial`; did you mean `actor.email`?",
+            ),
+            (
                 json!({ "all": [{ "var": "xyzzy" }, true] }),
                 "`condition.all[0].var` has no variable `xyzzy`",
             ),
@@ -162,6 +166,8 @@ mod tests {
             json!({ "var": "1.x" }),
             json!({ "var": "payload.emial" }),
             json!({ "var": "subscriber.data.emial" }),
+            json!({ "var": "actor" }),
+            json!({ "var": "actor.data.emial" }),
             json!({ "var": "context.tenant.data.plan" }),
             json!({ "var": { "cat": ["subscriber.", "emial"] } }),
             json!({ "some": [{ "var": "payload.items" }, { "==": [{ "var": "emial" }, 1] }] }),

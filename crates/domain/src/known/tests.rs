@@ -101,7 +101,7 @@ fn results_of_steps_events_and_the_actor_are_added() {
 
     let workflow = sample::workflow(json!([]));
     let known = TemplateData::new(&subscriber, &payload, &[], &workflow);
-    let known = known.with_actor(&actor).with_steps(&results).with_digest(digested);
+    let known = known.with_actor(Some(&actor)).with_steps(&results).with_digest(digested);
     let data = known.data();
     let wire = |id: &str| {
         json!({
@@ -173,7 +173,7 @@ fn templates_see_the_data() {
             let results = StepResults::default();
             let mut known = TemplateData::new(subscriber, &payload, &contexts, &workflow);
             if with_actor {
-                known = known.with_actor(&actor);
+                known = known.with_actor(Some(&actor));
             }
             if with_digest {
                 known = known.with_steps(&results).with_digest(Digested::new(&events, None, 1));

@@ -57,15 +57,16 @@ impl<'a> RunStep<'a> {
         Ok(Self { run, facts, subscriber, workflow, step, results, about, actor })
     }
 
-    pub(super) fn known(&self) -> TemplateData<'_> {
-        let Run { payload, digested, .. } = self.run;
+    // The data of the event, without that of its steps.
+    fn event(&self) -> TemplateData<'_> {
         let Facts { contexts, actor, .. } = self.facts;
-        let mut known = TemplateData::new(self.subscriber, payload, contexts, self.workflow);
-        if let Some(actor) = actor {
-            known = known.with_actor(actor);
-        }
-        let known = known.with_steps(self.results);
-        match digested {
+        TemplateData::new(self.subscriber, &self.run.payload, contexts, self.workflow)
+            .with_actor(actor)
+    }
+
+    pub(super) fn known(&self) -> TemplateData<'_> {
+        let known = self.event().with_steps(self.results);
+        match &self.run.digested {
             Some(digested) => known.with_digest(digested.as_known()),
             None => known,
         }
@@ -139,7 +140,7 @@ impl<'a> RunStep<'a> {
     /// Refuses a message on a channel that the preferences exclude.
     pub(super) fn check_preferences(&self, channel: Channel) -> Result<(), Refusal> {
         let layers = self.workflow.layers(self.facts.global, self.facts.specific);
-        let data = layers.have_conditions().then(|| self.known().data());
+        let data = layers.have_conditions().then(|| self.event().data());
         let known = data.as_ref().map_or(ConditionData::Missing, ConditionData::Known);
         let layers = Layers { data: known, ..layers };
         let verdict = resolve(layers, channel);

@@ -391,12 +391,15 @@ fn a_condition_is_evaluated_when_the_step_runs() {
             ("payload.total", json!(42), true),
             ("payload.total", json!(41), false),
             ("subscriber.data.plan", json!("pro"), true),
+            ("actor.firstName", json!("Grace"), true),
+            ("actor.firstName", json!("Ada"), false),
             ("context.tenant.id", json!("acme"), true),
             ("context.app.id", json!("web"), false),
             ("workflow.identifier", json!("order-shipped"), true),
             ("subscriber.channels", json!(null), true),
         ] {
             let mut world = World::on(Channel::Email);
+            world.actor = Some(sample::subscriber(json!({ "firstName": "Grace" })));
             let key = "tenant:acme".parse().unwrap();
             let data = Object::default();
             world.contexts =
@@ -410,6 +413,39 @@ fn a_condition_is_evaluated_when_the_step_runs() {
                 check(&world, RefusalKind::Skip, detail);
             }
         }
+    }
+}
+
+/// Only conditions of steps have the results of steps and the events of a digest, however they name them.
+#[test]
+fn the_condition_of_a_preference_has_the_data_that_its_check_knows() {
+    let world = World::on(Channel::Email);
+    let mut run = Run::of(&world.notification);
+    let step = &world.workflow.as_ref().unwrap().steps[0];
+    run.results.insert(step, "completed", StepOutput::Nothing);
+    run = run.passing();
+    for (root, is_known) in [
+        (vec!["payload", ""], true),
+        (vec!["work", "flow"], true),
+        (vec!["st", "eps"], false),
+        (vec!["ev", "ents"], false),
+        (vec!["fir", "st"], false),
+        (vec!["la", "st"], false),
+        (vec!["total", "_count"], false),
+    ] {
+        let path = json!({ "var": { "cat": root } });
+        let of = |rule: Value| Rule::new(json!({ "!==": [rule, null] })).unwrap();
+        let run_if = |run_if| {
+            let mut workflow = world.workflow.clone().unwrap();
+            workflow.steps[0].definition.run_if = Some(run_if);
+            let facts = Facts { workflow: Some(&workflow), ..world.facts() };
+            turn(&run, facts).iter().any(|action| matches!(action, Action::Send { .. }))
+        };
+        assert!(run_if(of(path.clone())), "{path}");
+        let global = Preference::default().condition(of(path.clone())).unwrap();
+        let facts = Facts { global: Some(&global), ..world.facts() };
+        let is_sent = turn(&run, facts).iter().any(|action| matches!(action, Action::Send { .. }));
+        assert_eq!(is_sent, is_known, "{path}");
     }
 }
 

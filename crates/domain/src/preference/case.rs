@@ -67,6 +67,7 @@ pub struct PreferenceCase {
     critical: bool,
     workflow: (String, WorkflowIdentifier),
     subscriber: Option<Object>,
+    actor: Option<Object>,
     payload: Option<Object>,
     // Of the event, by type.
     contexts: BTreeMap<String, (ContextKey, Object)>,
@@ -126,6 +127,7 @@ impl PreferenceCase {
             critical: workflow.critical,
             workflow: (workflow.name.clone(), workflow.identifier.clone()),
             subscriber: None,
+            actor: None,
             payload: None,
             contexts: BTreeMap::new(),
             saved_for: ContextSet::default(),
@@ -186,9 +188,17 @@ impl PreferenceCase {
     ///
     /// Rule of [`Object`] or of a field of a subscriber that the value breaks, or an unknown field.
     pub fn subscriber(self, subscriber: impl IntoChecked<Object>) -> Result<Self, Invalid> {
-        let subscriber = subscriber.into_checked().map_err(|bad| bad.named("subscriber"))?;
-        let seen = SeenSubscriber::read(subscriber).map_err(|bad| bad.within("subscriber"))?;
-        Ok(Self { subscriber: Some(Object::of(seen)), ..self })
+        Ok(Self { subscriber: Some(seen("subscriber", subscriber)?), ..self })
+    }
+
+    /// Sets the subscriber who has caused the event, as conditions see one. Without this call, the
+    /// event has no actor.
+    ///
+    /// # Errors
+    ///
+    /// Rule of [`Object`] or of a field of a subscriber that the value breaks, or an unknown field.
+    pub fn actor(self, actor: impl IntoChecked<Object>) -> Result<Self, Invalid> {
+        Ok(Self { actor: Some(seen("actor", actor)?), ..self })
     }
 
     /// Sets the payload that conditions see.
@@ -266,7 +276,7 @@ impl PreferenceCase {
     ///
     /// The schedule holds back neither in-app messages, nor those of a critical workflow, nor those of
     /// a channel that it delivers at all hours. A condition is undecided unless the case has a
-    /// subscriber, a payload or a context. With one of them, absent ones count as empty.
+    /// subscriber, an actor, a payload or a context. With one of them, absent ones count as empty.
     pub fn decide(&self, channel: Channel) -> Decision {
         let data = self.data();
         if let Some(refusal) = self.refused(data.as_ref()) {
@@ -300,15 +310,20 @@ impl PreferenceCase {
 
     // Returns the data for conditions. Returns `None` if the case has no such data.
     fn data(&self) -> Option<Value> {
-        let is_known =
-            self.subscriber.is_some() || self.payload.is_some() || !self.contexts.is_empty();
+        let is_known = self.subscriber.is_some()
+            || self.actor.is_some()
+            || self.payload.is_some()
+            || !self.contexts.is_empty();
         let empty = Object::default();
         let contexts = self.contexts.values().map(|(key, data)| (key, data));
         let (name, identifier) = &self.workflow;
         let subscriber = self.subscriber.as_ref().unwrap_or(&empty);
         let payload = self.payload.as_ref().unwrap_or(&empty);
         is_known.then(|| {
-            TemplateData::of_parts(subscriber, payload, contexts, (name, identifier)).data()
+            let workflow = (name.as_str(), identifier);
+            TemplateData::of_parts(subscriber, payload, contexts, workflow)
+                .with_actor(self.actor.as_ref())
+                .data()
         })
     }
 
@@ -345,6 +360,12 @@ impl PreferenceCase {
             SendTime::Dropped => Some(Decision::DroppedBySchedule),
         }
     }
+}
+
+// Returns the fields of a subscriber that conditions see. `name` is the field in refusals.
+fn seen(name: &str, fields: impl IntoChecked<Object>) -> Result<Object, Invalid> {
+    let fields = fields.into_checked().map_err(|bad| bad.named(name))?;
+    SeenSubscriber::read(fields).map(Object::of).map_err(|bad| bad.within(name))
 }
 
 #[cfg(test)]

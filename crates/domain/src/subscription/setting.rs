@@ -20,7 +20,8 @@ pub struct WorkflowSetting {
     pub workflows: WorkflowChoice,
     /// `true` if the subscription admits the workflows, which is the default.
     pub enabled: bool,
-    /// Condition that admits the workflows. It overrides `enabled`.
+    /// Condition that admits the workflows. It overrides `enabled`. Its variables are those of `payload`,
+    /// `subscriber`, `actor`, `context` and `workflow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Rule>,
 }

@@ -68,6 +68,7 @@ fn a_condition_sees_each_part_of_the_case() {
     for case in [
         about("payload.data.plan").payload(pro.clone()),
         about("subscriber.data.plan").subscriber(pro.clone()),
+        about("actor.data.plan").actor(pro.clone()),
         about("context.tenant.data.plan").context("tenant", "acme", pro["data"].clone()),
         about("context.tenant.id").context("tenant", "pro", json!({})),
         on_if(json!({ "==": [{ "var": "workflow.identifier" }, "shipped"] })).payload(json!({})),
@@ -89,6 +90,10 @@ fn a_condition_sees_each_part_of_the_case() {
     assert!(about("").context("no type", "acme", json!({})).is_err());
     assert!(about("").payload(json!([])).is_err());
     assert!(about("").subscriber(json!(1)).is_err());
+    assert!(about("").actor(json!(1)).is_err());
+    // An event without an actor.
+    let no_actor = on_if(json!({ "==": [{ "var": "actor" }, null] })).payload(json!({})).unwrap();
+    assert_eq!(no_actor.decide(Channel::Email), Decision::Send(Layer::SubscriberGlobal));
 }
 
 #[test]
@@ -228,6 +233,10 @@ fn what_an_engine_refuses_is_refused() {
             "`subscriber.frstName` is not known; did you mean `firstName`?".into(),
         ),
         (about(json!({ "plan": "pro" })), "`subscriber.plan` is not known".into()),
+        (
+            case().actor(json!({ "frstName": "Ada" })),
+            "`actor.frstName` is not known; did you mean `firstName`?".into(),
+        ),
         (about(json!({ "email": "ada" })), "`subscriber.email` must be an e-mail address".into()),
         (
             case().schedule(serde_json::from_value(spanless).unwrap()),
@@ -247,6 +256,8 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         "payload.plan",
         "subscriber.data.plan",
         "subscriber.subscriberId",
+        "actor.data.plan",
+        "actor.subscriberId",
         "context.tenant.id",
         "context.tenant.data.plan",
         "workflow.identifier",
@@ -273,6 +284,7 @@ fn any_preference() -> impl Strategy<Value = Option<Preference>> {
 struct Facts {
     workflow: Workflow,
     subscriber: Subscriber,
+    actor: Option<Subscriber>,
     payload: Object,
     context: Option<Context>,
     settings: Vec<(bool, Option<Rule>)>,
@@ -289,7 +301,7 @@ impl Facts {
         let contexts: Vec<_> = self.context.iter().cloned().collect();
         let keys: ContextSet = contexts.iter().map(|context| context.key.clone()).collect();
         let event = Event {
-            actor: None,
+            actor: self.actor.as_ref(),
             home: &sample::home(),
             trigger: &trigger,
             transaction_id: &"txn".parse().unwrap(),
@@ -332,6 +344,9 @@ impl Facts {
             .and_then(|case| case.subscriber(known::about(&self.subscriber)))
             .and_then(|case| case.payload(self.payload.clone()))
             .unwrap();
+        if let Some(actor) = &self.actor {
+            case = case.actor(known::about(actor)).unwrap();
+        }
         if let Some(Context { key, data, .. }) = &self.context {
             case = case.context(key.kind(), key.id(), data.clone()).unwrap();
         }
@@ -362,7 +377,7 @@ proptest! {
         layers in [any_preference(), any_preference(), any_preference(), any_preference()],
         settings in vec((any::<bool>(), option::of(any_rule())), 0..3),
         [of_payload, of_ada, of_tenant] in [(); 3].map(|()| select(vec!["pro", "free"])),
-        [tenant, saved_for] in [(); 2].map(|()| option::of(select(vec!["pro", "free"]))),
+        [actor, tenant, saved_for] in [(); 3].map(|()| option::of(select(vec!["pro", "free"]))),
         channel in select(vec![Channel::Email, Channel::Sms]),
     ) {
         let [definition, operator, global, specific] = layers;
@@ -377,6 +392,7 @@ proptest! {
         let facts = Facts {
             workflow,
             subscriber: sample::subscriber(json!({ "data": { "plan": of_ada } })),
+            actor: actor.map(|plan| sample::subscriber(json!({ "data": { "plan": plan } }))),
             payload: sample::object(json!({ "plan": of_payload })),
             saved_for: saved_for.map(key_of).into_iter().collect(),
             context: tenant.map(|tenant| {
