@@ -323,7 +323,7 @@ impl<'a> FilterFacts<'a> {
         let found = match on {
             FilterSource::Subscriber => self.subscriber.find(field),
             FilterSource::Payload => find_in_payload(self.payload, field),
-            FilterSource::Steps => self.steps?.as_object().find(field),
+            FilterSource::Steps => return self.steps?.find(field),
             FilterSource::Actor => self.actor?.find(field),
             FilterSource::Context => return self.find_in_contexts(field),
         };

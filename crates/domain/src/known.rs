@@ -10,11 +10,12 @@ use serde_json::Value;
 
 pub(crate) use self::variables::Shared;
 
+use crate::condition::Rule;
 use crate::context::{Context, ContextKey};
 use crate::error::Reason;
 use crate::ids::WorkflowIdentifier;
 use crate::json::Object;
-use crate::step::{Digested, StepResults};
+use crate::step::{Digested, Parts, StepResults};
 use crate::subscriber::Subscriber;
 use crate::suggest::nearest;
 use crate::unsubscribe::Link;
@@ -133,7 +134,7 @@ pub struct TemplateData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<About<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<&'a Object>,
+    steps: Option<Parts<'a>>,
     #[serde(flatten)]
     digested: Option<Digested<'a>>,
     // Templates have it, and conditions do not.
@@ -216,7 +217,7 @@ impl<'a> TemplateData<'a> {
     /// Adds the results of earlier steps.
     #[must_use]
     pub fn with_steps(self, steps: &'a StepResults) -> Self {
-        Self { steps: Some(steps.as_object()), ..self }
+        Self { steps: Some(steps.parts()), ..self }
     }
 
     /// Adds the events of the latest digest.
@@ -234,6 +235,25 @@ impl<'a> TemplateData<'a> {
     /// Returns the data as a value, for conditions.
     pub fn data(&self) -> Value {
         Object::of(self).into()
+    }
+
+    /// Returns the data for `rule`, without the events of a digest and the parts of results that it does
+    /// not name: a digest may have megabytes of them.
+    pub(crate) fn data_for(mut self, rule: &Rule) -> Value {
+        let (paths, is_any) = rule.paths();
+        // A path also names what is behind it.
+        let names = |place: &[&str]| {
+            let is_named =
+                |path: &&str| path.split('.').zip(place).all(|(one, other)| one == *other);
+            is_any || paths.iter().any(is_named)
+        };
+        if let Some(digested) = self.digested.as_mut().filter(|_| !names(&["events"])) {
+            digested.events = &[];
+        }
+        for (name, parts) in self.steps.iter_mut().flatten() {
+            parts.retain(|part, _| names(&["steps", name, part]));
+        }
+        self.data()
     }
 }
 

@@ -41,6 +41,7 @@ pub use lookup::EventKey;
 pub(crate) use lookup::find as find_in_payload;
 pub(crate) use overrides::check_lengths;
 pub(crate) use render::one_line;
+pub(crate) use results::Parts;
 #[doc(hidden)]
 pub use results::{DigestEvent, Digested, StepOutput, StepResults};
 #[doc(hidden)]

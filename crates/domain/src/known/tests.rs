@@ -150,6 +150,78 @@ fn results_of_steps_events_and_the_actor_are_added() {
     }
 }
 
+/// One row per rule: its value, and the events and results in its data.
+#[test]
+fn a_rule_has_the_data_that_it_names() {
+    let subscriber = about(&sample::subscriber(json!({ "firstName": "Ada" })));
+    let (payload, workflow) = (sample::object(json!({ "n": 1 })), sample::workflow(json!([])));
+    let step = |id: u128, name: &str| {
+        let metadata = json!({ "type": "regular", "amount": 1, "unit": "days" });
+        let definition = json!({ "type": "digest", "name": name, "metadata": metadata });
+        let definition = serde_json::from_value(definition).unwrap();
+        crate::step::WorkflowStep::new(sample::id(id), sample::id(12), definition)
+    };
+    let event = |id: &str| crate::step::DigestEvent {
+        id: id.parse().unwrap(),
+        time: sample::at(5),
+        payload: sample::object(json!({ "of": id })),
+    };
+    let events = [event("a"), event("b")];
+    let digested = Digested::new(&events, None, 7);
+    let mut results = StepResults::default();
+    results.insert(&step(1, "one"), "completed", StepOutput::Digest(digested));
+    results.insert(&step(2, "two"), "completed", StepOutput::Digest(digested));
+    results.insert(&step(2, "two"), "failed", StepOutput::Nothing);
+    let id = sample::id::<crate::ids::StepId>(1).to_string();
+    let by_id = format!("steps.{id}.events.1.id");
+    let every = ["events", "one.events", "two.events", "1.events"];
+    for (rule, value, has) in [
+        (json!({ "==": [{ "var": "payload.n" }, 1] }), json!(true), &every[..0]),
+        (json!({ "+": [{ "var": "total_count" }] }), json!(7), &[]),
+        (json!({ "var": "first.payload.of" }), json!("a"), &[]),
+        (json!({ "var": "last.payload.of" }), json!("b"), &[]),
+        (json!({ "var": "events.1.payload.of" }), json!("b"), &["events"]),
+        (json!({ "var": "steps.two.status" }), json!("failed"), &[]),
+        (json!({ "var": "steps.one.eventCount" }), json!(7), &[]),
+        (json!({ "var": "steps.two.events.0.id" }), json!("a"), &["two.events"]),
+        (json!({ "var": by_id }), json!("b"), &["1.events"]),
+        (
+            json!({ "missing": ["steps.one", "steps.xyzzy"] }),
+            json!(["steps.xyzzy"]),
+            &["one.events"],
+        ),
+        (
+            json!({ "missing_some": [1, ["steps.one.events.9", "n"]] }),
+            json!(["steps.one.events.9", "n"]),
+            &["one.events"],
+        ),
+        (
+            json!({ "some": [{ "var": "events" }, { "==": [{ "var": "id" }, "b"] }] }),
+            json!(true),
+            &["events"],
+        ),
+        (json!({ "!": { "var": "steps" } }), json!(false), &every[1..]),
+        (json!({ "!": { "var": "" } }), json!(false), &every),
+        (json!({ "var": { "cat": ["steps.one.", "eventCount"] } }), json!(7), &every),
+    ] {
+        let known = || {
+            let known = TemplateData::new(&subscriber, &payload, &[], &workflow);
+            known.with_steps(&results).with_digest(digested)
+        };
+        let rule = Rule::new(rule).unwrap();
+        let data = known().data_for(&rule);
+        assert_eq!(rule.evaluate(&data), value, "{}", rule.source());
+        assert_eq!(rule.evaluate(&known().data()), value, "{}", rule.source());
+        let found = every.into_iter().filter(|place| {
+            let step = |(name, part): (&str, &str)| {
+                data["steps"][if name == "1" { &*id } else { name }].get(part).is_some()
+            };
+            place.split_once('.').map_or(data["events"] != json!([]), step)
+        });
+        assert_eq!(found.collect::<Vec<_>>(), has, "{}", rule.source());
+    }
+}
+
 /// Templates see the data as it serializes, whether the recipients of an event share values or not.
 #[test]
 fn templates_see_the_data() {

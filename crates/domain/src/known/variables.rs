@@ -45,7 +45,7 @@ struct Roots {
 impl TemplateData<'_> {
     /// Returns the data for templates. `shared` is that of the event.
     pub(crate) fn variables(&self, shared: &Shared) -> Variables {
-        let steps = self.steps.map(value);
+        let steps = self.steps.as_ref().map(value);
         let digested = self.digested.as_ref().map(value);
         let subscriber = value(&self.subscriber);
         let common = Arc::clone(shared.common.get_or_init(|| Arc::new(Common::of(self))));

@@ -117,14 +117,15 @@ impl<'a> RunStep<'a> {
     /// Refuses a step whose conditions do not hold.
     pub(super) fn check_conditions(&self) -> Result<(), Refusal> {
         let definition = &self.step.definition;
-        let runs = definition.runs_with(|| self.known().data());
         if let Some(rule) = &definition.run_if {
-            self.note(|| EvidenceKind::rule(rule, &self.known().data(), runs));
+            let data = self.known().data_for(rule);
+            let runs = rule.is_truthy(&data);
+            self.note(|| EvidenceKind::rule(rule, &data, runs));
+            if !runs {
+                return Err(skip(Detail::FilteredByStepConditions).because("runIf".into()));
+            }
         }
-        if !runs {
-            return Err(skip(Detail::FilteredByStepConditions).because("runIf".into()));
-        }
-        let filters = &self.step.definition.filters;
+        let filters = &definition.filters;
         if filters.is_empty() {
             return Ok(());
         }

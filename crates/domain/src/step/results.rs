@@ -1,21 +1,36 @@
 //! Results of the steps of a run, for the conditions and templates of later steps.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{StepDefinition, StepKind, WorkflowStep};
 use crate::ids::TransactionId;
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::time::Timestamp;
 
 /// Number of events in the result of a digest.
 pub(super) const EVENT_COUNT: &str = "eventCount";
+/// Status in a result.
+const STATUS: &str = "status";
 
 /// Results of the steps of a run so far. A result is found by the id of its step, and by the `uuid`
 /// and the `name` if the step has them. If several steps of a stored workflow have the same name, the
 /// last one counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StepResults(Object);
+pub struct StepResults(BTreeMap<String, StepResult>);
+
+// The names of a step share the output, and so do clones: the events of a digest may have megabytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StepResult {
+    status: Value,
+    output: Object,
+}
+
+/// Parts of the results, by the names of their steps.
+pub(crate) type Parts<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Value>>;
 
 /// Result of a step.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +65,7 @@ pub struct DigestEvent {
 /// `total_count`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Digested<'a> {
-    events: &'a [DigestEvent],
+    pub(crate) events: &'a [DigestEvent],
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<&'a DigestEvent>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,11 +85,11 @@ impl StepResults {
     /// Adds the result of `step`, or changes its status if `output` adds nothing. `status` is the word
     /// of its job's status.
     pub fn insert(&mut self, step: &WorkflowStep, status: &str, output: StepOutput<'_>) {
-        let mut result = Map::new();
+        let mut result = Object::default();
         match output {
             StepOutput::Nothing => {
-                let before = self.0.get(&step.id.to_string()).and_then(Value::as_object);
-                result = before.cloned().unwrap_or_default();
+                let before = self.0.get(&step.id.to_string());
+                result = before.map(|before| before.output.clone()).unwrap_or_default();
             }
             StepOutput::Message { seen, read } => {
                 result.insert("seen".into(), seen.into());
@@ -89,15 +104,41 @@ impl StepResults {
                 result.insert(EVENT_COUNT.into(), total_count.into());
             }
         }
-        result.insert("status".into(), status.into());
+        let result = StepResult { status: status.into(), output: result };
         for name in step.names() {
-            self.0.insert(name, result.clone().into());
+            self.0.insert(name, result.clone());
         }
     }
 
-    /// Returns the results by the names of their steps.
-    pub(crate) const fn as_object(&self) -> &Object {
-        &self.0
+    /// Returns the value at a path such as `mail.seen`. A step with exactly this name, dots included, comes
+    /// first.
+    pub(crate) fn find(&self, path: &str) -> Option<Cow<'_, Value>> {
+        if let Some(result) = self.0.get(path) {
+            return Some(Cow::Owned(Object::of(result.parts()).into()));
+        }
+        let (name, path) = path.split_once('.')?;
+        let (part, inside) = match path.split_once('.') {
+            Some((part, inside)) => (part, Some(inside)),
+            None => (path, None),
+        };
+        let part = self.0.get(name)?.part(part)?;
+        inside.map_or(Some(part), |inside| json::find(part, inside)).map(Cow::Borrowed)
+    }
+
+    /// Returns the parts of all results.
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        self.0.iter().map(|(name, result)| (name.as_str(), result.parts())).collect()
+    }
+}
+
+impl StepResult {
+    fn part(&self, name: &str) -> Option<&Value> {
+        if name == STATUS { Some(&self.status) } else { self.output.get(name) }
+    }
+
+    fn parts(&self) -> BTreeMap<&str, &Value> {
+        let output = self.output.iter().map(|(name, part)| (name.as_str(), part));
+        output.chain([(STATUS, &self.status)]).collect()
     }
 }
 

@@ -1,18 +1,7 @@
 //! Conditions of steps in JSON Logic.
 
-use serde_json::Value;
-
-use super::StepDefinition;
 use crate::condition::Rule;
 use crate::error::Invalid;
-
-impl StepDefinition {
-    /// Returns `true` if the condition in JSON Logic is truthy for `data`, or if there is none.
-    #[doc(hidden)]
-    pub fn runs_with(&self, data: impl FnOnce() -> Value) -> bool {
-        self.run_if.as_ref().is_none_or(|rule| rule.is_truthy(&data()))
-    }
-}
 
 /// Refuses a rule with a variable that the data of a step does not have.
 pub(super) fn check(rule: Option<&Rule>) -> Result<(), Invalid> {

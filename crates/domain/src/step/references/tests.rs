@@ -216,8 +216,8 @@ fn the_last_of_several_steps_with_a_name_counts() {
     let mut results = crate::step::StepResults::default();
     results.insert(&steps[0], "completed", crate::step::StepOutput::Nothing);
     results.insert(&steps[1], "failed", crate::step::StepOutput::Nothing);
-    assert_eq!(results.as_object()["mail"]["status"], "failed");
-    assert_eq!(results.as_object()[&steps[0].id.to_string()]["status"], "completed");
+    assert_eq!(results.parts()["mail"]["status"], "failed");
+    assert_eq!(results.parts()[&*steps[0].id.to_string()]["status"], "completed");
 }
 
 /// The workflow keeps what its steps refer to, and reads and writes it.
