@@ -288,6 +288,33 @@ fn a_deletion_ends_although_its_first_dependent_is_created_again() {
     });
 }
 
+/// Another caller deletes the record as well, and gives its name to a new one.
+#[test]
+fn a_deletion_leaves_what_gets_the_name_meanwhile() {
+    for deletion in DELETIONS {
+        let by_name: fn(&Scope, &str) -> Result<()> = match deletion.kind {
+            "integration" => {
+                |env, name| env.integrations().delete(name, &IntegrationDelete::default()).map(drop)
+            }
+            _ => deletion.delete,
+        };
+        in_memory(|world| {
+            furnish(&world.env, AT_A_TIME + 1);
+            (deletion.create)(&world.env, "name", AT_A_TIME + 1);
+            let env = world.env.clone();
+            world.store.pause(Point::Write, 1, move || {
+                by_name(&env, "name").unwrap();
+                (deletion.create)(&env, "name", 4);
+            });
+
+            by_name(&world.env, "name").unwrap();
+
+            assert!((deletion.is_there)(&world.env, "name"), "{}", deletion.kind);
+            assert_eq!(world.engine.check().unwrap().findings, [], "{}", deletion.kind);
+        });
+    }
+}
+
 /// A group is deleted in several transactions as well, and whatever the number of its
 /// translations, it says so and its resource is not translated any more.
 #[test]

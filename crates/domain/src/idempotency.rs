@@ -58,15 +58,20 @@ impl StoredAnswer {
 
     /// Returns the meaning of the answer for a call at `now`.
     pub fn replay(&self, call: &str, now: Timestamp) -> Replay<'_> {
-        // The clock may have been wrong at the time of the call. An answer from further ahead than a
-        // lifetime would keep its key for as long as the clock was wrong.
-        if self.expires_at() <= now || now.after(Self::LIFETIME) < self.created_at {
+        if self.has_expired(now) {
             Replay::Expired
         } else if self.call == call {
             Replay::Same(&self.outcome)
         } else {
             Replay::Other
         }
+    }
+
+    /// Returns `true` if the answer means nothing for a call at `now`.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        // The clock may have been wrong at the time of the call. An answer from further ahead than a
+        // lifetime would keep its key for as long as the clock was wrong.
+        self.expires_at() <= now || now.after(Self::LIFETIME) < self.created_at
     }
 
     /// Returns the time of expiry.

@@ -28,7 +28,7 @@
 //! | integrations | [`Integration::MAX_NAME`], [`Credentials::MAX_SIZE`] |
 //! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`], [`ChannelEndpoint::MAX_PER_INTEGRATION`] |
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |
-//! | messages marked at once | [`Message::MAX_MARKED`] |
+//! | messages marked, archived, snoozed or deleted at once | [`Message::MAX_MARKED`], [`MAX_MARKED_SIZE`](Message::MAX_MARKED_SIZE) |
 //! | pages | [`PageQuery::MAX_LIMIT`], [`NotificationQuery::MAX_LIMIT`], [`DeadLetterQuery::MAX_LIMIT`] |
 //! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`TagFilter::MAX_GROUPS`], [`MAX_IN_GROUP`](TagFilter::MAX_IN_GROUP), [`MAX_IN_ALL`](TagFilter::MAX_IN_ALL), [`DataFilter::MAX_TEXT`], [`DeadLetterQuery::MAX_VALUES`], [`ContextFilter::MAX_VALUES`] |
 //! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`MAX_ENTRIES`](MessageQuery::MAX_ENTRIES) without reading them, [`DeadLetterQuery::MAX_SCANNED`] |

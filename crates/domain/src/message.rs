@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Cta, MessageContent};
 use crate::context::ContextSet;
-use crate::error::{Invalid, Reason, at_most_items};
+use crate::error::{Invalid, Reason, Unit, at_most_items};
 use crate::ids::{
     ContentId, EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId,
     TransactionId, WorkflowId, WorkflowIdentifier,
@@ -222,6 +222,10 @@ impl Message {
     /// Maximum number of messages in a request to mark.
     pub const MAX_MARKED: usize = 1_000;
 
+    /// Maximum size of the messages in a request to mark, archive, snooze or delete them, in bytes of their
+    /// texts, payloads and overrides.
+    pub const MAX_MARKED_SIZE: usize = 32 * 1024 * 1024;
+
     /// Returns the size of the texts, the payload and the overrides, in bytes.
     #[doc(hidden)]
     pub fn size(&self) -> usize {
@@ -238,6 +242,16 @@ impl Message {
             return Err(Invalid::new("messageId", Reason::Empty));
         }
         at_most_items("messageId", ids, Self::MAX_MARKED)
+    }
+
+    /// Refuses messages of this size, in all, if they are too large for one request.
+    #[doc(hidden)]
+    pub fn check_marked_size(size: usize) -> Result<(), Invalid> {
+        if size > Self::MAX_MARKED_SIZE {
+            let (max, unit) = (Self::MAX_MARKED_SIZE, Unit::Bytes);
+            return Err(Invalid::new("messageId", Reason::TooLong { max, unit }));
+        }
+        Ok(())
     }
 
     /// Returns the message with the content `rendered` on `channel`, for the subscriber of

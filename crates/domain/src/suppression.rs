@@ -188,7 +188,7 @@ impl Suppression {
     }
 
     /// Returns the suppression after another one of its address. It holds as long as the longer of
-    /// both, whose reason it has.
+    /// both, whose reason it has, and whose text unless its address is a hash.
     #[doc(hidden)]
     #[must_use]
     pub fn renewed(self, create: SuppressionCreate) -> Self {
@@ -213,7 +213,9 @@ impl Suppression {
         if end(expires_at) <= self.end() {
             return self;
         }
-        Self { reason, text: text.or(self.text), expires_at, ..self }
+        // Nothing but the hash of the address is kept of who was erased.
+        let text = if self.address.is_hash() { None } else { text.or(self.text) };
+        Self { reason, text, expires_at, ..self }
     }
 
     /// Returns the time from which on messages are sent again. It is the last one for never.

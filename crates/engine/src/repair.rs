@@ -224,7 +224,12 @@ impl Engine {
             Rebuild::Texts(index) => {
                 guarded(self, index.environment, |store| text_index::rebuild(store, *index, told))
             }
-            Rebuild::Counters(key) => self.recount(key).map(ControlFlow::Continue),
+            Rebuild::Counters(key) => {
+                let recounted = self.recount(key);
+                // They are put as they are, so the commits tell nobody who waits for them.
+                self.parts.watches.wake_those_of(key);
+                recounted.map(ControlFlow::Continue)
+            }
             Rebuild::ListCount(list) => self.count_list(*list).map(ControlFlow::Continue),
         }
     }

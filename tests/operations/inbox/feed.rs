@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use store::Table;
-use testkit::tables::{Entry, check_indexes, dump};
+use testkit::tables::{Entry, check_indexes, dump, put};
 use tidings::Inbox;
 use tidings::content::ButtonType;
 use tidings::ids::MessageId;
@@ -364,23 +365,24 @@ fn a_waker_that_panics_keeps_nothing_from_the_others() {
     });
 }
 
+// How often a future was woken.
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 /// The inbox has no messages whose deletion would wake the future.
 #[test]
 fn a_future_is_woken_when_its_subscriber_is_deleted() {
-    struct Wakes(AtomicUsize);
-
-    impl Wake for Wakes {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
     for is_created_again in [false, true] {
         on_both(|world| {
             world.bare_subscriber("ada");
             let inbox = world.env.inbox("ada").unwrap();
             let cursor = inbox.cursor().unwrap();
-            let woken = Arc::new(Wakes(AtomicUsize::new(0)));
+            let woken = Arc::new(Woken(AtomicUsize::new(0)));
             let waker = Waker::from(Arc::clone(&woken));
             let mut changed = Box::pin(inbox.changed(&cursor));
             let mut poll = || changed.as_mut().poll(&mut Context::from_waker(&waker));
@@ -395,6 +397,60 @@ fn a_future_is_woken_when_its_subscriber_is_deleted() {
                 Poll::Ready(Err(error)) => assert!(!is_created_again && error.status() == 404),
                 Poll::Pending => panic!("it waits for a subscriber who is gone"),
             }
+        });
+    }
+}
+
+/// What counts the changes begins anew, so that a cursor may have to be reset.
+#[test]
+fn a_future_is_woken_when_a_repair_counts_its_messages_anew() {
+    on_both(|world| {
+        world.in_app_workflow("hi");
+        messages(&world, 3);
+        let inbox = world.env.inbox("ada").unwrap();
+        let cursor = inbox.cursor().unwrap();
+        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut changed = Box::pin(inbox.changed(&cursor));
+        assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let rows = dump(&world.store).into_iter();
+        let rows: Vec<_> = rows.filter(|row| row.0 == Table::MessageCounters).collect();
+        let [(table, key, _)] = &rows[..] else { panic!("{rows:?}") };
+        put(&world.store, *table, key, Some(b"damaged"));
+        let before = woken.0.load(Ordering::SeqCst);
+
+        assert!(world.engine.repair().unwrap().mended > 0);
+
+        assert!(woken.0.load(Ordering::SeqCst) > before);
+        check_indexes(&world.store);
+    });
+}
+
+/// The environment is closed in the first transaction, and its rows go in many.
+#[test]
+fn a_future_is_woken_when_the_deletion_of_its_environment_is_interrupted() {
+    let delete = |world: &World| {
+        let id = world.env.environment_id();
+        let ended = world.organization.delete_environment_with(id, |_| ControlFlow::Break(()));
+        assert!(!ended.unwrap().is_finished);
+    };
+    let fail = |world: &World| {
+        let id = world.env.environment_id();
+        world.interrupted(2, || world.organization.delete_environment(id)).unwrap_err();
+    };
+    for interrupted in [&delete as &dyn Fn(&World), &fail] {
+        on_both(|world| {
+            world.bare_subscriber("ada");
+            let inbox = world.env.inbox("ada").unwrap();
+            let cursor = inbox.cursor().unwrap();
+            let woken = Arc::new(Woken(AtomicUsize::new(0)));
+            let waker = Waker::from(Arc::clone(&woken));
+            let mut changed = Box::pin(inbox.changed(&cursor));
+            assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+
+            interrupted(&world);
+
+            assert!(woken.0.load(Ordering::SeqCst) > 0);
         });
     }
 }

@@ -589,3 +589,56 @@ fn tasks_tell_the_others_and_not_who_was_erased() {
         nothing_is_left(&world.store);
     });
 }
+
+/// An erasure removes the person from the events in an early transaction, and the subscriber in the last one.
+#[test]
+fn tasks_tell_nothing_to_who_is_left_out_while_an_erasure_runs() {
+    for goes_on in [true, false] {
+        on_both(|world| {
+            broadcast_by_canary(&world);
+            world.bare_subscriber("bob");
+            let members: Vec<_> = (0..110).map(|number| format!("s{number}")).collect();
+            for some in [&members[..60], &members[60..], &["canary-id".to_owned()]] {
+                let request = parsed(json!({ "subscriptions": some }));
+                assert_eq!(world.env.topics().subscribe("all", &request).unwrap().errors, []);
+            }
+            let topic =
+                |exclude: Value| json!({ "type": "Topic", "topicKey": "all", "exclude": exclude });
+            let excluded = topic(json!(["canary-id"]));
+            let named = json!([topic(json!([])), "canary-id"]);
+            for (to, id) in [(excluded, "excluded"), (named, "named")] {
+                world.trigger(json!({ "name": "news", "to": to, "transactionId": id }));
+            }
+            // More than a transaction looks at.
+            for _ in 0..6 {
+                let event = || parsed(json!({ "name": "news", "to": "bob" }));
+                let events: Vec<_> = (0..100).map(|_| event()).collect();
+                world.env.events().trigger_bulk(&events).unwrap().all().unwrap();
+            }
+            let tell = || {
+                world.engine.delivery().run_due(1_000).unwrap();
+                assert_eq!(world.notifications(json!({ "subscriberIds": ["canary-id"] })), []);
+            };
+            let mut parts = 0;
+
+            let erased = world.env.subscribers().erase_with("canary-id", |_| {
+                parts += 1;
+                if goes_on {
+                    tell();
+                    return ControlFlow::Continue(());
+                }
+                ControlFlow::Break(())
+            });
+
+            assert_eq!((erased.unwrap().is_finished, parts > 0), (goes_on, true));
+            tell();
+            if !goes_on {
+                assert!(world.env.subscribers().get("canary-id").unwrap().deleted);
+                assert!(world.env.subscribers().erase("canary-id").unwrap().is_finished);
+            }
+            nothing_is_left(&world.store);
+            let query = NotificationQuery::default();
+            assert_eq!(world.env.notifications().count(&query).unwrap(), 120 + 2 * 110 + 600);
+        });
+    }
+}

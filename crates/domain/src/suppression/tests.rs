@@ -88,6 +88,19 @@ fn the_longer_suppression_holds() {
     }
 }
 
+/// A text may tell of the person.
+#[test]
+fn a_longer_suppression_of_a_hash_gets_no_text() {
+    use SuppressionReason::{Bounced, Complained};
+    let before = Suppression::new(id(1), &home(), create(Bounced, Some(10)), at(0)).erased();
+    let longer = create(Complained, None).text("by Ada");
+    let other = Suppression::new(id(2), &home(), longer.clone(), at(0));
+    for after in [before.clone().renewed(longer), before.clone().merged(other)] {
+        assert_eq!((after.reason, after.expires_at, after.text), (Complained, None, None));
+        assert_eq!(after.address, before.address);
+    }
+}
+
 #[test]
 fn a_suppression_ends_at_its_expiry() {
     let made =

@@ -197,9 +197,10 @@ impl CrowdRange {
 }
 
 impl Member {
-    /// Returns `true` if the event leaves the member out.
+    /// Returns `true` if the event leaves the member out. It may have left out one that is being deleted,
+    /// whom an erasure has removed from it.
     pub(crate) fn is_excluded(&self, audience: &Audience<'_>) -> bool {
-        audience.excludes(&self.subscriber.subscriber_id)
+        self.subscriber.deleted || audience.excludes(&self.subscriber.subscriber_id)
     }
 
     /// Returns the member with its subscriber as the call is about to change it.

@@ -40,6 +40,39 @@ pub(crate) struct Removed {
     sweep: Option<Sweep>,
 }
 
+/// Progress of the deletion of a record that each transaction looks up by its name. Another call may have
+/// deleted the record, and a third one may have given the name to a new record, which stays.
+#[derive(Clone, Debug)]
+pub(crate) struct Deleting<I> {
+    /// The id of the record. `None` before the first transaction.
+    of: Option<I>,
+    removed: Removed,
+}
+
+impl<I> Default for Deleting<I> {
+    fn default() -> Self {
+        Self { of: None, removed: Removed::default() }
+    }
+}
+
+impl<I: PartialEq> Deleting<I> {
+    /// Returns `true` if the record has gone since the transaction before. `id` is that of the record which
+    /// has the name now.
+    pub(crate) fn is_over(&self, id: Option<I>) -> bool {
+        self.of.is_some() && self.of != id
+    }
+
+    /// What the transactions so far have removed.
+    pub(crate) const fn removed(&self) -> &Removed {
+        &self.removed
+    }
+
+    /// Returns the step of a transaction that has found the record of this id.
+    pub(crate) fn after<T>(step: Step<Removed, T>, id: I) -> Step<Self, T> {
+        step.map_more(|removed| Self { of: Some(id), removed })
+    }
+}
+
 impl<'c, 't> Cascade<'c, 't> {
     /// Largest number of dependents that one transaction removes.
     const AT_A_TIME: usize = 500;

@@ -112,12 +112,12 @@ impl DeadLetters<'_> {
     }
 
     fn redrive_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
-        self.scope.write("dead_letters.redrive", id, |tx| {
+        self.scope.write_naming("dead_letters.redrive", id, |tx| {
             let (notification, letter) = get(tx, id)?;
             let refused = |reason| Error::rejected(Rejection::NotRedriven { reason });
             let message = message_of(tx, &notification, id)?;
             redrive(tx, &notification, (id, message))?.map_err(refused)?;
-            Ok(letter)
+            Ok((notification.recipient_id(), letter))
         })
     }
 
@@ -132,10 +132,10 @@ impl DeadLetters<'_> {
     }
 
     fn discard_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
-        self.scope.write("dead_letters.discard", id, |tx| {
+        self.scope.write_naming("dead_letters.discard", id, |tx| {
             let (notification, letter) = get(tx, id)?;
             discard(tx, &notification, id)?;
-            Ok(letter)
+            Ok((notification.recipient_id(), letter))
         })
     }
 }

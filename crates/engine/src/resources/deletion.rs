@@ -199,6 +199,18 @@ fn clear(
     removed: &mut u64,
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
+    let cleared = clear_rows(engine, home, removed, progress);
+    // The rows go as they are, so the commits tell nobody who waits for one, also if there are others left.
+    engine.parts.watches.wake_all();
+    cleared
+}
+
+fn clear_rows(
+    engine: &Engine,
+    home: &Home,
+    removed: &mut u64,
+    progress: &mut OnRows<'_>,
+) -> Result<ControlFlow<()>> {
     let (id, now) = (home.environment_id, engine.now());
     let mut left = None;
     for _ in 0..PASSES {
@@ -219,7 +231,6 @@ fn clear(
         left = engine.write(now, |draft| end(draft, home))?;
         if left.is_none() {
             engine.activity().forget(id);
-            engine.parts.watches.wake_all();
             return Ok(ControlFlow::Continue(()));
         }
     }

@@ -21,7 +21,7 @@ use domain::vocabulary::Channel;
 use store::{Key, ReadRecords, Step, WriteRecords, layout};
 
 use crate::pipeline::delivery::{release, vet};
-use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::cascade::{Cascade, Deleting};
 use crate::resources::{endpoints, references};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
@@ -292,12 +292,16 @@ impl Integrations<'_> {
     }
 
     fn delete_of(&self, name: &str, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
-        let start = Removed::default();
+        let start = Deleting::default();
         self.scope.write_in_steps("integrations.delete", (name, delete), start, |tx, before| {
-            let integration = get_named(tx, name)?;
-            let mut cascade = Cascade::new(tx, before);
+            let found = find_named(tx, name)?;
+            if before.is_over(found.as_ref().map(|integration| integration.id)) {
+                return Ok(Step::Done(cloned(all(tx)?)));
+            }
+            let integration = references::expect::<Integration, _>(tx, name, found)?;
+            let mut cascade = Cascade::new(tx, before.removed());
             remove_dependents(&mut cascade, (integration.environment_id, integration.id), None)?;
-            cascade.then(|tx| {
+            let step = cascade.then(|tx| {
                 let (by, now) = (UserId::host(), tx.now());
                 // Others may be deleted while one cannot be read.
                 let mut peers = readable_peers(tx, integration.channel)?;
@@ -306,7 +310,8 @@ impl Integrations<'_> {
                 store(tx, &before, &peers.0)?;
                 release::begin(tx, integration.id)?;
                 Ok(cloned(all(tx)?))
-            })
+            })?;
+            Ok(Deleting::after(step, integration.id))
         })
     }
 }

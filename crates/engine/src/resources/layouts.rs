@@ -6,9 +6,9 @@ use domain::ids::LayoutRef;
 use domain::layout::{Layout, LayoutChoice, LayoutQuery, LayoutUpsert};
 use domain::page::{ListKind, Page};
 use domain::translation::Resource;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, Step, WriteRecords, layout};
 
-use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::cascade::{Cascade, Deleting};
 use crate::resources::{references, translation_groups};
 use crate::tx::{Tx, View};
 use crate::{Result, Scope};
@@ -92,12 +92,16 @@ impl Layouts<'_> {
     }
 
     fn delete_of(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("layouts.delete", name, Removed::default(), |tx, before| {
-            let layout = get(tx, name)?;
-            let mut cascade = Cascade::new(tx, before);
+        self.scope.write_in_steps("layouts.delete", name, Deleting::default(), |tx, before| {
+            let found = find(tx, name)?;
+            if before.is_over(found.as_ref().map(|layout| layout.id)) {
+                return Ok(Step::Done(()));
+            }
+            let layout = references::expect::<Layout, _>(tx, name, found)?;
+            let mut cascade = Cascade::new(tx, before.removed());
             let resource = Resource::layout(&layout.identifier);
             translation_groups::remove(&mut cascade, layout.environment_id, &resource)?;
-            cascade.then(|tx| Ok(tx.remove(&layout)?))
+            Ok(Deleting::after(cascade.then(|tx| Ok(tx.remove(&layout)?))?, layout.id))
         })
     }
 }

@@ -125,7 +125,7 @@ impl Messages<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if there are no ids,
-    /// or more than 1,000.
+    /// or more than 1,000, or if the messages have more than 32 MiB.
     pub fn mark(
         &self,
         subscriber: impl IntoChecked<SubscriberId>,
@@ -319,15 +319,23 @@ pub(crate) fn find(
 }
 
 /// Those of the messages that belong to the subscriber, once each, in the order of `ids`.
+///
+/// # Errors
+///
+/// [`Error::Invalid`], if they are too large to be changed in one transaction.
 pub(crate) fn find_each(
     view: &dyn View,
     subscriber: &Subscriber,
     ids: &[MessageId],
 ) -> Result<Vec<Message>> {
-    let mut known = HashSet::new();
-    let ids = ids.iter().filter(|id| known.insert(**id));
-    let found: Result<Vec<_>> = ids.map(|id| find(view, subscriber, *id)).collect();
-    Ok(found?.into_iter().flatten().collect())
+    let (mut known, mut found, mut size) = (HashSet::new(), Vec::new(), 0);
+    for id in ids.iter().filter(|id| known.insert(**id)) {
+        let Some(message) = find(view, subscriber, *id)? else { continue };
+        size += message.size();
+        Message::check_marked_size(size)?;
+        found.push(message);
+    }
+    Ok(found)
 }
 
 /// The number of the changes of a subscriber's messages in this transaction.

@@ -22,12 +22,12 @@ use store::{Progress, ReadRecords, Step, WriteRecords, layout};
 
 use crate::backfill;
 use crate::damage;
-use crate::resources::cascade::{Damaged, Removed};
+use crate::resources::cascade::{Damaged, Deleting};
 use crate::resources::{person, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
-pub(super) use removal::removal;
+pub(super) use removal::{mark, removal};
 
 /// The subscribers of an environment.
 ///
@@ -213,11 +213,16 @@ impl Subscribers<'_> {
     }
 
     fn delete_of(&self, id: &SubscriberId) -> Result<()> {
-        self.scope.write_in_steps("subscribers.delete", id, Removed::default(), |tx, before| {
+        self.scope.write_in_steps("subscribers.delete", id, Deleting::default(), |tx, before| {
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
-            let own = get(tx, id)?.id;
-            Ok(match removal(tx, (id, &[own]), before, Damaged::Kept)? {
-                Step::More(removed) => Step::More(removed),
+            let found = find(tx, id)?.map(|found| found.id);
+            if before.is_over(found) {
+                return Ok(Step::Done(()));
+            }
+            let own = found.ok_or_else(|| missing(id))?;
+            let step = removal(tx, (id, &[own]), before.removed(), Damaged::Kept)?;
+            Ok(match Deleting::after(step, own) {
+                Step::More(next) => Step::More(next),
                 Step::Done(_) => Step::Done(()),
             })
         })
@@ -247,7 +252,8 @@ impl Subscribers<'_> {
     /// Tasks and digest events whose notification is gone are removed as well, those of others included,
     /// because they name nobody.
     ///
-    /// The erasure takes several transactions. After an interruption, another call continues. Texts
+    /// The erasure takes several transactions. After an interruption, another call continues. A subscriber
+    /// whom broadcasts or topics leave out is shown as `deleted` meanwhile, and nothing is sent to it. Texts
     /// that the host has put into the payloads of other subscribers are not looked at, nor are those that
     /// a template has put into their messages, such as the name of the actor of an event.
     ///

@@ -5,9 +5,9 @@ use domain::ids::TopicKey;
 use domain::page::{ListKind, Page};
 use domain::topic::{Topic, TopicCreate, TopicQuery, TopicUpdate};
 use store::layout::CountedList;
-use store::{List, ReadRecords, WriteRecords, layout};
+use store::{List, ReadRecords, Step, WriteRecords, layout};
 
-use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::cascade::{Cascade, Deleting};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
@@ -145,14 +145,18 @@ impl Topics<'_> {
     }
 
     fn delete_of(&self, key: &TopicKey) -> Result<()> {
-        self.scope.write_in_steps("topics.delete", key, Removed::default(), |tx, before| {
+        self.scope.write_in_steps("topics.delete", key, Deleting::default(), |tx, before| {
             tx.expect_change(CountedList::Topics(tx.environment_id()))?;
-            let topic = get(tx, key)?;
+            let found = find(tx, key)?;
+            if before.is_over(found.as_ref().map(|topic| topic.id)) {
+                return Ok(Step::Done(()));
+            }
+            let topic = found.ok_or_else(|| missing(key))?;
             tx.expect_change(CountedList::Subscriptions(topic.environment_id, topic.id))?;
-            let mut cascade = Cascade::new(tx, before);
+            let mut cascade = Cascade::new(tx, before.removed());
             let subscriptions = layout::subscriptions(topic.environment_id, topic.id);
             cascade.remove(&subscriptions)?;
-            cascade.then(|tx| Ok(tx.remove(&topic)?))
+            Ok(Deleting::after(cascade.then(|tx| Ok(tx.remove(&topic)?))?, topic.id))
         })
     }
 }

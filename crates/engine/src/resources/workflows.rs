@@ -16,7 +16,7 @@ use store::{Key, List, ReadRecords, Step, WriteRecords, layout};
 
 use crate::damage;
 use crate::pipeline::texts;
-use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::cascade::{Cascade, Deleting, Removed};
 use crate::resources::{contexts, references, subscribers, translation_groups, unsubscribe};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
@@ -201,10 +201,13 @@ impl Workflows<'_> {
     }
 
     fn delete_of(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("workflows.delete", name, Removed::default(), |tx, before| {
+        self.scope.write_in_steps("workflows.delete", name, Deleting::default(), |tx, before| {
             let found = find_any(tx, name)?;
+            if before.is_over(found.as_ref().map(|workflow| workflow.id)) {
+                return Ok(Step::Done(()));
+            }
             let workflow = references::expect::<Workflow, _>(tx, name, found)?;
-            remove(tx, &workflow, before)
+            Ok(Deleting::after(remove(tx, &workflow, before.removed())?, workflow.id))
         })
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Write<'s> {
 pub(crate) type Between<'f, S, T> = &'f mut dyn FnMut(S) -> Result<Step<S, T>>;
 
 // Answer of a call about one subscriber, who is named in it. Version 2 of the format has answers that name
-// nobody.
+// nobody, as those about a subscriber who is not known do.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum AnswerOf<T> {
@@ -61,8 +61,22 @@ impl Scope {
         arguments: impl Serialize,
         mut body: impl FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.write_naming(operation, arguments, |tx| Ok((Some(subscriber.clone()), body(tx)?)))
+    }
+
+    /// Runs an operation as [`write_of`](Self::write_of) does, of which the body finds the subscriber.
+    pub(crate) fn write_naming<T: Serialize + DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        mut body: impl FnMut(&mut Tx<'_>) -> Result<(Option<SubscriberId>, T)>,
+    ) -> Result<T> {
         let answer = self.write(operation, arguments, |tx| {
-            Ok(AnswerOf::Subscriber(subscriber.clone(), body(tx)?))
+            let (subscriber, answer) = body(tx)?;
+            Ok(match subscriber {
+                Some(subscriber) => AnswerOf::Subscriber(subscriber, answer),
+                None => AnswerOf::Bare(answer),
+            })
         })?;
         Ok(match answer {
             AnswerOf::Subscriber(_, answer) | AnswerOf::Bare(answer) => answer,

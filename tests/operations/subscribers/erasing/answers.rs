@@ -1,16 +1,17 @@
 //! Stored answers and entries of the quarantine about a person, and what looks like them.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use domain::idempotency::StoredAnswer;
 use domain::quarantine::{QuarantineQuery, Quarantined};
 use serde_json::json;
 use testkit::sealed::is_wanted;
 use testkit::tables;
-use tidings::Error;
 use tidings::content::ButtonType;
 use tidings::message::MarkAs;
 use tidings::store::Table;
+use tidings::{Error, SendError};
 
 use super::{nothing_is_left, put_aside_one};
 use crate::world::{email, on_both, only, parsed};
@@ -184,6 +185,66 @@ fn an_erasure_reaches_answers_with_messages_of_who_was_deleted() {
             assert_eq!(erased.answers, 5, "{erased:?}");
             assert_eq!(world.records::<StoredAnswer>(), []);
             nothing_is_left(&world.store);
+        });
+    }
+}
+
+/// A dead letter names a notification, which is gone, and what the provider has said.
+#[test]
+fn an_erasure_reaches_answers_with_dead_letters_of_who_was_deleted() {
+    on_both(|world| {
+        world.active_integration("email", "mail");
+        world.workflow_of("mail", &[email()]);
+        world.subscriber(json!({ "subscriberId": "canary-id", "email": "canary@example.org" }));
+        for _ in 0..2 {
+            world.recorder.refuse_next(SendError::permanent("no mailbox of Canaria"));
+            world.notify("mail", "canary-id");
+            assert_eq!(world.run_due().failed, 1);
+        }
+        let found = world.env.dead_letters().list(&parsed(json!({}))).unwrap().data;
+        let once = |key: &str| world.env.idempotent(key).unwrap();
+        let redriven = once("redrive").dead_letters().redrive(found[0].id).unwrap();
+        let discarded = once("discard").dead_letters().discard(found[1].id).unwrap();
+        assert_eq!(once("redrive").dead_letters().redrive(found[0].id).unwrap(), redriven);
+        assert_eq!(once("discard").dead_letters().discard(found[1].id).unwrap(), discarded);
+        for notification in world.notifications(json!({})) {
+            world.env.notifications().delete(notification.id).unwrap();
+        }
+        world.env.subscribers().delete("canary-id").unwrap();
+
+        let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+        assert_eq!(erased.answers, 2, "{erased:?}");
+        assert_eq!(world.records::<StoredAnswer>(), []);
+        nothing_is_left(&world.store);
+    });
+}
+
+/// A call that has begun goes on when it is made again, unless its answer has expired.
+#[test]
+fn an_erasure_reaches_keys_of_calls_that_were_interrupted_long_ago() {
+    for (hours, removed) in [(0, 0), (25, 2)] {
+        on_both(|world| {
+            world.in_app_workflow("news");
+            world.subscriber(json!({ "subscriberId": "canary", "email": "canary@example.org" }));
+            (0..100).for_each(|_| _ = world.notify("news", "bob"));
+            let once = |key: &str| world.env.idempotent(key).unwrap();
+            let merge = once("merge canary@example.org");
+            let ended = merge.subscribers().erase_with("bob", |_| ControlFlow::Break(()));
+            assert!(!ended.unwrap().is_finished);
+            let bulk = once("tell canary@example.org");
+            // The first transaction is that of the ids.
+            let to: Vec<_> = (0..100).map(|number| format!("s{number}")).collect();
+            let event = || parsed(json!({ "name": "news", "to": to }));
+            let events: Vec<_> = (0..7).map(|_| event()).collect();
+            let told = world.interrupted(1, || bulk.events().trigger_bulk(&events).map(drop));
+            assert_eq!(told.unwrap_err().status(), 500);
+            assert_eq!(world.records::<StoredAnswer>().len(), 2);
+            world.pass(Duration::from_secs(hours * 3_600));
+
+            assert_eq!(world.env.subscribers().erase("canary").unwrap().answers, removed);
+
+            assert_eq!(world.records::<StoredAnswer>().len() as u64, 2 - removed);
         });
     }
 }

@@ -40,7 +40,7 @@ impl Inbox<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if there are no ids,
-    /// or more than 1,000.
+    /// or more than 1,000, or if the messages have more than 32 MiB.
     pub fn archive(
         &self,
         ids: impl IntoIterator<Item: IntoChecked<MessageId>>,

@@ -45,7 +45,7 @@ impl Inbox<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber;
     /// [`Error::Invalid`](crate::Error::Invalid), if the time is not in the future, if there are no
-    /// ids, or more than 1,000.
+    /// ids, or more than 1,000, or if the messages have more than 32 MiB.
     pub fn snooze(
         &self,
         ids: impl IntoIterator<Item: IntoChecked<MessageId>>,

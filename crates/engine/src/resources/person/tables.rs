@@ -22,7 +22,7 @@ use store::{
 use super::subject::address_of;
 use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
 use crate::pipeline::sweep::{has_something_left, remove_triggers, runs_of};
-use crate::resources::{messages, notifications, suppressions};
+use crate::resources::{messages, notifications, subscribers, suppressions};
 use crate::tx::View;
 use crate::{Result, damage};
 
@@ -176,7 +176,10 @@ impl Eraser<'_, '_> {
 
     fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
         let is_about = match &answer.outcome {
-            CallOutcome::Begun | CallOutcome::BegunAs(_) => false,
+            // A call goes on from it, until it expires.
+            CallOutcome::Begun | CallOutcome::BegunAs(_) => {
+                answer.has_expired(self.tx.now()) && self.traces.are_in_key(&answer.key)
+            }
             CallOutcome::Done(json) => {
                 self.traces.are_in(json) || self.traces.are_in_key(&answer.key)
             }
@@ -193,14 +196,21 @@ impl Eraser<'_, '_> {
         Ok(())
     }
 
+    // Removes the person from events that are still told. These leave out of their topics whom they name, so
+    // the subscriber is marked until it goes: chunks pass it over all the same.
     fn fan_outs(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let all = layout::fan_outs(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<FanOut>(all, after)?;
+        let mut is_named = false;
         for before in rows {
             if let Some(rest) = before.without(&self.person.id) {
                 self.tx.replace(&before, &rest)?;
                 erased.triggers += 1;
+                is_named = true;
             }
+        }
+        if is_named {
+            subscribers::mark(self.tx, &self.person.id)?;
         }
         Ok(after)
     }

@@ -52,8 +52,9 @@ pub(crate) fn removal(
     Ok(step)
 }
 
-// Marks a subscriber that is left: its preferences may be gone, so nothing is sent to it any more.
-fn mark(tx: &mut Tx<'_>, id: &SubscriberId) -> Result<()> {
+/// Marks a subscriber that is left: its preferences or its exclusions may be gone, so nothing is sent to it
+/// any more.
+pub(crate) fn mark(tx: &mut Tx<'_>, id: &SubscriberId) -> Result<()> {
     match find(tx, id)? {
         Some(before) => Ok(tx.replace(&before, &before.deleted(tx.now()))?),
         None => Ok(()),
