@@ -32,7 +32,7 @@ pub enum ConditionData<'a> {
     Missing,
     /// No data: every condition counts as met, as in lists of preferences.
     AssumedToHold,
-    /// Data: `subscriber`, `payload`, `context` and `workflow`.
+    /// Data: `payload`, `subscriber`, `actor`, `context` and `workflow`.
     Known(&'a Value),
 }
 
