@@ -12,7 +12,7 @@ use serde_json::Value;
 use testkit::requests::{sound, writing};
 
 /// Calls with the name of an operation that writes, without white space.
-const WRITING: [&str; 8] = [
+const WRITING: [&str; 9] = [
     ".write(\"",
     ".write_in_steps(\"",
     ".write_in_steps_with(\"",
@@ -20,6 +20,7 @@ const WRITING: [&str; 8] = [
     ".edit(\"",
     ".change(\"",
     ".clear(\"",
+    ".write_naming(\"",
     ".write_of(\"",
 ];
 

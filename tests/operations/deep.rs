@@ -99,11 +99,12 @@ const CASES: &[Case] = &[
     }),
     (
         "preference cases",
-        "PreferenceCase::payload PreferenceCase::subscriber PreferenceCase::context",
+        "PreferenceCase::payload PreferenceCase::subscriber PreferenceCase::actor PreferenceCase::context",
         || {
             let case = PreferenceCase::new(&workflow()).unwrap();
             too_deep("payload", case.clone().payload(object()));
             too_deep("subscriber", case.clone().subscriber(object()));
+            too_deep("actor", case.clone().actor(object()));
             too_deep("context", case.context("tenant", "acme", object()));
         },
     ),
