@@ -33,7 +33,7 @@ pub(crate) fn from(
     most: usize,
 ) -> Result<BTreeMap<u32, Set>> {
     let mut found = BTreeMap::new();
-    let range = layout::activity_deletions_within(environment, generation, (first, u32::MAX));
+    let range = layout::activity_deletions_from(environment, generation, first);
     snapshot.scan_bytes(&range, Order::Ascending, None, &mut |key, bytes| {
         if let Some(segment) = layout::deleted_segment(key) {
             found.insert(segment, View::read(bytes).to_set());

@@ -338,9 +338,9 @@ impl Building {
         deleted::add(txn, self.environment, &self.head, segment, places)
     }
 
-    // Puts those of `ordinals` that were deleted meanwhile, as the index in use says. Returns the first ordinal
-    // that is left behind so many lookups and segments. An ordinal that was known to be gone before is not
-    // looked up. The entry of a deletion is no proof, because it may be damaged.
+    // Puts those of `ordinals` that were deleted meanwhile, as the index in use says. The entry of a deletion is
+    // no proof, because it may be damaged. Returns the first ordinal that is left when so many were looked up,
+    // or the deletions of so many segments were read.
     fn put_deleted(
         &self,
         txn: &mut dyn Transaction,
@@ -354,19 +354,11 @@ impl Building {
         let all = deleted::from(&*txn, *environment, current.generation, first, segments)?;
         let mut left = lookups;
         for (segment, places) in &all {
-            let known = deleted::find(&*txn, *environment, head, *segment)?;
-            let known: BTreeSet<u16> = known.iter().flat_map(|set| set.view().places()).collect();
-            let places = places.view().places().filter(|place| !known.contains(place));
-            let places = places.filter(|place| u32::from(*place) < head.segment_size);
-            let mut gone = Set::default();
-            for place in places {
-                let ordinal = head.start(*segment) + u64::from(place);
-                if !ordinals.contains(&ordinal) {
-                    continue;
-                }
+            let (mut gone, mut end) = (Set::default(), None);
+            for (place, ordinal) in self.new_deletions(&*txn, *segment, places, &ordinals)? {
                 if left == 0 {
-                    self.put_gone(txn, *segment, &gone)?;
-                    return Ok(ordinal);
+                    end = Some(ordinal);
+                    break;
                 }
                 left -= 1;
                 let key = layout::notification(*environment, Ordinal::new(ordinal));
@@ -375,9 +367,31 @@ impl Building {
                 }
             }
             self.put_gone(txn, *segment, &gone)?;
+            if let Some(end) = end {
+                return Ok(end);
+            }
         }
+        // A damaged key names any segment.
+        let next = |last: u32| head.start(last.saturating_add(1)).min(ordinals.end);
         let last = all.last_key_value().filter(|_| all.len() == segments);
-        Ok(last.map_or(ordinals.end, |(last, _)| head.start(last + 1).min(ordinals.end)))
+        Ok(last.map_or(ordinals.end, |(last, _)| next(*last)))
+    }
+
+    // Those of `places` within `ordinals` that were not known to be gone before, with their ordinals.
+    fn new_deletions(
+        &self,
+        snapshot: &(impl Snapshot + ?Sized),
+        segment: u32,
+        places: &Set,
+        ordinals: &Range<u64>,
+    ) -> Result<Vec<(u16, u64)>> {
+        let known = deleted::find(snapshot, self.environment, &self.head, segment)?;
+        let known: BTreeSet<u16> = known.iter().flat_map(|known| known.view().places()).collect();
+        let start = self.head.start(segment);
+        let places = places.view().places().filter(|place| !known.contains(place));
+        let places = places.filter(|place| u32::from(*place) < self.head.segment_size);
+        let places = places.map(|place| (place, start + u64::from(place)));
+        Ok(places.filter(|(_, ordinal)| ordinals.contains(ordinal)).collect())
     }
 
     // Takes in the notifications from `tail` on, and the deletions made meanwhile. Then puts the

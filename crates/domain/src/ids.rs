@@ -390,31 +390,27 @@ reference! {
     &str, String, &String, LayoutIdentifier, &LayoutIdentifier, LayoutId, &LayoutId
 }
 
-impl From<JobId> for SendId {
-    fn from(job: JobId) -> Self {
-        Self(job.0)
-    }
+// A record that has the id of another one.
+macro_rules! same_id {
+    ($($(#[doc = $doc:literal])* $from:ident => $to:ident),*) => {$(
+        $(#[doc = $doc])*
+        impl From<$from> for $to {
+            fn from(id: $from) -> Self {
+                Self(id.0)
+            }
+        }
+    )*};
 }
 
-/// The task of a job has the id of the job.
-impl From<JobId> for TaskId {
-    fn from(id: JobId) -> Self {
-        Self(id.0)
-    }
-}
-
-/// The task of a send has the id of the send.
-impl From<SendId> for TaskId {
-    fn from(id: SendId) -> Self {
-        Self(id.0)
-    }
-}
-
-/// The task that closes a window has the id of the window.
-impl From<DigestWindowId> for TaskId {
-    fn from(id: DigestWindowId) -> Self {
-        Self(id.0)
-    }
+same_id! {
+    /// The first send of a job has the id of the job.
+    JobId => SendId,
+    /// The task of a job has the id of the job.
+    JobId => TaskId,
+    /// The task of a send has the id of the send.
+    SendId => TaskId,
+    /// The task that closes a window has the id of the window.
+    DigestWindowId => TaskId
 }
 
 /// Returns a UUID of version 7 from the milliseconds since the Unix epoch and the lower 74 bits of

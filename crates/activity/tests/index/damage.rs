@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use store::memory::MemoryStore;
-use store::{Store, Table};
+use store::{Store, Table, layout};
 
 use crate::faults::{entries, is_tidy};
 use crate::sample::environment;
@@ -47,6 +47,27 @@ fn damaged_rows_are_survived_and_made_anew() {
             world.is_in_order(&queries(seed, 3));
         }
     }
+}
+
+/// As many segments as a rebuild compares at once have rows of deletions, up to the last one that a key can name.
+#[test]
+fn deletions_in_segments_that_are_not_there_are_passed_over() {
+    let store = MemoryStore::default();
+    let world = World::new(Backend::Memory(store.clone()), 16);
+    past(&world, 3);
+    store::write(&store, |txn| {
+        for (key, _) in entries(&*txn, Table::ActivityDeleted) {
+            txn.delete(Table::ActivityDeleted, &key)?;
+        }
+        (0..64).try_for_each(|number| {
+            let key = layout::activity_deleted(environment(), 0, u32::MAX - number);
+            txn.put(key.table(), key.as_bytes(), b"damaged")
+        })
+    })
+    .unwrap();
+    assert!(!is_clean(&world));
+    world.does(0, &Deed::Rebuild).unwrap();
+    world.is_in_order(&queries(1, 3));
 }
 
 /// The generation of an index without rows starts anew, so it is older than that in memory.

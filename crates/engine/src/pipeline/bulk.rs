@@ -46,7 +46,7 @@ enum Part {
     Unnamed,
 }
 
-/// Returns `true` if a transaction takes no more events: it has so many notifications and bytes of content.
+/// Returns `true` if a transaction with so many notifications and bytes of content takes no more events.
 fn is_enough((notifications, content): (usize, usize)) -> bool {
     notifications >= NOTIFICATIONS || content >= CONTENT
 }

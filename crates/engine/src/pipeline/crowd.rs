@@ -197,8 +197,8 @@ impl CrowdRange {
 }
 
 impl Member {
-    /// Returns `true` if the event leaves the member out. It may have left out one that is being deleted,
-    /// whom an erasure has removed from it.
+    /// Returns `true` if the event leaves the member out. A subscriber that is being deleted is left out, too:
+    /// an erasure removes it from the exclusions of the event.
     pub(crate) fn is_excluded(&self, audience: &Audience<'_>) -> bool {
         self.subscriber.deleted || audience.excludes(&self.subscriber.subscriber_id)
     }

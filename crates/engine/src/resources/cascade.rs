@@ -56,8 +56,8 @@ impl<I> Default for Deleting<I> {
 }
 
 impl<I: PartialEq> Deleting<I> {
-    /// Returns `true` if the record has gone since the transaction before. `id` is that of the record which
-    /// has the name now.
+    /// Returns `true` if the record was deleted since the transaction before. `id` is that of the record with
+    /// the name now.
     pub(crate) fn is_over(&self, id: Option<I>) -> bool {
         self.of.is_some() && self.of != id
     }

@@ -268,6 +268,15 @@ pub fn activity_deletions_within(
     activity_deletions(environment, generation).between(first..last.saturating_add(1))
 }
 
+/// The deleted notifications of the segments from `first` on.
+pub fn activity_deletions_from(
+    environment: EnvironmentId,
+    generation: u32,
+    first: u32,
+) -> Range<Bytes> {
+    activity_deletions(environment, generation).from(first)
+}
+
 /// The deleted notifications of a segment.
 pub fn activity_deleted(environment: EnvironmentId, generation: u32, segment: u32) -> Key<Bytes> {
     activity_deletions(environment, generation).then(segment).end()

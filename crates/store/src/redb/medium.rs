@@ -117,7 +117,7 @@ impl Medium {
 impl Drop for Medium {
     fn drop(&mut self) {
         if self.start.get_mut().is_unsynced() {
-            // Without the sync, the operating system still shows it to who opens the file next.
+            // If the sync fails, the next process that opens the file reads it all the same.
             drop(caught(|| self.write_synced_start()));
         }
         // An error leaves the lock to the operating system, which drops it with the file.

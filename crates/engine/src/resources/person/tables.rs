@@ -196,8 +196,8 @@ impl Eraser<'_, '_> {
         Ok(())
     }
 
-    // Removes the person from events that are still told. These leave out of their topics whom they name, so
-    // the subscriber is marked until it goes: chunks pass it over all the same.
+    // Removes the person from events whose recipients are still being notified. An event excludes its actor and
+    // the recipients that it names from its topics. So the subscriber is marked as deleted, and chunks exclude it.
     fn fan_outs(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let all = layout::fan_outs(self.tx.environment_id()).range();
         let (rows, after) = self.rows::<FanOut>(all, after)?;
