@@ -403,7 +403,7 @@ macro_rules! same_id {
 }
 
 same_id! {
-    /// The first send of a job has the id of the job.
+    /// The only message of a job has the id of the job.
     JobId => SendId,
     /// The task of a job has the id of the job.
     JobId => TaskId,
