@@ -114,7 +114,7 @@ fn query(shape: &Shape, names: &HashMap<InternalSubscriberId, SubscriberId>) -> 
                 query.emails.push(format!("{}@example.com", names[id]));
             }
             Wanted::Subscriber(id) => query.subscriber_ids.push(names[id].clone()),
-            Wanted::Workflow(id) => query.workflows.push(id.to_string()),
+            Wanted::Workflow(id) => query.workflows.push(id.to_string().into()),
             Wanted::Topic(key) => query.topic_key = Some(key.clone()),
             Wanted::Subscription(identifier) => query.subscription_id = Some(identifier.clone()),
             Wanted::Contexts(contexts) => {
