@@ -91,7 +91,6 @@ mod validation {
     use super::references;
     use crate::error::{Invalid, Reason};
     use crate::json::{Object, is_shallow};
-    use crate::workflow::Workflow;
 
     /// Longest description of a violated schema, in characters.
     const MAX_PROBLEM: usize = 500;
@@ -99,13 +98,7 @@ mod validation {
     // Patterns are matched in linear time, and nothing is fetched.
     pub(super) fn compiled(schema: &Object) -> Result<Validator, Invalid> {
         let schema = Value::from(schema.clone());
-        let followed = references::followed(&schema);
-        let most = Workflow::MAX_SCHEMA_REFERENCES;
-        if followed.count > most || followed.depth > Object::MAX_DEPTH {
-            let problem = format!(
-                "more than {most} references are followed, or more than {} one from another",
-                Object::MAX_DEPTH
-            );
+        if let Some(problem) = references::problem(&schema) {
             return Err(Invalid::new("payloadSchema", Reason::Schema { problem }));
         }
         let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
@@ -159,7 +152,7 @@ mod validation {
     /// Returns the deepest nesting of an invalid payload of `size` bytes whose field is looked for.
     ///
     /// To tell whether a payload is valid takes time in proportion to its size, because results are
-    /// kept for each of its values. To find the field, the library follows each alternative of the
+    /// kept for each of its objects and lists. To find the field, the library follows each alternative of the
     /// schema again. Their number grows by a factor with each level, if the schema refers to itself
     /// at several places.
     fn max_explained_depth(schema: &Object, size: usize) -> usize {

@@ -68,7 +68,7 @@ impl<'h> Tag<'h> {
         let mut rest = self.attributes;
         loop {
             let (name, value) = rest.split_once('=')?;
-            let name = name.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let name = name.trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
             let value = value.trim_start();
             let (found, behind) = match value.chars().next() {
                 Some(quote @ ('"' | '\'')) => value.get(1..)?.split_once(quote)?,
@@ -279,6 +279,7 @@ mod tests {
             ("one<br>two<br/>three<BR />four", "one\ntwo\nthree\nfour"),
             ("<ul><li>tea</li><li>cup</li></ul>end", "* tea\n* cup\n\nend"),
             ("<a href=\"https://x.org/?a=1&amp;b\">Open</a>!", "Open (https://x.org/?a=1&b)!"),
+            ("<a title\n= x href = 'https://x.org'>Open</a>", "Open (https://x.org)"),
             ("<a class='a>b' href='https://x.org'>https://x.org</a>", "https://x.org"),
             ("<a href='mailto:a@x.org'>a@x.org</a> <a href='javascript:x()'>y</a>", "a@x.org y"),
             ("<a href=https://x.org><img alt='Logo' src=x></a>", "Logo (https://x.org)"),

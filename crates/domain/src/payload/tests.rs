@@ -157,3 +157,30 @@ fn references_that_are_followed_are_bounded() {
         }
     }
 }
+
+/// The ways through such definitions would take days for one number.
+#[test]
+fn references_lead_back_to_themselves_in_values_only() {
+    let all = |keyword: fn(Vec<Value>) -> Value| {
+        let schema = |one: usize| {
+            let others = (0..7).filter(|other| *other != one);
+            keyword(others.map(|other| json!({ "$ref": format!("#/$defs/v{other}") })).collect())
+        };
+        let defs: serde_json::Map<_, _> =
+            (0..7).map(|one| (format!("v{one}"), schema(one))).collect();
+        new(json!({ "$defs": defs, "properties": { "x": { "$ref": "#/$defs/v0" } } }))
+    };
+    let endless = all(|others| json!({ "allOf": others }));
+    let payload = object(json!({ "x": 1 }));
+    for refused in [endless.check(), endless.check_payload(&payload)] {
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "`payloadSchema` does not match the schema: a reference leads back to itself without a step into the payload"
+        );
+    }
+    let sound = all(
+        |others| json!({ "allOf": others.iter().map(|one| json!({ "items": one })).collect::<Vec<_>>() }),
+    );
+    sound.check().unwrap();
+    sound.check_payload(&payload).unwrap();
+}

@@ -54,8 +54,11 @@ impl Calendar {
         // them: times that are far apart come once a year at most.
         let mut before = None;
         let mut first_days = (2000..2400).filter_map(|year| {
-            let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
-            let mut days = first.iter_days().take_while(|day| day.year() == year);
+            let months = (1..=12).filter_map(|month| NaiveDate::from_ymd_opt(year, month, 1));
+            let months = months.filter(|first| self.has_month(*first));
+            let mut days = months.flat_map(|first| {
+                first.iter_days().take_while(move |day| day.month() == first.month())
+            });
             days.find(|day| self.has_day(*day))
         });
         let are_near = first_days.all(|day| {
@@ -63,6 +66,15 @@ impl Calendar {
             since <= i64::from(StepDefinition::MAX_DAYS)
         });
         are_near && before.is_some()
+    }
+
+    // Returns `false` if no day of a month is one of the calendar.
+    fn has_month(&self, day: NaiveDate) -> bool {
+        match self {
+            Self::Minutes(_) | Self::Days { .. } | Self::Weeks { .. } => true,
+            Self::Each { every, .. } | Self::On { every, .. } => is_multiple(month(day), *every),
+            Self::Cron(cron) => cron.has_month(day),
+        }
     }
 
     fn has_day(&self, day: NaiveDate) -> bool {
@@ -192,7 +204,7 @@ impl Cron {
         Ok(())
     }
 
-    /// Parses an expression. Refuses one that names no day.
+    /// Parses an expression. Refuses one that names no day, or no time of a day.
     pub(super) fn new(expression: &str) -> Result<Self, Invalid> {
         let builder = CronParser::builder();
         let parser = builder.seconds(Seconds::Disallowed).year(Year::Disallowed).build();
@@ -203,7 +215,11 @@ impl Cron {
         let mut days = NaiveDate::from_ymd_opt(2000, 1, 1)
             .into_iter()
             .flat_map(|first| first.iter_days().take_while(|day| day.year() < 2028));
-        if days.any(|day| cron.has_day(day)) { Ok(cron) } else { Err(refused("a time that comes")) }
+        let has_time = (0..DAY).any(|minute| cron.has_minute(minute));
+        if has_time && days.any(|day| cron.has_day(day)) {
+            return Ok(cron);
+        }
+        Err(refused("a time that comes"))
     }
 
     fn has_day(&self, day: NaiveDate) -> bool {
@@ -217,8 +233,12 @@ impl Cron {
             chrono::Weekday::Sat => croner::Weekday::Saturday,
             chrono::Weekday::Sun => croner::Weekday::Sunday,
         };
-        pattern.month_match(day.month()).unwrap_or(false)
+        self.has_month(day)
             && pattern.day_match(day.year(), day.month(), day.day(), weekday).unwrap_or(false)
+    }
+
+    fn has_month(&self, day: NaiveDate) -> bool {
+        self.0.pattern.month_match(day.month()).unwrap_or(false)
     }
 
     fn has_minute(&self, minute: u32) -> bool {

@@ -5,6 +5,7 @@ use crate::json::read;
 
 const CRON: &str = "`metadata.timed.cronExpression` must be a cron expression with five fields, \
                     such as `0 9 * * 1-5`";
+const NEVER: &str = "`metadata.timed.cronExpression` must be a time that comes";
 const PLUS: &str = "`metadata.timed.cronExpression` must be a cron expression without `+`";
 const RARE: &str = "`metadata.timed` must be calendar times at most 3660 days apart";
 
@@ -102,10 +103,9 @@ fn calendar_times_are_complete_and_say_nothing_in_vain() {
         (timed(json!({ "cronExpression": "0 0 9 * * 1-5" })), CRON),
         (timed(json!({ "cronExpression": "60 9 * * *" })), CRON),
         (timed(json!({ "cronExpression": "" })), CRON),
-        (
-            timed(json!({ "cronExpression": "0 0 31 2,4,6 *" })),
-            "`metadata.timed.cronExpression` must be a time that comes",
-        ),
+        (timed(json!({ "cronExpression": "0 0 31 2,4,6 *" })), NEVER),
+        (timed(json!({ "cronExpression": ", 9 * * *" })), NEVER),
+        (timed(json!({ "cronExpression": "0 , * * *" })), NEVER),
         (timed(json!({ "cronExpression": "0 9 29 2 *" })), ""),
         (timed(json!({ "cronExpression": "0 9 29 2 MON" })), ""),
         (timed(json!({ "cronExpression": "0 9 29 2 +MON" })), PLUS),
