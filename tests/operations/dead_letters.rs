@@ -1,5 +1,6 @@
 //! Dead letters: listed, redriven and discarded.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -590,4 +591,25 @@ fn a_page_looks_at_ten_thousand_dead_letters() {
         world.env.dead_letters().count(&parsed(json!({ "channels": ["email"] }))).unwrap(),
         1
     );
+}
+
+/// Others may fail between any two steps in which the index of dead letters is made anew.
+#[test]
+fn an_index_is_made_anew_among_endless_failures() {
+    on_both(|world| {
+        prepared(&world);
+        refused(&world);
+        let mut failures = 1;
+        let rebuilt = world.env.notifications().rebuild_index_with(|at| {
+            if at.table == Table::DeadLetters.name() {
+                assert!(failures < 100, "the rebuild does not end");
+                refused(&world);
+                failures += 1;
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(rebuilt.unwrap().is_finished);
+        assert_eq!(letters(&world, json!({})).len(), failures);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
 }

@@ -76,8 +76,28 @@ pub(crate) fn add(
     segment: u32,
     places: &Set,
 ) -> Result<()> {
+    change(txn, environment, (head, segment), |all| all.unite(places.view()))
+}
+
+/// Takes `places` out of those of a segment that are deleted.
+pub(crate) fn take_out(
+    txn: &mut dyn Transaction,
+    environment: EnvironmentId,
+    head: &Head,
+    segment: u32,
+    places: &Set,
+) -> Result<()> {
+    change(txn, environment, (head, segment), |all| all.leave_out(places.view()))
+}
+
+fn change(
+    txn: &mut dyn Transaction,
+    environment: EnvironmentId,
+    (head, segment): (&Head, u32),
+    change: impl FnOnce(&mut Set),
+) -> Result<()> {
     let mut all = find(&*txn, environment, head, segment)?.unwrap_or_default();
-    all.unite(places.view());
+    change(&mut all);
     let mut bytes = Vec::new();
     all.write(&mut bytes);
     let key = layout::activity_deleted(environment, head.generation, segment);

@@ -4,7 +4,7 @@
 //! takes in the notifications created meanwhile, and puts the new generation in place of the old.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::mem;
 use std::ops::{ControlFlow, Range};
 
@@ -207,7 +207,7 @@ impl Building {
             self.tail = range.end;
             return Ok(if is_there { Part::Done } else { Part::Removed });
         }
-        if self.compared < next {
+        if next.saturating_sub(self.compared) > COMPARED as u64 {
             return self.compare(store, next);
         }
         store::write_in(store, self.environment, |txn| self.finish(txn))
@@ -239,7 +239,9 @@ impl Building {
         Ok(if is_there { Part::Done } else { Part::Removed })
     }
 
-    // Takes in some of the deletions made meanwhile, so that few are left for the last transaction.
+    // Takes in some of the deletions made meanwhile, so that few are left for the last transaction. Those of
+    // notifications that are there are taken out of the index in use, or the last transaction would look them
+    // up again.
     fn compare(&mut self, store: &dyn Store, next: u64) -> Result<Part> {
         let mut compared = next;
         let is_there = self.write(store, |txn| {
@@ -354,7 +356,7 @@ impl Building {
         let all = deleted::from(&*txn, *environment, current.generation, first, segments)?;
         let mut left = lookups;
         for (segment, places) in &all {
-            let (mut gone, mut end) = (Set::default(), None);
+            let (mut gone, mut there, mut end) = (Set::default(), Set::default(), None);
             for (place, ordinal) in self.new_deletions(&*txn, *segment, places, &ordinals)? {
                 if left == 0 {
                     end = Some(ordinal);
@@ -362,11 +364,13 @@ impl Building {
                 }
                 left -= 1;
                 let key = layout::notification(*environment, Ordinal::new(ordinal));
-                if !txn.contains(&key)? {
-                    gone.insert(place);
-                }
+                let places = if txn.contains(&key)? { &mut there } else { &mut gone };
+                places.insert(place);
             }
             self.put_gone(txn, *segment, &gone)?;
+            if !there.view().is_empty() {
+                deleted::take_out(txn, *environment, current, *segment, &there)?;
+            }
             if let Some(end) = end {
                 return Ok(end);
             }
@@ -385,10 +389,12 @@ impl Building {
         places: &Set,
         ordinals: &Range<u64>,
     ) -> Result<Vec<(u16, u64)>> {
-        let known = deleted::find(snapshot, self.environment, &self.head, segment)?;
-        let known: BTreeSet<u16> = known.iter().flat_map(|known| known.view().places()).collect();
+        let mut places = places.clone();
+        if let Some(known) = deleted::find(snapshot, self.environment, &self.head, segment)? {
+            places.leave_out(known.view());
+        }
         let start = self.head.start(segment);
-        let places = places.view().places().filter(|place| !known.contains(place));
+        let places = places.view().places();
         let places = places.filter(|place| u32::from(*place) < self.head.segment_size);
         let places = places.map(|place| (place, start + u64::from(place)));
         Ok(places.filter(|(_, ordinal)| ordinals.contains(ordinal)).collect())

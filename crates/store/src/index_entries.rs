@@ -45,17 +45,18 @@ pub fn index_entries<R: Record>(
     limit: usize,
     target: fn(&[u8]) -> Option<Key<R>>,
 ) -> Result<Vec<Entry<R>>> {
-    some_index_entries(snapshot, range, limit.into(), target)
+    some_index_entries(snapshot, range, limit.into(), target).map(|(entries, _)| entries)
 }
 
 /// Returns the first entries of an index within `range`, as [`index_entries`] does, up to so many rows, or until
-/// the records have so many bytes or some more.
+/// the records have so many bytes or some more. Also returns the key of the last one if there may be others
+/// behind it.
 pub(crate) fn some_index_entries<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
     limit: Limit,
     target: fn(&[u8]) -> Option<Key<R>>,
-) -> Result<Vec<Entry<R>>> {
+) -> Result<(Vec<Entry<R>>, Option<Vec<u8>>)> {
     let target = |row: &Row| target(&row.key).map(|key| key.as_bytes().to_vec());
     followed(snapshot, range, limit, target)
 }
@@ -76,7 +77,7 @@ pub fn dependents<R: Record>(
         let key = if is_record { row.key.as_slice() } else { row.target(range.table()).key };
         Some(key.to_vec())
     };
-    followed(snapshot, range, limit.into(), target)
+    followed(snapshot, range, limit.into(), target).map(|(entries, _)| entries)
 }
 
 fn followed<R: Record>(
@@ -84,13 +85,18 @@ fn followed<R: Record>(
     range: &Range<R>,
     limit: Limit,
     target: impl Fn(&Row) -> Option<Vec<u8>>,
-) -> Result<Vec<Entry<R>>> {
-    let rows = Batch::read(snapshot, range, limit)?.rows;
+) -> Result<(Vec<Entry<R>>, Option<Vec<u8>>)> {
+    let Batch { rows, next } = Batch::read(snapshot, range, limit)?;
     let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), 0);
     while let Some(part) = next_part(&rows, (entries.len(), seen), limit.bytes) {
         entries.extend(follow_part(snapshot, range, part, (&target, &mut seen))?);
     }
-    Ok(entries)
+    let next = if entries.len() < rows.len() {
+        entries.last().map(|entry: &Entry<R>| entry.key.clone())
+    } else {
+        next
+    };
+    Ok((entries, next))
 }
 
 // Follows some entries, and adds the size of the values that they lead to to `seen`.

@@ -30,7 +30,7 @@ pub fn rebuild(
 }
 
 // Removes entries that no notification has. Returns the number of entries that were looked at, and the last
-// one. Returns `None` if there were none.
+// one if there may be others behind it.
 fn remove_extra(
     transaction: &mut dyn Transaction,
     environment: EnvironmentId,
@@ -39,7 +39,7 @@ fn remove_extra(
     let range = layout::dead_letters_behind(environment, None).resumed(behind);
     let limit = Limit::in_transaction(AT_A_TIME);
     let target = layout::notification_of_letter;
-    let entries = index_entries::some_index_entries(&*transaction, &range, limit, target)?;
+    let (entries, next) = index_entries::some_index_entries(&*transaction, &range, limit, target)?;
     for entry in &entries {
         match entry.referent {
             // The notification is left to a repair.
@@ -49,8 +49,7 @@ fn remove_extra(
             }
         }
     }
-    let rows = entries.len() as u64;
-    Ok((rows, entries.into_iter().next_back().map(|entry| entry.key)))
+    Ok((entries.len() as u64, next))
 }
 
 // Puts the entries of the first notifications behind a key. Returns their number, and the last key if there

@@ -220,6 +220,23 @@ fn an_index_is_made_anew_by_several_at_once() {
     });
 }
 
+/// Others may create a notification between any two steps of a rebuild.
+#[test]
+fn an_index_is_made_anew_among_endless_events() {
+    on_both(|world| {
+        history(&world);
+        let mut events = 0;
+        let rebuilt = world.env.notifications().rebuild_index_with(|_| {
+            events += 1;
+            assert!(events < 100, "the rebuild does not end");
+            happen(&world, "hi", "dan", json!({}));
+            ControlFlow::Continue(())
+        });
+        assert!(rebuilt.unwrap().is_finished);
+        intact(&world.env);
+    });
+}
+
 // Fifty notifications, of which the first sixteen and one more are deleted.
 fn history(world: &World) {
     world.in_app_workflow("hi");
