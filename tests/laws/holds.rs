@@ -230,6 +230,42 @@ fn a_rebuild_of_the_index_touches_as_many_rows_beside_more_deletions() {
     );
 }
 
+/// Damaged rows say of notifications that they are deleted. The last transaction of a rebuild is no larger where
+/// more of them are.
+#[test]
+fn a_rebuild_of_the_index_touches_as_many_rows_beside_more_damaged_deletions() {
+    const SEGMENT: u32 = 1_024;
+    let most = |damaged: usize| {
+        let (world, noted) = noted_world(|builder| builder.activity_segments(SEGMENT));
+        world.workflow(workflow_of("sale", &[in_app()]));
+        world.subscriber(json!({ "subscriberId": "bob" }));
+        let bulk = vec![parsed(json!({ "name": "sale", "to": "bob" })); 100];
+        for _ in 0..damaged * 11 {
+            assert!(world.env.events().trigger_bulk(&bulk).unwrap().iter().all(Result::is_ok));
+        }
+        trigger_bulks(&world, &[in_app()], 22);
+        assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
+        let rows = dump(&world.store);
+        let deletions = rows.iter().filter(|(table, ..)| *table == Table::ActivityDeleted);
+        let (_, key, full) = deletions.max_by_key(|(.., places)| places.len()).unwrap();
+        let full_segment = layout::deleted_segment(key).unwrap();
+        assert!(full_segment as usize > damaged);
+        let start = key.len() - size_of::<u32>();
+        for segment in 0..u32::try_from(damaged).unwrap() {
+            let key = [&key[..start], &segment.to_be_bytes()].concat();
+            tables::put(&world.store, Table::ActivityDeleted, &key, Some(full));
+        }
+        assert_ne!(world.engine.check().unwrap().findings, []);
+        noted.take();
+        assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+        let left = world.env.notifications().count(&parsed(json!({}))).unwrap();
+        assert_eq!(left as usize, damaged * 11 * 100);
+        most_of(&noted)
+    };
+    check_bounded([most(1), most(4)], "damaged rows");
+}
+
 /// Texts of translations are compiled before a transaction takes the writer, and between two of them.
 #[test]
 fn no_transaction_compiles_texts() {
@@ -277,6 +313,31 @@ fn an_erasure_touches_as_many_rows_with_a_larger_window() {
         large <= small + small / 4,
         "{large} rows in one transaction, and {small} of fewer events"
     );
+}
+
+/// An erasure removes the notifications of many windows in transactions that are no larger where each window has
+/// more events.
+#[test]
+fn an_erasure_touches_as_many_rows_with_larger_windows() {
+    let most = |bulks: usize| {
+        let (world, noted) = noted_world(|builder| builder);
+        let window =
+            json!({ "type": "regular", "amount": 1, "unit": "hours", "digestKey": "post" });
+        let digest = json!({ "type": "digest", "metadata": window });
+        world.workflow(workflow_of("news", &[digest, in_app()]));
+        world.subscriber(json!({ "subscriberId": "ada" }));
+        let event = |post| json!({ "name": "news", "to": "ada", "payload": { "post": post } });
+        let bulk: Vec<_> = (0..100).map(|post| parsed(event(post))).collect();
+        for _ in 0..bulks {
+            assert!(world.env.events().trigger_bulk(&bulk).unwrap().iter().all(Result::is_ok));
+        }
+        noted.take();
+        assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
+        let left = dump(&world.store);
+        assert!(left.iter().all(|(table, ..)| table.name() != "digest_events"));
+        most_of(&noted)
+    };
+    check_bounded([most(4), most(24)], "events in each window");
 }
 
 /// A dependent that cannot be read does not say which index entries it has. A deletion and an erasure look for

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use store::Table;
 use testkit::tables::dump;
+use tidings::integration::IntegrationDelete;
 use tidings::{Delivery, ProviderReceipt, QueueDepth, SendError, TaskClass};
 
 use super::{Told, ada, queued_email, retryable};
@@ -161,6 +162,9 @@ fn every_integration_has_counts() {
         world.run_due();
         assert_eq!(integrations()[&id].held, 1);
         assert_eq!(integrations().len(), 1);
+        world.env.integrations().delete(id, &IntegrationDelete::default()).unwrap();
+        world.run_due();
+        assert_eq!(integrations().len(), 0);
         assert!(!world.notification(first).jobs.is_empty());
     });
 }

@@ -25,8 +25,9 @@ use domain::trigger::AcceptedTrigger;
 use foldhash::HashMap;
 use store::{Key, Order, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
+pub(crate) use pins::has_something_left;
+use pins::runs_of;
 use pins::{Carriers, is_open, is_over};
-pub(crate) use pins::{has_something_left, runs_of};
 pub(crate) use tasks::{SweepTasks, add, ensure};
 
 use crate::damage::if_readable;

@@ -292,27 +292,41 @@ impl Integrations<'_> {
     }
 
     fn delete_of(&self, name: &str, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
-        let start = Deleting::default();
-        self.scope.write_in_steps("integrations.delete", (name, delete), start, |tx, before| {
-            let found = find_named(tx, name)?;
-            if before.is_over(found.as_ref().map(|integration| integration.id)) {
-                return Ok(Step::Done(cloned(all(tx)?)));
-            }
-            let integration = references::expect::<Integration, _>(tx, name, found)?;
-            let mut cascade = Cascade::new(tx, before.removed());
-            remove_dependents(&mut cascade, (integration.environment_id, integration.id), None)?;
-            let step = cascade.then(|tx| {
-                let (by, now) = (UserId::host(), tx.now());
-                // Others may be deleted while one cannot be read.
-                let mut peers = readable_peers(tx, integration.channel)?;
-                let before = peers.0.clone();
-                peers.delete(integration.id, delete.promote, by, now);
-                store(tx, &before, &peers.0)?;
-                release::begin(tx, integration.id)?;
-                Ok(cloned(all(tx)?))
-            })?;
-            Ok(Deleting::after(step, integration.id))
-        })
+        let (start, mut deleted) = (Deleting::default(), None);
+        let left = self.scope.write_in_steps(
+            "integrations.delete",
+            (name, delete),
+            start,
+            |tx, before| {
+                let found = find_named(tx, name)?;
+                if before.is_over(found.as_ref().map(|integration| integration.id)) {
+                    return Ok(Step::Done(cloned(all(tx)?)));
+                }
+                let integration = references::expect::<Integration, _>(tx, name, found)?;
+                deleted = Some(integration.id);
+                let mut cascade = Cascade::new(tx, before.removed());
+                remove_dependents(
+                    &mut cascade,
+                    (integration.environment_id, integration.id),
+                    None,
+                )?;
+                let step = cascade.then(|tx| {
+                    let (by, now) = (UserId::host(), tx.now());
+                    // Others may be deleted while one cannot be read.
+                    let mut peers = readable_peers(tx, integration.channel)?;
+                    let before = peers.0.clone();
+                    peers.delete(integration.id, delete.promote, by, now);
+                    store(tx, &before, &peers.0)?;
+                    release::begin(tx, integration.id)?;
+                    Ok(cloned(all(tx)?))
+                })?;
+                Ok(Deleting::after(step, integration.id))
+            },
+        )?;
+        if let Some(id) = deleted {
+            self.scope.engine.parts.circuits.forget(id);
+        }
+        Ok(left)
     }
 }
 

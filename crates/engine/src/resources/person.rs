@@ -315,7 +315,9 @@ impl<'e, 't> Eraser<'e, 't> {
             self.learn(|person| person.add(found));
         }
         for ordinal in ordinals {
-            while !self.notification(ordinal, erased)? {}
+            if !self.notification(ordinal, erased)? {
+                return Ok(Step::More(()));
+            }
         }
         let Some(last) = last else { return Ok(Step::Done(())) };
         self.left = self.left.saturating_sub(limit);

@@ -19,7 +19,9 @@ use tidings::{Builder, Delivery, Provider, ProviderReceipt, SendError};
 use uuid::Uuid;
 
 use super::{fill, no_id_is_left, nothing_is_left, own_ids};
-use crate::world::{World, email, in_app, names, on_both, on_both_with, only, parsed, wire, with};
+use crate::world::{
+    Counts, World, email, in_app, names, on_both, on_both_with, only, parsed, wire, with,
+};
 
 // A message to two devices has a task for each of them, which may be held by the integration.
 fn push_to_devices(world: &World, is_held: bool) -> NotificationId {
@@ -437,6 +439,53 @@ fn an_erasure_reaches_receipts_whose_notification_is_gone() {
             nothing_is_left(&world.store);
             assert_eq!(world.engine.check().unwrap().findings, []);
         });
+    }
+}
+
+/// An event for a person and a topic has notified others, whom its receipt does not name. If it is triggered
+/// again, they are not notified again.
+#[test]
+fn an_erasure_leaves_the_receipt_of_an_event_that_has_notified_others() {
+    let policy =
+        Retention::default().activity_days(1).receipts_days(365).messages_days(Channel::InApp, 1);
+    for members in [1, 150] {
+        on_both_with(
+            |builder| builder.retention(policy.clone()),
+            |world| {
+                world.in_app_workflow("hi");
+                let name = |number| {
+                    let id = format!("s{number}");
+                    world.bare_subscriber(&id);
+                    id
+                };
+                let ids: Vec<_> = (0..members).map(name).collect();
+                for part in ids.chunks(100) {
+                    let subscribe = parsed(json!({ "subscriptions": part }));
+                    let told = world.env.topics().subscribe("all", &subscribe).unwrap();
+                    assert_eq!(told.errors, []);
+                }
+                let topic = json!({ "type": "Topic", "topicKey": "all" });
+                let event =
+                    json!({ "name": "hi", "to": ["canary-id", topic], "transactionId": "t" });
+                world.trigger(event.clone());
+                while world.run_due() != Counts::default() {}
+                for _ in 0..3 {
+                    world.pass(Duration::from_secs(24 * 60 * 60));
+                    world.run_due();
+                }
+                assert_eq!(world.env.notifications().count(&parsed(json!({}))).unwrap(), 0);
+
+                let erased = world.env.subscribers().erase("canary-id").unwrap();
+
+                assert_eq!(erased.triggers, 1, "{erased:?}");
+                let again = world.trigger(event);
+                assert_eq!(again.notifications, []);
+                while world.run_due() != Counts::default() {}
+                assert_eq!(world.env.notifications().count(&parsed(json!({}))).unwrap(), 0);
+                nothing_is_left(&world.store);
+                assert_eq!(world.engine.check().unwrap().findings, []);
+            },
+        );
     }
 }
 

@@ -119,7 +119,7 @@ pub(super) fn is_open(view: &Reading<'_>, window: DigestWindowId) -> Result<bool
 }
 
 /// Returns the runs of an event, the first one first.
-pub(crate) fn runs_of(view: &dyn View, id: &TransactionId) -> Result<Vec<AcceptedTrigger>> {
+pub(super) fn runs_of(view: &dyn View, id: &TransactionId) -> Result<Vec<AcceptedTrigger>> {
     Ok(view.all(&layout::transaction(view.environment_id(), id))?)
 }
 

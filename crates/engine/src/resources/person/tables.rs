@@ -21,7 +21,7 @@ use store::{
 
 use super::subject::address_of;
 use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
-use crate::pipeline::sweep::{has_something_left, remove_triggers, runs_of};
+use crate::pipeline::sweep::{has_something_left, remove_triggers};
 use crate::resources::{messages, notifications, subscribers, suppressions};
 use crate::tx::View;
 use crate::{Result, damage};
@@ -259,7 +259,7 @@ impl Eraser<'_, '_> {
         Ok(count)
     }
 
-    // Removes the person from triggers whose notification is gone. A trigger that names nobody any more is
+    // Removes the person from triggers whose notification is gone. A trigger that has notified nobody else is
     // removed, if nothing of it is left.
     fn triggers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let environment = self.tx.environment_id();
@@ -271,11 +271,17 @@ impl Eraser<'_, '_> {
         for before in rows {
             let Some(rest) = before.without(&self.person.id) else { continue };
             self.tx.replace(&before, &rest)?;
-            let id = &rest.receipt.transaction_id;
-            let left = runs_of(self.tx, id).and_then(|runs| has_something_left(self.tx, id, &runs));
-            // What cannot be read is left.
-            let is_left = damage::if_readable(left)?.unwrap_or(true);
-            if rest.receipt.notifications.is_empty() && !is_left {
+            let receipt = &rest.receipt;
+            let has_others = receipt.continues
+                || receipt.topics.created > 0
+                || !receipt.notifications.is_empty();
+            let is_left = || {
+                let runs = std::slice::from_ref(&rest);
+                let left = has_something_left(self.tx, &receipt.transaction_id, runs);
+                // What cannot be read is left.
+                damage::if_readable(left).map(|left| left.unwrap_or(true))
+            };
+            if !has_others && !is_left()? {
                 remove_triggers(self.tx, &[rest])?;
             } else {
                 erased.triggers += 1;
@@ -374,7 +380,8 @@ impl Eraser<'_, '_> {
     }
 
     // Removes a notification with its messages and tasks, and the subscriber from its trigger. Returns
-    // `false` if that has to go on, because the window of its digest has many events.
+    // `false` if that has to go on in another transaction, because the windows of its digests have many events,
+    // or its trigger has many runs.
     pub(super) fn notification(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<bool> {
         self.left = self.left.saturating_sub(OF_NOTIFICATION);
         let key = layout::notification(self.tx.environment_id(), ordinal);
@@ -384,7 +391,10 @@ impl Eraser<'_, '_> {
             return Ok(true);
         };
         for window in notification.windows() {
-            if self.window(window, &mut Vec::new(), AT_A_TIME)? == AT_A_TIME {
+            let limit = self.left.max(1);
+            let events = self.window(window, &mut Vec::new(), limit)?;
+            self.left = self.left.saturating_sub(events);
+            if events == limit {
                 self.left = 0;
                 return Ok(false);
             }
