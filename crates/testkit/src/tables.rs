@@ -32,8 +32,14 @@ pub fn try_dump(store: &dyn Store) -> store::Result<Vec<Entry>> {
 
 /// Every entry of every table that a snapshot shows.
 pub fn everything(snapshot: &dyn Snapshot) -> store::Result<Vec<Entry>> {
-    let tables = Table::ALL.iter().map(|table| entries(snapshot, *table));
-    Ok(tables.collect::<store::Result<Vec<_>>>()?.concat())
+    let mut entries = Vec::new();
+    for table in Table::ALL {
+        snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
+            entries.push((table, key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(entries)
 }
 
 /// Every record of a kind.
@@ -89,13 +95,4 @@ pub fn check_indexes(store: &(impl Store + Clone)) {
 /// record by its key.
 pub fn is_activity(table: Table) -> bool {
     table == Table::ActivityHeads || layout::ACTIVITY.contains(&table)
-}
-
-fn entries(snapshot: &dyn Snapshot, table: Table) -> store::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    snapshot.scan(table, &EVERYTHING, Order::Ascending, None, &mut |key, value| {
-        entries.push((table, key.to_vec(), value.to_vec()));
-        ControlFlow::Continue(())
-    })?;
-    Ok(entries)
 }
