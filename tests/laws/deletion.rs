@@ -1,6 +1,7 @@
 //! The deletion of an environment leaves nothing of it, whatever happens meanwhile, and takes nothing of
 //! the others.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -36,7 +37,8 @@ fn without(environment: EnvironmentId, entries: &[Entry]) -> Vec<Entry> {
 #[track_caller]
 fn check_gone(world: &World, expected: &[Entry], what: &str) {
     let left = dump(&world.store);
-    let extra: Vec<_> = left.iter().filter(|entry| !expected.contains(entry)).collect();
+    let there: BTreeSet<&Entry> = expected.iter().collect();
+    let extra: Vec<_> = left.iter().filter(|entry| !there.contains(entry)).collect();
     assert!(extra.is_empty(), "{what}: {extra:?}");
     assert_eq!(left.len(), expected.len(), "{what}: a row of another environment is gone");
     assert_eq!(world.engine.check().unwrap().findings, [], "{what}");
