@@ -14,6 +14,7 @@ use serde_json::json;
 use store::layout::{self, Derived, Role, Target, environment_of};
 use store::{Table, WriteRecords};
 use testkit::interposed::{Interposed, Lie, Point};
+use testkit::scaled;
 use testkit::tables::{self, Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
 use tidings::check::{Finding, Problem};
@@ -31,6 +32,17 @@ fn some_of(table: Table) -> Vec<&'static Entry> {
     [all.next(), all.last()].into_iter().flatten().collect()
 }
 
+/// The first entry of a table with the first of two kinds of damage, and the last one with the second. Each of
+/// them has both kinds if it is alone, or if `TIDINGS_TEST_SCALE` says so.
+fn in_turn(table: Table) -> impl Iterator<Item = (&'static Entry, usize)> {
+    let ends = some_of(table);
+    let has_both = ends.len() == 1 || scaled(1) > 1;
+    let with_each = |(end, entry)| [(end, entry, 0), (end, entry, 1)];
+    let all = ends.into_iter().enumerate().flat_map(with_each);
+    let wanted = all.filter(move |(end, _, kind)| has_both || end == kind);
+    wanted.map(|(_, entry, kind)| (entry, kind))
+}
+
 /// Checks that the world has findings, that a repair mends them, and that another one changes
 /// nothing.
 #[track_caller]
@@ -42,10 +54,14 @@ fn check_mended(world: &World, what: &str) {
 #[track_caller]
 fn check_repair(world: &World, what: &str) {
     let report = world.engine.repair().unwrap();
+    let mended = dump(&world.store);
+    if mended == entries() {
+        // Such a store is left as it is, see above.
+        return;
+    }
     let findings = world.engine.check().unwrap().findings;
     let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
     assert!(findings.is_empty(), "{what} is not mended by {report:?}: {texts:#?}");
-    let mended = dump(&world.store);
     let again = world.engine.repair().unwrap();
     assert_eq!((again.put_aside, again.mended, again.rebuilt.len()), (0, 0, 0), "{what}");
     assert!(dump(&world.store) == mended, "{what} is mended again");
@@ -90,7 +106,9 @@ fn a_sound_store_is_left_as_it_is() {
         seen += 1;
         ControlFlow::Continue(())
     });
-    assert!(check.unwrap().is_finished && seen > Table::ALL.len() / 2);
+    let check = check.unwrap();
+    assert!(check.is_finished && seen > Table::ALL.len() / 2);
+    assert_eq!(check.findings, []);
 }
 
 #[test]
@@ -230,29 +248,28 @@ fn a_rebuild_of_the_indexes_ends_when_it_is_told_to() {
 #[test]
 fn a_row_that_cannot_be_read_is_mended() {
     for table in of_plain_worlds() {
-        for (_, key, value) in some_of(table) {
+        for ((_, key, value), kind) in in_turn(table) {
             let half = value[..value.len() / 2].to_vec();
-            for damaged in [b"\xFFgarbage".to_vec(), half] {
-                let world = copy();
-                put(&world.store, table, key, Some(&damaged));
-                let what = format!("{} {} as {damaged:?}", table.name(), key.escape_ascii());
-                check_mended(&world, &what);
-                if has_one_form(table) {
-                    assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
-                }
-                if table.role() == Role::Records {
-                    let put_aside =
-                        world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
-                    let bytes = damaged.escape_ascii().to_string();
-                    let key = key.escape_ascii().to_string();
-                    let is_it = |name: &str, of: &str, value: &str| {
-                        name == table.name() && of == key && value == bytes
-                    };
-                    assert!(
-                        put_aside.iter().any(|one| is_it(&one.table, &one.key, &one.value)),
-                        "{what} is not in the quarantine"
-                    );
-                }
+            let damaged = [b"\xFFgarbage".to_vec(), half][kind].clone();
+            let world = copy();
+            put(&world.store, table, key, Some(&damaged));
+            let what = format!("{} {} as {damaged:?}", table.name(), key.escape_ascii());
+            check_mended(&world, &what);
+            if has_one_form(table) {
+                assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
+            }
+            if table.role() == Role::Records {
+                let put_aside =
+                    world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
+                let bytes = damaged.escape_ascii().to_string();
+                let key = key.escape_ascii().to_string();
+                let is_it = |name: &str, of: &str, value: &str| {
+                    name == table.name() && of == key && value == bytes
+                };
+                assert!(
+                    put_aside.iter().any(|one| is_it(&one.table, &one.key, &one.value)),
+                    "{what} is not in the quarantine"
+                );
             }
         }
     }
@@ -383,10 +400,11 @@ fn nothing_derived_stays_without_its_environment() {
     assert_eq!(dump(&world.store).into_iter().filter(of_it).collect::<Vec<_>>(), []);
 }
 
-/// Whatever else is gone with the record of an environment is mended.
+/// Whatever else is gone with the record of an environment is mended. `TIDINGS_TEST_SCALE` takes more rows.
 #[test]
 fn much_is_mended_without_an_environment() {
-    for (which, (table, key, _)) in entries().iter().enumerate().skip(1).step_by(7) {
+    let stride = (13 / scaled(1_usize)).max(1);
+    for (which, (table, key, _)) in entries().iter().enumerate().skip(1).step_by(stride) {
         let world = copy();
         lose_environment(&world, which % 2 == 0);
         put(&world.store, *table, key, None);
@@ -435,14 +453,13 @@ fn a_row_that_is_gone_is_mended() {
 #[test]
 fn a_foreign_row_is_mended() {
     for table in of_plain_worlds() {
-        for (_, key, value) in some_of(table) {
+        for ((_, key, value), kind) in in_turn(table) {
             let longer = [key.as_slice(), b"?"].concat();
             let shorter = key[..key.len() - 1].to_vec();
-            for foreign in [longer, shorter] {
-                let world = copy();
-                put(&world.store, table, &foreign, Some(value));
-                check_mended(&world, &format!("{} {}", table.name(), foreign.escape_ascii()));
-            }
+            let foreign = [longer, shorter][kind].clone();
+            let world = copy();
+            put(&world.store, table, &foreign, Some(value));
+            check_mended(&world, &format!("{} {}", table.name(), foreign.escape_ascii()));
         }
     }
 }
@@ -516,6 +533,7 @@ fn ruined() -> World {
 /// A repair that fails at any call of the store leaves a store that the next one mends.
 #[test]
 fn a_repair_goes_on_after_a_failure() {
+    let mut left = Vec::new();
     for point in [Point::Call, Point::Commit] {
         let mut after = 0;
         loop {
@@ -524,7 +542,12 @@ fn a_repair_goes_on_after_a_failure() {
             let repaired = world.engine.repair();
             let has_failed = world.store.recover();
             assert_eq!(repaired.is_err(), has_failed, "{point:?} {after}");
-            check_repair(&world, &format!("{point:?} {after}"));
+            let state = dump(&world.store);
+            // Most calls read, and leave what was there before.
+            if !has_failed || !left.contains(&state) {
+                check_repair(&world, &format!("{point:?} {after}"));
+                left.push(state);
+            }
             if !has_failed {
                 break;
             }
