@@ -87,7 +87,7 @@ fn look_at_files(mode: Mode) {
     }));
     let foreign = foreign();
     assert!(foreign.len() > 20, "only {} ids are foreign", foreign.len());
-    // What a log may leave is found out before the time of a file runs.
+    // What a log may leave is known before the time of a file runs.
     println!("ready {};", states().len());
     for case in cases {
         let (kind, disk) = wreck(case);

@@ -1,6 +1,6 @@
 //! Processes that look at damaged files, and the one that watches them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
@@ -11,8 +11,13 @@ use std::time::Duration;
 
 use testkit::child::{command, has_passed};
 
+use super::damage::states;
+
 /// The files of a child, as `first..last`.
 const CASES: &str = "TIDINGS_LAWS_WRECK";
+
+/// The contents that the killed file may have, which take a while to find out.
+const STATES: &str = "TIDINGS_LAWS_WRECK_STATES";
 
 /// Longer than all requests on a damaged file take, beside other builds.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -41,6 +46,12 @@ pub(super) fn cases() -> Option<Range<u64>> {
     let cases = env::var(CASES).ok()?;
     let (first, last) = cases.split_once("..").unwrap();
     Some(first.parse().unwrap()..last.parse().unwrap())
+}
+
+/// The contents that the killed file may have, if [`look`] has started this process.
+pub(super) fn told_states() -> Option<BTreeSet<u64>> {
+    let states = env::var(STATES).ok()?;
+    Some(states.split(' ').map(|state| state.parse().unwrap()).collect())
 }
 
 /// Lets two children look at the files.
@@ -149,7 +160,9 @@ fn end_of(is_late: bool, status: ExitStatus) -> Option<String> {
 }
 
 fn start(test: &str, cases: &Range<u64>) -> (Child, Receiver<String>) {
+    let states: Vec<_> = states().iter().map(u64::to_string).collect();
     let mut child = command(test)
+        .env(STATES, states.join(" "))
         .env(CASES, format!("{}..{}", cases.start, cases.end))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

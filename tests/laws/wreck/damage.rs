@@ -13,6 +13,7 @@ use testkit::seeded;
 use testkit::tables::{Entry, load, try_dump};
 use tidings::Scope;
 
+use super::children::told_states;
 use super::{engine, options};
 use crate::parsed;
 
@@ -104,8 +105,8 @@ pub(super) static IMAGE: LazyLock<Image> = LazyLock::new(|| {
         fill(env, 60..120);
     }
     store.checkpoint().unwrap();
-    fill(&ours, 120..130);
-    fill(&other, 120..130);
+    fill(&ours, 120..124);
+    fill(&other, 120..124);
     let killed = disk.after_kill();
     drop((ours, other, store));
     Image {
@@ -264,20 +265,24 @@ pub(super) fn digest(entries: &[Entry]) -> u64 {
     hasher.finish()
 }
 
-/// The contents that a store may have whose process was killed, with some of the log.
+/// The contents that a store may have whose process was killed, with some of the log. Children are told
+/// them.
 pub(super) fn states() -> &'static BTreeSet<u64> {
-    static STATES: LazyLock<BTreeSet<u64>> = LazyLock::new(|| {
-        let used = IMAGE.log.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-        let ends = (SECTOR..=used.next_multiple_of(SECTOR)).step_by(SECTOR);
-        let opened = ends.filter_map(|end| {
-            let log = IMAGE.log[..end.min(IMAGE.log.len())].to_vec();
-            let disk = Disk::with_log(IMAGE.killed.clone(), Some(log));
-            let store = disk.open_with(&options(false)).ok()?;
-            Some(digest(&try_dump(&store).unwrap()))
-        });
-        opened.collect()
-    });
+    static STATES: LazyLock<BTreeSet<u64>> =
+        LazyLock::new(|| told_states().unwrap_or_else(states_of_log));
     &STATES
+}
+
+fn states_of_log() -> BTreeSet<u64> {
+    let used = IMAGE.log.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let ends = (SECTOR..=used.next_multiple_of(SECTOR)).step_by(SECTOR);
+    let opened = ends.filter_map(|end| {
+        let log = IMAGE.log[..end.min(IMAGE.log.len())].to_vec();
+        let disk = Disk::with_log(IMAGE.killed.clone(), Some(log));
+        let store = disk.open_with(&options(false)).ok()?;
+        Some(digest(&try_dump(&store).unwrap()))
+    });
+    opened.collect()
 }
 
 #[test]
