@@ -25,7 +25,8 @@ use tidings::vocabulary::Channel;
 use tidings::workflow::WorkflowQuery;
 
 use self::faults::{
-    Checked, ask, assert_is_fault, check, check_read, check_steps, check_tended, fails, faults,
+    Checked, ask, assert_is_fault, check, check_every, check_read, check_steps, check_tended,
+    check_tended_every, fails, faults, one_of,
 };
 use crate::parsed;
 use crate::seeded::{
@@ -161,24 +162,24 @@ fn refused_events() {
 }
 
 /// Everything that writes, also when it is to happen once: then the answer is kept with the
-/// changes, and what is too old to mean anything goes.
+/// changes, and what is too old to mean anything goes. Most calls are the same then, and one of four fails.
 #[test]
 fn whatever_is_requested() {
     for request in requests::writing().filter(|request| !takes_steps(request)) {
         println!("{request}");
-        let check_request = |request: &Value| {
+        let check_request = |request: &Value, stride| {
             if is_tended(request) {
-                check_tended(|world| ask(world, request));
+                check_tended_every(stride, |world| ask(world, request));
             } else {
-                check(|world| ask(world, request));
+                check_every(stride, |world| ask(world, request));
             }
         };
-        check_request(request);
+        check_request(request, 1);
         if request[0] == "idempotent" {
             continue;
         }
         let once = [&[json!("idempotent"), json!("new")], request.as_array().unwrap().as_slice()];
-        check_request(&json!(once.concat()));
+        check_request(&json!(once.concat()), one_of(4));
     }
     let faults = faults();
     assert!(faults > 1_000, "{faults}");
@@ -253,7 +254,7 @@ fn an_index_that_is_made_anew() {
     let mut checked = Checked::default();
     let mut check = |world: &World| {
         assert_eq!(list(world), expected);
-        checked.check(&world.store);
+        checked.check(&world.store, dump(&world.store))
     };
     for point in [Point::Call, Point::Commit] {
         for after in 0.. {
@@ -265,9 +266,11 @@ fn an_index_that_is_made_anew() {
             if result.is_err() {
                 assert_is_fault(&result);
             }
-            check(&world);
-            assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
-            check(&world);
+            // Most calls read, and leave what was there before.
+            if check(&world) || !has_failed {
+                assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
+                check(&world);
+            }
             if !has_failed {
                 break;
             }

@@ -15,7 +15,7 @@ use tidings::message::{Message, MessageQuery};
 use tidings::notification::{Notification, NotificationQuery};
 use tidings::page::PageQuery;
 
-use super::faults::assert_is_fault;
+use super::faults::{assert_is_fault, one_of};
 use crate::seeded;
 
 /// Checks that a job waits if and only if it has a task, and that the message of a job is there if
@@ -49,14 +49,14 @@ fn assert_whole(world: &World) {
 /// when the fault is over, everything is delivered just as if nothing had been.
 #[test]
 fn deliveries() {
-    fail_deliveries(1, seeded::copy);
+    fail_deliveries(one_of(4), seeded::copy);
 }
 
 /// The same by claims of one environment.
 #[test]
 fn deliveries_in_turn() {
     let store = || Interposed::default().side_by_side();
-    fail_deliveries(13, || seeded::copy_in(store(), |builder| builder));
+    fail_deliveries(one_of(13), || seeded::copy_in(store(), |builder| builder));
 }
 
 // Each `of_calls`th call fails, and each commit.
@@ -68,6 +68,7 @@ fn fail_deliveries(of_calls: usize, copy: impl Fn() -> World) {
     let expected = Outcome::of(&sound);
     assert!(expected.sent.len() > 3, "there is too little to deliver");
 
+    let mut known = Vec::new();
     for (point, stride) in [(Point::Call, of_calls), (Point::Commit, 1)] {
         for after in (0..).step_by(stride) {
             let world = copy();
@@ -91,7 +92,13 @@ fn fail_deliveries(of_calls: usize, copy: impl Fn() -> World) {
                 sent.len(),
                 "{point:?} {after}: sent again before the lease is over"
             );
+            // What is in the store and has gone out decides what comes of it, and most calls read.
+            let state = (dump(&world.store), sent.iter().map(sent_message).collect::<Vec<_>>());
+            if known.contains(&state) && one_of(2) > 1 {
+                continue;
+            }
             assert_eq!(Outcome::of(&world), expected, "{point:?} {after} is not made up for");
+            known.push(state);
         }
     }
 }
@@ -112,18 +119,20 @@ impl Outcome {
             world.engine.delivery().run_due(usize::MAX).unwrap();
             world.clock.advance(Duration::from_secs(wait));
         }
-        let sent = world.recorder.sent().into_iter().map(|delivery| {
-            let message = format!("{:?} {:?}", delivery.address, delivery.message.content);
-            (delivery.idempotency_key(), message)
-        });
+        let sent = world.recorder.sent();
         let everything = NotificationQuery::default().limit(50);
         let notifications = world.env.notifications().list(&everything).unwrap().data;
         let jobs = notifications.iter().flat_map(|notification| &notification.jobs);
         let left: Vec<_> = jobs.clone().filter(|job| !job.status.has_ended()).collect();
         assert!(left.is_empty(), "{left:?} are left");
         let jobs = jobs.map(|job| format!("{} {:?}", job.id, job.status)).collect();
-        Self { sent: sent.collect(), jobs, messages: messages(world) }
+        Self { sent: sent.iter().map(sent_message).collect(), jobs, messages: messages(world) }
     }
+}
+
+fn sent_message(delivery: &Delivery) -> (SendId, String) {
+    let message = format!("{:?} {:?}", delivery.address, delivery.message.content);
+    (delivery.idempotency_key(), message)
 }
 
 // What is in each message besides its id and the times.

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::env;
 use std::fmt::Debug;
 
 use serde_json::Value;
@@ -23,22 +24,34 @@ pub(super) fn faults() -> usize {
     FAULTS.get()
 }
 
+/// One of so many calls of the store fails where a test takes long, and each one if `TIDINGS_FAULTS` is `all`.
+pub(crate) fn one_of(calls: usize) -> usize {
+    if env::var("TIDINGS_FAULTS").is_ok_and(|wanted| wanted == "all") { 1 } else { calls }
+}
+
 /// Runs `operation` on a store of which the first call fails, then on one of which the second one
 /// does, and so on, until the operation gets through; and the same with commits.
 #[track_caller]
 pub(super) fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    check_in(seeded::fork, is_unchanged, operation);
+    check_every(1, operation);
+}
+
+/// The same where one of so many calls fails, and each commit.
+#[track_caller]
+pub(super) fn check_every<T: Debug>(stride: usize, operation: impl Fn(&World) -> Result<T>) {
+    check_in(stride, seeded::fork, is_unchanged, operation);
 }
 
 /// The same in worlds that are made each for itself, with the store below them, and for which is known whether
 /// that is as it was. Returns those in which the operation gets through.
 #[track_caller]
 pub(crate) fn check_in<S, T: Debug>(
+    stride: usize,
     fork: impl Fn() -> (World, S),
     is_unchanged: impl Fn(&S) -> bool,
     operation: impl Fn(&World) -> Result<T>,
 ) -> [World; 2] {
-    [Point::Call, Point::Commit].map(|point| {
+    [(Point::Call, stride), (Point::Commit, 1)].map(|(point, stride)| {
         let gets_through = |after| {
             let (world, below) = fork();
             let has_failed = fails(&world, (point, after), || operation(&world));
@@ -49,7 +62,7 @@ pub(crate) fn check_in<S, T: Debug>(
             assert!(!is_unchanged(&below), "the operation does nothing");
             Some(world)
         };
-        (0..).find_map(gets_through).unwrap()
+        (0..).step_by(stride).find_map(gets_through).unwrap()
     })
 }
 
@@ -63,14 +76,15 @@ fn is_unchanged(fork: &MemoryStore) -> bool {
 pub(super) struct Checked(Vec<Vec<Entry>>);
 
 impl Checked {
-    /// Checks a store, unless it was found in the same state before.
+    /// Checks a store in that state, unless it was found in the same one before. Returns `true` if it is new.
     #[track_caller]
-    pub(super) fn check(&mut self, store: &Interposed) {
-        let state = dump(store);
-        if !self.0.contains(&state) {
+    pub(super) fn check(&mut self, store: &Interposed, state: Vec<Entry>) -> bool {
+        let is_new = !self.0.contains(&state);
+        if is_new {
             check_indexes(store);
             self.0.push(state);
         }
+        is_new
     }
 }
 
@@ -78,6 +92,15 @@ impl Checked {
 /// reported, and the answer is that of a call without faults. Returns the number of transactions.
 #[track_caller]
 pub(super) fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) -> usize {
+    check_tended_every(1, operation)
+}
+
+/// The same where one of so many calls fails, and each commit.
+#[track_caller]
+pub(super) fn check_tended_every<T: Debug>(
+    stride: usize,
+    operation: impl Fn(&World) -> Result<T>,
+) -> usize {
     let undisturbed = seeded::copy();
     let (states, expected) = undisturbed.store.states_of(|| operation(&undisturbed));
     let expected = format!("{:?}", expected.unwrap());
@@ -88,8 +111,8 @@ pub(super) fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) ->
 
     let mut checked = Checked::default();
     let mut made_up_for = BTreeSet::new();
-    for point in [Point::Call, Point::Commit] {
-        for after in 0.. {
+    for (point, stride) in [(Point::Call, stride), (Point::Commit, 1)] {
+        for after in (0..).step_by(stride) {
             let (world, below) = seeded::fork();
             world.store.fail(point, after);
             let result = operation(&world);
@@ -107,9 +130,11 @@ pub(super) fn check_tended<T: Debug>(operation: impl Fn(&World) -> Result<T>) ->
                 "{point:?} {after} is hidden, and leaves something else behind"
             );
             made_up_for.extend(state.filter(|_| has_failed));
-            checked.check(&world.store);
             if !has_failed {
                 assert!(found == *done.last().unwrap(), "without a fault");
+            }
+            checked.check(&world.store, found);
+            if !has_failed {
                 break;
             }
         }
@@ -143,7 +168,7 @@ pub(super) fn check_steps(entries: &[Entry], request: &Value, stride: usize) {
                 answer,
                 "{point:?} {after} is not made up for"
             );
-            checked.check(&world.store);
+            checked.check(&world.store, dump(&world.store));
         }
     }
 }

@@ -39,7 +39,7 @@ fn a_failed_operation_leaves_nothing_behind() {
             (world, store)
         };
         let is_unchanged = |store: &Interposed| dump(store) == *ENTRIES;
-        for world in check_in(fork, is_unchanged, |world| ask(world, &request)) {
+        for world in check_in(1, fork, is_unchanged, |world| ask(world, &request)) {
             check_sealed(&world.store, 1);
         }
     }
