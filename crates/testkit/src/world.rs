@@ -201,18 +201,18 @@ impl World {
         refusal: &str,
         operation: impl FnOnce() -> tidings::Result<T>,
     ) {
-        let before = self.dump();
+        let before = tables::dump(&self.store);
         let error = operation().unwrap_err();
         assert_eq!(format!("{} {error}", error.status()), refusal);
-        assert!(self.dump() == before, "`{error}` left something behind");
+        assert!(tables::dump(&self.store) == before, "`{error}` left something behind");
     }
 
     /// Checks that `operation` changes nothing in the store, and returns what it does.
     #[track_caller]
     pub fn unchanged<T>(&self, operation: impl FnOnce() -> T) -> T {
-        let before = self.dump();
+        let before = tables::dump(&self.store);
         let answer = operation();
-        assert!(self.dump() == before, "the operation left something behind");
+        assert!(tables::dump(&self.store) == before, "the operation left something behind");
         answer
     }
 
