@@ -1,7 +1,8 @@
 //! Laws: what holds after any history, and whatever fails meanwhile.
 //!
-//! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so. The histories are
-//! those of `testkit`, so that what the fuzzer finds is replayed here.
+//! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so, and from 2 on brings back what
+//! others leave out, as `TIDINGS_FAULTS=all` brings back calls that do not fail. The histories are those of
+//! `testkit`, so that what the fuzzer finds is replayed here.
 
 use proptest::array::uniform24;
 use proptest::prelude::*;
