@@ -42,6 +42,10 @@ const MOST: usize = 13_000;
 /// The same of an operation that finds the counters of a large inbox damaged.
 const MOST_OF_A_RECOUNT: usize = 2_200;
 
+/// The same of the tasks of many devices: two for each of 1,000 tasks and of those of one message more, and
+/// some for each message.
+const MOST_OF_DEVICES: usize = 3_600;
+
 /// The largest payload of an event, in bytes.
 const LARGEST_PAYLOAD: usize = 256 * 1024;
 
@@ -513,8 +517,8 @@ fn a_cancellation_touches_as_many_rows_behind_more_canceled_events() {
     assert!(large <= small + 8, "{large} rows in one transaction, and {small} of fewer events");
 }
 
-/// Each of some messages goes to as many devices as a subscriber may have. Their tasks are made, and ended by a
-/// cancellation, in transactions that are no larger for it.
+/// One of some messages goes to as many devices as a subscriber may have, and the others to many. Their tasks are
+/// made, and ended by a cancellation, in transactions that are no larger for it.
 #[test]
 fn messages_to_many_devices_touch_as_many_rows_as_stated() {
     let (world, noted) = noted_world(|builder| builder);
@@ -524,7 +528,8 @@ fn messages_to_many_devices_touch_as_many_rows_as_stated() {
     let push = json!({ "type": "push", "template": { "title": "t", "body": "b" } });
     world.workflow(workflow_of("push", &[push]));
     for person in 0..10 {
-        let channels = accounts.iter().map(|id| {
+        let most = if person == 0 { 5 } else { 2 };
+        let channels = accounts.iter().take(most).map(|id| {
             let tokens: Vec<_> = (0..100).map(|device| format!("{id} {device}")).collect();
             let credentials = json!({ "deviceTokens": tokens });
             json!({ "providerId": "fcm", "_integrationId": id, "credentials": credentials })
@@ -541,13 +546,13 @@ fn messages_to_many_devices_touch_as_many_rows_as_stated() {
     let sends = |job: &tidings::job::Job| job.sends.len();
     let of = |one: &tidings::trigger::CreatedNotification| world.notification(one.notification_id);
     let all = receipt.notifications.iter().flat_map(|one| of(one).jobs).map(|job| sends(&job));
-    assert_eq!(all.sum::<usize>(), 10 * 500, "each has a send");
+    assert_eq!(all.sum::<usize>(), 500 + 9 * 200, "each has a send");
     let fanned_out = most_of(&noted);
-    assert!(fanned_out <= MOST, "{fanned_out} rows");
+    assert!(fanned_out <= MOST_OF_DEVICES, "{fanned_out} rows");
     noted.take();
     world.env.events().cancel("t").unwrap();
     let canceled = most_of(&noted);
-    assert!(canceled <= MOST, "{canceled} rows");
+    assert!(canceled <= MOST_OF_DEVICES, "{canceled} rows");
     while world.run_due() != Counts::default() {}
     assert_eq!(world.engine.delivery().next_due().unwrap(), None);
     assert!(most_of(&noted) <= MOST);
