@@ -27,7 +27,11 @@ const HALVES: u64 = 4096;
 const LARGEST_HALF: u64 = 1 << 30;
 
 /// Number of zeros that are written ahead of the records, in bytes.
-const AHEAD: u64 = 1 << 20;
+const AHEAD: usize = 1 << 20;
+
+/// Number of zeros in one write. Linux keeps the pages of one write together, and goes through all of them when
+/// a later record changes one.
+const PIECE: usize = 16 << 10;
 
 /// A log that takes records.
 #[derive(Debug)]
@@ -126,10 +130,14 @@ impl Log {
     /// file that does not grow, which is quicker.
     fn reserve(&mut self, start: u64, end: u64) -> io::Result<()> {
         if end > self.reach {
-            let ahead = self.header.half.saturating_sub(end).min(AHEAD);
-            let zeros = vec![0; usize::try_from(ahead).map_err(io::Error::other)?];
-            self.storage.write(start.saturating_add(end), &zeros)?;
-            self.reach = end.saturating_add(ahead);
+            let left = self.header.half.saturating_sub(end);
+            let ahead = usize::try_from(left).map_or(AHEAD, |left| left.min(AHEAD));
+            for from in (0..ahead).step_by(PIECE) {
+                let zeros = vec![0; PIECE.min(ahead - from)];
+                let place = start.saturating_add(end).saturating_add(size(from));
+                self.storage.write(place, &zeros)?;
+            }
+            self.reach = end.saturating_add(size(ahead));
         }
         Ok(())
     }
