@@ -264,7 +264,7 @@ fn a_rebuild_of_the_index_touches_as_many_rows_beside_more_damaged_deletions() {
         assert!(world.env.notifications().rebuild_index().unwrap().is_finished);
         assert_eq!(world.engine.check().unwrap().findings, []);
         let left = world.env.notifications().count(&parsed(json!({}))).unwrap();
-        assert_eq!(left as usize, damaged * 11 * 100);
+        assert_eq!(left, (damaged * 11 * 100) as u64);
         most_of(&noted)
     };
     check_bounded([most(1), most(4)], "damaged rows");

@@ -56,7 +56,7 @@ fn check_repair(world: &World, what: &str) {
     let report = world.engine.repair().unwrap();
     let mended = dump(&world.store);
     if mended == entries() {
-        // Such a store is left as it is, see above.
+        // `a_sound_store_is_left_as_it_is` repairs such a store.
         return;
     }
     let findings = world.engine.check().unwrap().findings;

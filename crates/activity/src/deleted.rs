@@ -76,7 +76,7 @@ pub(crate) fn add(
     segment: u32,
     places: &Set,
 ) -> Result<()> {
-    change(txn, environment, (head, segment), |all| all.unite(places.view()))
+    edit(txn, environment, (head, segment), |all| all.unite(places.view()))
 }
 
 /// Takes `places` out of those of a segment that are deleted.
@@ -87,17 +87,17 @@ pub(crate) fn take_out(
     segment: u32,
     places: &Set,
 ) -> Result<()> {
-    change(txn, environment, (head, segment), |all| all.leave_out(places.view()))
+    edit(txn, environment, (head, segment), |all| all.leave_out(places.view()))
 }
 
-fn change(
+fn edit(
     txn: &mut dyn Transaction,
     environment: EnvironmentId,
     (head, segment): (&Head, u32),
-    change: impl FnOnce(&mut Set),
+    edit: impl FnOnce(&mut Set),
 ) -> Result<()> {
     let mut all = find(&*txn, environment, head, segment)?.unwrap_or_default();
-    change(&mut all);
+    edit(&mut all);
     let mut bytes = Vec::new();
     all.write(&mut bytes);
     let key = layout::activity_deleted(environment, head.generation, segment);

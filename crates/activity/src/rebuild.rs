@@ -364,8 +364,8 @@ impl Building {
                 }
                 left -= 1;
                 let key = layout::notification(*environment, Ordinal::new(ordinal));
-                let places = if txn.contains(&key)? { &mut there } else { &mut gone };
-                places.insert(place);
+                let found = if txn.contains(&key)? { &mut there } else { &mut gone };
+                found.insert(place);
             }
             self.put_gone(txn, *segment, &gone)?;
             if !there.view().is_empty() {

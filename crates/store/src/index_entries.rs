@@ -32,6 +32,13 @@ pub enum Referent<R> {
     Missing,
 }
 
+/// The first entries within a range.
+pub(crate) struct FirstEntries<R> {
+    pub(crate) entries: Vec<Entry<R>>,
+    /// The key of the last one, if there may be others behind it.
+    pub(crate) next: Option<Vec<u8>>,
+}
+
 /// Returns the first `limit` entries of an index within `range`. `target` makes the key of the
 /// record from that of the entry: the value of the entry is not used.
 ///
@@ -45,18 +52,17 @@ pub fn index_entries<R: Record>(
     limit: usize,
     target: fn(&[u8]) -> Option<Key<R>>,
 ) -> Result<Vec<Entry<R>>> {
-    some_index_entries(snapshot, range, limit.into(), target).map(|(entries, _)| entries)
+    some_index_entries(snapshot, range, limit.into(), target).map(|first| first.entries)
 }
 
 /// Returns the first entries of an index within `range`, as [`index_entries`] does, up to so many rows, or until
-/// the records have so many bytes or some more. Also returns the key of the last one if there may be others
-/// behind it.
+/// the records have so many bytes or some more.
 pub(crate) fn some_index_entries<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
     limit: Limit,
     target: fn(&[u8]) -> Option<Key<R>>,
-) -> Result<(Vec<Entry<R>>, Option<Vec<u8>>)> {
+) -> Result<FirstEntries<R>> {
     let target = |row: &Row| target(&row.key).map(|key| key.as_bytes().to_vec());
     followed(snapshot, range, limit, target)
 }
@@ -77,7 +83,7 @@ pub fn dependents<R: Record>(
         let key = if is_record { row.key.as_slice() } else { row.target(range.table()).key };
         Some(key.to_vec())
     };
-    followed(snapshot, range, limit.into(), target).map(|(entries, _)| entries)
+    followed(snapshot, range, limit.into(), target).map(|first| first.entries)
 }
 
 fn followed<R: Record>(
@@ -85,7 +91,7 @@ fn followed<R: Record>(
     range: &Range<R>,
     limit: Limit,
     target: impl Fn(&Row) -> Option<Vec<u8>>,
-) -> Result<(Vec<Entry<R>>, Option<Vec<u8>>)> {
+) -> Result<FirstEntries<R>> {
     let Batch { rows, next } = Batch::read(snapshot, range, limit)?;
     let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), 0);
     while let Some(part) = next_part(&rows, (entries.len(), seen), limit.bytes) {
@@ -96,7 +102,7 @@ fn followed<R: Record>(
     } else {
         next
     };
-    Ok((entries, next))
+    Ok(FirstEntries { entries, next })
 }
 
 // Follows some entries, and adds the size of the values that they lead to to `seen`.

@@ -6,6 +6,7 @@ use domain::ids::EnvironmentId;
 use domain::notification::Notification;
 
 use crate::batch::{Batch, Limit};
+use crate::index_entries::FirstEntries;
 use crate::record::Entries;
 use crate::step::TableRebuild;
 use crate::{OnRows, Record, Referent, Result, Store, Table, Transaction, index_entries, layout};
@@ -39,7 +40,8 @@ fn remove_extra(
     let range = layout::dead_letters_behind(environment, None).resumed(behind);
     let limit = Limit::in_transaction(AT_A_TIME);
     let target = layout::notification_of_letter;
-    let (entries, next) = index_entries::some_index_entries(&*transaction, &range, limit, target)?;
+    let FirstEntries { entries, next } =
+        index_entries::some_index_entries(&*transaction, &range, limit, target)?;
     for entry in &entries {
         match entry.referent {
             // The notification is left to a repair.

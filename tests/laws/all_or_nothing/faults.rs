@@ -24,9 +24,14 @@ pub(super) fn faults() -> usize {
     FAULTS.get()
 }
 
-/// One of so many calls of the store fails where a test takes long, and each one if `TIDINGS_FAULTS` is `all`.
-pub(crate) fn one_of(calls: usize) -> usize {
-    if env::var("TIDINGS_FAULTS").is_ok_and(|wanted| wanted == "all") { 1 } else { calls }
+/// Each call of the store fails where a test takes long, because `TIDINGS_FAULTS` is `all`.
+pub(super) fn all_fail() -> bool {
+    env::var("TIDINGS_FAULTS").is_ok_and(|wanted| wanted == "all")
+}
+
+/// One of so many calls of the store fails where a test takes long, or each one.
+pub(super) fn one_of(calls: usize) -> usize {
+    if all_fail() { 1 } else { calls }
 }
 
 /// Runs `operation` on a store of which the first call fails, then on one of which the second one

@@ -15,10 +15,11 @@ use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 /// Calendar times, on the clocks of the subscriber's time zone.
 ///
 /// The rule is `cronExpression`, beside which an amount and a unit have no effect, or else follows
-/// from the unit beside this configuration. Without a unit, it is months if there are days of a month, weeks if there are days of a week, and days
-/// otherwise. With an amount of 2, every second minute, hour, day, week or month counts: minutes and
-/// hours from midnight, the others from Monday, 1970-01-05, or January 1970. A time comes at most
-/// [`StepDefinition::MAX_DAYS`] days after the one before.
+/// from the unit beside this configuration. Without a unit, it is months if there are days of a
+/// month, weeks if there are days of a week, and days otherwise. With an amount of 2, every second
+/// minute, hour, day, week or month counts: minutes and hours from midnight, the others from Monday,
+/// 1970-01-05, or January 1970. A time comes at most [`StepDefinition::MAX_DAYS`] days after the one
+/// before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]

@@ -292,12 +292,14 @@ impl Person {
             && entry.key == key.as_bytes().escape_ascii().to_string()
     }
 
-    /// Adds notifications, which are behind those that are known.
+    /// Adds notifications, of which some may be known.
     pub(super) fn add(&mut self, found: Vec<PersonalNotification>) {
         for PersonalNotification { ordinal, owner, addresses } in found {
             self.own.insert(owner);
             self.add_addresses(addresses);
-            self.notifications.push(ordinal);
+            if let Err(place) = self.notifications.binary_search(&ordinal) {
+                self.notifications.insert(place, ordinal);
+            }
         }
     }
 

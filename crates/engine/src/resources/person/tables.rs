@@ -259,8 +259,8 @@ impl Eraser<'_, '_> {
         Ok(count)
     }
 
-    // Removes the person from triggers whose notification is gone. A trigger that has notified nobody else is
-    // removed, if nothing of it is left.
+    // Removes the person from triggers whose notification is gone. A trigger that can have notified nobody else
+    // is removed, if nothing of it is left.
     fn triggers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
         let environment = self.tx.environment_id();
         let all = layout::triggers(environment).range();

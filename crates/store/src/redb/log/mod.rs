@@ -29,8 +29,8 @@ const LARGEST_HALF: u64 = 1 << 30;
 /// Number of zeros that are written ahead of the records, in bytes.
 const AHEAD: usize = 1 << 20;
 
-/// Number of zeros in one write. Linux keeps the pages of one write together, and goes through all of them when
-/// a later record changes one.
+/// Number of zeros in one write. Linux may keep what is written at once as one large unit of its cache, and goes
+/// through all of it when a later record changes a part.
 const PIECE: usize = 16 << 10;
 
 /// A log that takes records.
