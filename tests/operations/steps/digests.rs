@@ -9,7 +9,7 @@ use tidings::ids::NotificationId;
 use tidings::json::Object;
 use tidings::{Call, DeliveryReport, ManualClock, Scope, SendError};
 
-use super::{digest, event_at, run_at, say, set};
+use super::{delay, digest, event_at, run_at, say, set};
 use crate::world::{START, World, email, names, on_both, on_both_with, only, parsed, time, with};
 
 fn minute() -> Value {
@@ -304,6 +304,26 @@ fn d8_the_oldest_event_that_is_left_goes_on() {
     });
 }
 
+/// D8: also if the oldest event is canceled.
+#[test]
+fn d8_the_window_of_a_canceled_event_ends_at_its_time() {
+    on_both(|world| {
+        world.workflow_of("news", &[minute(), said()]);
+        let event = json!({ "name": "news", "to": "ada", "payload": { "n": 1 } });
+        let event = with(event, json!({ "transactionId": "t1" }));
+        let first = only(world.trigger(event).notifications).notification_id;
+        event_at(&world, 10, "news", json!({ "n": 2 }));
+        event_at(&world, 20, "news", json!({ "n": 3 }));
+        set(&world, 30);
+        world.env.events().cancel("t1").unwrap();
+        run_at(&world, 59);
+        assert_eq!(world.texts("ada"), [""; 0]);
+        run_at(&world, 60);
+        assert_eq!(world.texts("ada"), ["2: 2 3 "]);
+        assert_eq!(world.statuses(first), ["canceled", "canceled"]);
+    });
+}
+
 /// D9: a window that is closed again after a crash is not merged with itself.
 #[test]
 fn d9_a_window_closes_once_after_a_crash() {
@@ -318,6 +338,48 @@ fn d9_a_window_closes_once_after_a_crash() {
         run_at(&world, 3_600);
         assert_eq!(world.texts("ada"), ["2: 1 2 "]);
     });
+}
+
+/// D11: a calendar is that of the subscriber's time zone. At noon in UTC, nine o'clock in Berlin is 20 hours away.
+#[test]
+fn d11_calendar_times_are_those_of_the_subscriber() {
+    let nine = json!({ "type": "timed", "timed": { "cronExpression": "0 9 * * *" } });
+    for step in [digest(nine.clone()), delay(nine)] {
+        on_both(|world| {
+            let ada = json!({ "subscriberId": "ada", "timezone": "Europe/Berlin" });
+            world.subscriber(ada);
+            world.workflow_of("news", &[step.clone(), say("{{ payload.n }}")]);
+            event_at(&world, 0, "news", json!({ "n": 1 }));
+            run_at(&world, 20 * 3_600 - 1);
+            assert_eq!(world.texts("ada"), [""; 0], "{step}");
+            run_at(&world, 20 * 3_600);
+            assert_eq!(world.texts("ada"), ["1"], "{step}");
+        });
+    }
+}
+
+/// D14: the overrides of an event set the lengths of its windows and delays, each by its own name.
+#[test]
+fn d14_an_event_sets_the_length_of_its_digest_and_of_its_delay() {
+    let short = json!({ "amount": 5, "unit": "seconds" });
+    let minute = json!({ "type": "regular", "amount": 1, "unit": "minutes" });
+    for (step, own, other) in
+        [(digest(minute.clone()), "digest", "delay"), (delay(minute), "delay", "digest")]
+    {
+        on_both(|world| {
+            world.workflow_of("news", &[step.clone(), say("{{ payload.n }}")]);
+            for (start, name, length) in [(0, own, 5), (100, other, 60)] {
+                run_at(&world, start);
+                let event = json!({ "name": "news", "to": "ada", "payload": { "n": start } });
+                world.trigger(with(event, json!({ "overrides": { name: short } })));
+                let before = world.inbox("ada").len();
+                run_at(&world, start + length - 1);
+                assert_eq!(world.inbox("ada").len(), before, "{own} with {name}");
+                run_at(&world, start + length);
+                assert_eq!(world.inbox("ada").len(), before + 1, "{own} with {name}");
+            }
+        });
+    }
 }
 
 /// D10: two digests in one workflow have windows of their own.

@@ -16,9 +16,14 @@ fn ada(world: &World, outside: Value) {
         "subscriberId": "ada", "email": "ada@example.org", "timezone": "Europe/Berlin",
     }));
     world.active_integration("email", "sendgrid");
+    open_on(world, "saturday", outside);
+}
+
+// Ada accepts messages on that day only.
+fn open_on(world: &World, day: &str, outside: Value) {
     let hours = json!([{ "start": "09:00 AM", "end": "05:00 PM" }]);
     let mut schedule = json!({
-        "isEnabled": true, "weeklySchedule": { "saturday": { "isEnabled": true, "hours": hours } },
+        "isEnabled": true, "weeklySchedule": { day: { "isEnabled": true, "hours": hours } },
     });
     if !outside.is_null() {
         schedule["outside"] = outside;
@@ -146,6 +151,33 @@ fn d13_a_window_extends_to_the_schedule() {
         run_at(&world, OPENING);
         assert_eq!(world.texts("ada"), ["2"]);
     });
+}
+
+/// D13: a window or a delay moves three times at most.
+#[test]
+fn d13_a_step_extends_three_times() {
+    let minute =
+        json!({ "type": "regular", "amount": 1, "unit": "minutes", "extendToSchedule": true });
+    for step in [digest(minute.clone()), delay(minute)] {
+        on_both(|world| {
+            ada(&world, Value::Null);
+            world.workflow_of("news", &[step.clone(), say("{{ payload.n }}")]);
+            let event = event_at(&world, 0, "news", json!({ "n": 1 }));
+            let ends = [60, OPENING, OPENING + 86_400, OPENING + 2 * 86_400];
+            for (extensions, (end, next)) in
+                ends.into_iter().zip(["saturday", "sunday", "monday", "tuesday"]).enumerate()
+            {
+                open_on(&world, next, Value::Null);
+                let job = world.notification(event).jobs.remove(0);
+                assert_eq!(job.schedule_extensions_count.unwrap_or(0) as usize, extensions);
+                assert_eq!(world.texts("ada"), [""; 0], "{step}");
+                run_at(&world, end);
+            }
+            assert_eq!(world.texts("ada"), ["1"], "{step}");
+            let log = world.log(event, 0);
+            assert!(log.iter().any(|detail| detail == "max_extensions_reached"), "{log:?}");
+        });
+    }
 }
 
 /// Whoever carries a window that is extended may expire or be canceled before it ends: the jobs end, and

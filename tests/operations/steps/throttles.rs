@@ -62,6 +62,20 @@ fn t3_keys_are_counted_separately() {
     });
 }
 
+/// A throttle is one of the subscriber, whatever the context of an event.
+#[test]
+fn events_of_all_contexts_are_counted_together() {
+    on_both(|world| {
+        throttled(&world, json!({ "amount": 1, "unit": "hours" }));
+        let events = [("ada", "acme"), ("ada", "globex"), ("bob", "globex")];
+        let passed = events.map(|(to, tenant)| {
+            world.trigger(json!({ "name": "news", "to": to, "context": { "tenant": tenant } }));
+            world.inbox(to).len()
+        });
+        assert_eq!(passed, [1, 1, 1]);
+    });
+}
+
 /// One row per type of window: which of the events at these minutes pass, two in ten minutes.
 #[test]
 fn a_window_is_fixed_or_slides() {
