@@ -262,12 +262,6 @@ fn each_member(value: &Value, at: &str, found: &mut impl FnMut(&str, &Value, &st
     }
 }
 
-// Returns `true` if `at` is `pointer`, or the pointer of something within it.
-fn is_within(at: &str, pointer: &str) -> bool {
-    let rest = at.strip_prefix(pointer);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 impl Reference {
     fn is_recursive(&self, references: &[Reference]) -> bool {
         let mut open = vec![self];
@@ -287,7 +281,8 @@ impl Reference {
     }
 
     fn is_within(&self, pointer: &str) -> bool {
-        is_within(&self.at, pointer)
+        let rest = self.at.strip_prefix(pointer);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 

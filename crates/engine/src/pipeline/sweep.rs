@@ -26,8 +26,7 @@ use foldhash::HashMap;
 use store::{Key, Order, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 pub(crate) use pins::has_something_left;
-use pins::runs_of;
-use pins::{Carriers, is_open, is_over};
+use pins::{Carriers, is_open, is_over, runs_of};
 pub(crate) use tasks::{SweepTasks, add, ensure};
 
 use crate::damage::if_readable;

@@ -140,6 +140,30 @@ fn an_erasure_among_endless_events_ends() {
     });
 }
 
+/// A window that is opened meanwhile may have more events than a transaction removes.
+#[test]
+fn an_erasure_leaves_nothing_of_a_large_digest_that_begins_meanwhile() {
+    on_both(|world| {
+        let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+        world.workflow_of("news", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
+        world.workflow_of("hi", &[in_app()]);
+        (0..150).for_each(|_| _ = world.notify("hi", "canary-id"));
+        let event = json!({ "name": "news", "to": "canary-id", "payload": { "n": "canary" } });
+        let bulk = vec![parsed(event); 100];
+
+        let erased = erased_while(&world, || {
+            for _ in 0..6 {
+                assert!(world.env.events().trigger_bulk(&bulk).unwrap().iter().all(Result::is_ok));
+            }
+        });
+
+        assert_eq!(erased.notifications, 150 + 600);
+        nothing_is_left(&world.store);
+        tables::check_indexes(&world.store);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// An event for the id of a person who was deleted creates another subscriber.
 #[test]
 fn an_erasure_of_a_deleted_person_leaves_nothing_of_the_events_that_are_triggered_meanwhile() {
