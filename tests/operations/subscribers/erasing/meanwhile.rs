@@ -120,11 +120,7 @@ fn an_erasure_among_endless_events_ends() {
     on_both(|world| {
         world.workflow_of("news", &[in_app()]);
         world.bare_subscriber("canary-id");
-        // More stored answers than a transaction looks at.
-        for call in 0..600 {
-            let once = world.env.idempotent(format!("call {call}")).unwrap();
-            once.subscribers().upsert(&parsed(json!({ "subscriberId": "bob" }))).unwrap();
-        }
+        answers(&world);
         let mut calls = 0;
 
         let erased = world.env.subscribers().erase_with("canary-id", |_| {
@@ -140,14 +136,13 @@ fn an_erasure_among_endless_events_ends() {
     });
 }
 
-/// A window that is opened meanwhile may have more events than a transaction removes.
+/// A window that is opened behind the look at the windows may have more events than a transaction removes.
 #[test]
 fn an_erasure_leaves_nothing_of_a_large_digest_that_begins_meanwhile() {
     on_both(|world| {
         let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
         world.workflow_of("news", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
-        world.workflow_of("hi", &[in_app()]);
-        (0..150).for_each(|_| _ = world.notify("hi", "canary-id"));
+        answers(&world);
         let event = json!({ "name": "news", "to": "canary-id", "payload": { "n": "canary" } });
         let bulk = vec![parsed(event); 100];
 
@@ -157,7 +152,7 @@ fn an_erasure_leaves_nothing_of_a_large_digest_that_begins_meanwhile() {
             }
         });
 
-        assert_eq!(erased.notifications, 150 + 600);
+        assert_eq!(erased.notifications, 600);
         nothing_is_left(&world.store);
         tables::check_indexes(&world.store);
         assert_eq!(world.engine.check().unwrap().findings, []);
@@ -207,6 +202,14 @@ fn an_erasure_of_a_deleted_person_removes_the_subscriber_who_is_created_meanwhil
         nothing_is_left(&world.store);
         tables::check_indexes(&world.store);
     });
+}
+
+// More stored answers than a transaction looks at.
+fn answers(world: &World) {
+    for call in 0..600 {
+        let once = world.env.idempotent(format!("call {call}")).unwrap();
+        once.subscribers().upsert(&parsed(json!({ "subscriberId": "bob" }))).unwrap();
+    }
 }
 
 // Erases the person, and runs `meanwhile` behind the first transaction.
