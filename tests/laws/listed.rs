@@ -12,10 +12,11 @@ use serde_json::Value;
 use testkit::requests::{sound, writing};
 
 /// Calls with the name of an operation that writes, without white space.
-const WRITING: [&str; 9] = [
+const WRITING: [&str; 10] = [
     ".write(\"",
     ".write_in_steps(\"",
     ".write_in_steps_with(\"",
+    ".write_deletion(\"",
     ".accept_as(\"",
     ".edit(\"",
     ".change(\"",

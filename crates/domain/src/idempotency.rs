@@ -33,12 +33,24 @@ pub struct StoredAnswer {
 pub enum CallOutcome {
     /// The call takes several transactions, and the first one is committed.
     Begun,
+    /// The call deletes the record of this id in several transactions, and the first one is committed.
+    BegunOn(Value),
     /// A bulk of events has begun. Its events without a transaction id have these ids, in their order.
     BegunAs(Vec<TransactionId>),
     /// The call succeeded, with this result.
     Done(Value),
     /// The call was refused, with this error.
     Refused(Value),
+}
+
+impl CallOutcome {
+    /// Returns `true` if the call is over, and `false` if it goes on when it is repeated.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Self::Begun | Self::BegunOn(_) | Self::BegunAs(_) => false,
+            Self::Done(_) | Self::Refused(_) => true,
+        }
+    }
 }
 
 /// Meaning of a stored answer for another call with its key.
@@ -84,7 +96,7 @@ impl StoredAnswer {
 impl fmt::Debug for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CallOutcome::Begun | CallOutcome::BegunAs(_) => "Begun",
+            CallOutcome::Begun | CallOutcome::BegunOn(_) | CallOutcome::BegunAs(_) => "Begun",
             CallOutcome::Done(_) => "Done(***)",
             CallOutcome::Refused(_) => "Refused(***)",
         })

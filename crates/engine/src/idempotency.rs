@@ -68,14 +68,25 @@ impl<'s> KeyedCall<'s> {
         Ok(matches!(replay, Some(Replay::Same(CallOutcome::BegunAs(_)))))
     }
 
+    /// Returns the id of the record that an equal call has begun to delete. Returns `None` if none has, or if
+    /// it is done.
+    pub(crate) fn begun_on<I: DeserializeOwned>(&self, view: &dyn View) -> Result<Option<I>> {
+        let stored = self.find(view)?;
+        match stored.as_ref().map(|stored| stored.replay(&self.hash, self.now)) {
+            Some(Replay::Same(CallOutcome::BegunOn(id))) => read(id).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Returns the result of an earlier equal call. A refusal if another call has the key.
     pub(crate) fn replay(&self, view: &dyn View) -> Result<Option<Earlier>> {
         let Some(stored) = self.find(view)? else { return Ok(None) };
         match stored.replay(&self.hash, self.now) {
             // A call that was begun continues.
-            Replay::Expired | Replay::Same(CallOutcome::Begun | CallOutcome::BegunAs(_)) => {
-                Ok(None)
-            }
+            Replay::Expired
+            | Replay::Same(
+                CallOutcome::Begun | CallOutcome::BegunOn(_) | CallOutcome::BegunAs(_),
+            ) => Ok(None),
             Replay::Same(CallOutcome::Done(answer)) => Ok(Some(Ok(answer.clone()))),
             Replay::Same(CallOutcome::Refused(refusal)) => {
                 Ok(Some(Err(read::<StoredRefusal>(refusal)?.into())))
@@ -101,11 +112,9 @@ impl<'s> KeyedCall<'s> {
             }
         }
         if let Some(answer) = self.find(tx)? {
-            let has_begun = matches!(
-                answer.replay(&self.hash, self.now),
-                Replay::Same(CallOutcome::Begun | CallOutcome::BegunAs(_))
-            );
-            if has_begun && outcome == CallOutcome::Begun {
+            let before = answer.replay(&self.hash, self.now);
+            let has_begun = matches!(before, Replay::Same(before) if !before.is_over());
+            if has_begun && !outcome.is_over() {
                 return Ok(());
             }
             tx.remove(&answer)?;

@@ -70,6 +70,29 @@ fn a_deletion_in_several_transactions_happens_once() {
     });
 }
 
+/// One row per state of the name after another call has deleted the record: a repeated deletion is over.
+#[test]
+fn a_deletion_that_was_interrupted_deletes_no_later_record_of_the_name() {
+    for is_made_again in [false, true] {
+        on_both(|world| {
+            let topics = world.env.topics();
+            let once = world.env.idempotent("k").unwrap();
+            let delete = || once.topics().delete(key("crowd"));
+            crowd(&world, 501);
+            assert_eq!(world.interrupted(1, delete).unwrap_err().status(), 500);
+            topics.delete(key("crowd")).unwrap();
+            if is_made_again {
+                topics.create(&parsed(json!({ "key": "crowd" }))).unwrap();
+            }
+
+            delete().unwrap();
+
+            assert_eq!(topics.get(key("crowd")).is_ok(), is_made_again);
+            assert_eq!(answers(&world), 1);
+        });
+    }
+}
+
 #[test]
 fn an_import_that_is_interrupted_is_made_as_a_whole() {
     on_both(|world| {

@@ -56,6 +56,7 @@ fn a_refusal_is_an_answer_as_well() {
 #[test]
 fn an_answer_is_read_as_it_is_written() {
     for (outcome, field, value) in [
+        (CallOutcome::BegunOn(json!("id")), "begunOn", json!("id")),
         (CallOutcome::Done(json!({ "a": [1] })), "done", json!({ "a": [1] })),
         (CallOutcome::Done(json!(null)), "done", json!(null)),
         (CallOutcome::Done(json!([])), "done", json!([])),

@@ -1,10 +1,13 @@
 //! Removal of the dependents of a deleted record.
 
+use domain::idempotency::CallOutcome;
+use serde::Serialize;
 use store::{Prefix, Record, Referent, Step, Sweep, WriteRecords};
 
 use super::begun::Begun;
 use crate::Result;
 use crate::damage;
+use crate::idempotency::json;
 use crate::tx::Tx;
 
 /// The dependents that one transaction removes.
@@ -52,6 +55,25 @@ pub(crate) struct Deleting<I> {
 impl<I> Default for Deleting<I> {
     fn default() -> Self {
         Self { of: None, removed: Removed::default() }
+    }
+}
+
+impl<I> Deleting<I> {
+    /// The deletion of the record of this id, of which another call has removed something.
+    pub(crate) fn of(id: I) -> Self {
+        Self { of: Some(id), removed: Removed::default() }
+    }
+
+    /// Returns `true` if no transaction has found the record.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.of.is_none()
+    }
+}
+
+impl<I: Serialize> Deleting<I> {
+    /// The outcome of a call that has begun the deletion.
+    pub(crate) fn outcome(&self) -> Result<CallOutcome> {
+        self.of.as_ref().map_or(Ok(CallOutcome::Begun), |id| json(id).map(CallOutcome::BegunOn))
     }
 }
 

@@ -292,12 +292,9 @@ impl Integrations<'_> {
     }
 
     fn delete_of(&self, name: &str, delete: &IntegrationDelete) -> Result<Vec<Integration>> {
-        let (start, mut deleted) = (Deleting::default(), None);
-        let left = self.scope.write_in_steps(
-            "integrations.delete",
-            (name, delete),
-            start,
-            |tx, before| {
+        let mut deleted = None;
+        let left =
+            self.scope.write_deletion("integrations.delete", (name, delete), |tx, before| {
                 let found = find_named(tx, name)?;
                 if before.is_over(found.as_ref().map(|integration| integration.id)) {
                     return Ok(Step::Done(cloned(all(tx)?)));
@@ -321,8 +318,7 @@ impl Integrations<'_> {
                     Ok(cloned(all(tx)?))
                 })?;
                 Ok(Deleting::after(step, integration.id))
-            },
-        )?;
+            })?;
         if let Some(id) = deleted {
             self.scope.engine.parts.circuits.forget(id);
         }

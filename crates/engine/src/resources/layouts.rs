@@ -92,7 +92,7 @@ impl Layouts<'_> {
     }
 
     fn delete_of(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("layouts.delete", name, Deleting::default(), |tx, before| {
+        self.scope.write_deletion("layouts.delete", name, |tx, before| {
             let found = find(tx, name)?;
             if before.is_over(found.as_ref().map(|layout| layout.id)) {
                 return Ok(Step::Done(()));

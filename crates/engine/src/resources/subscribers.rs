@@ -213,7 +213,7 @@ impl Subscribers<'_> {
     }
 
     fn delete_of(&self, id: &SubscriberId) -> Result<()> {
-        self.scope.write_in_steps("subscribers.delete", id, Deleting::default(), |tx, before| {
+        self.scope.write_deletion("subscribers.delete", id, |tx, before| {
             tx.expect_change(CountedList::Subscribers(tx.environment_id()))?;
             let found = find(tx, id)?.map(|found| found.id);
             if before.is_over(found) {

@@ -145,7 +145,7 @@ impl Topics<'_> {
     }
 
     fn delete_of(&self, key: &TopicKey) -> Result<()> {
-        self.scope.write_in_steps("topics.delete", key, Deleting::default(), |tx, before| {
+        self.scope.write_deletion("topics.delete", key, |tx, before| {
             tx.expect_change(CountedList::Topics(tx.environment_id()))?;
             let found = find(tx, key)?;
             if before.is_over(found.as_ref().map(|topic| topic.id)) {

@@ -12,7 +12,7 @@ use domain::translation::{
 use serde_json::Value;
 use store::{List, ReadRecords, Step, WriteRecords, layout};
 
-use crate::resources::cascade::{Cascade, Removed};
+use crate::resources::cascade::{Cascade, Deleting};
 use crate::resources::{layouts, translation_groups, workflows};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
@@ -173,26 +173,32 @@ impl Translations<'_> {
     ///
     /// [`Error::NotFound`], if there is no such resource, or if it is not translated.
     pub fn delete_group(&self, resource: &Resource) -> Result<()> {
-        let start = Removed::default();
-        self.scope.write_in_steps("translations.delete_group", resource, start, |tx, before| {
+        self.scope.write_deletion("translations.delete_group", resource, |tx, before| {
             let environment = tx.environment_id();
+            let group = match find_known(tx, resource)? {
+                Some(known) => tx.find(&layout::translation_group(environment, &known))?,
+                None => None,
+            };
+            // A group has no id. Its time of creation tells it from a later one of the resource.
+            if before.is_over(group.as_ref().map(|group| group.created_at)) {
+                return Ok(Step::Done(()));
+            }
             let resource = known(tx, resource)?;
-            let key = layout::translation_group(environment, &resource);
-            let group = tx.find(&key)?;
             let missing = || Error::not_found(Entity::TranslationGroup, name(&resource));
             let group = group.ok_or_else(missing)?;
-            let mut cascade = Cascade::new(tx, before);
+            let mut cascade = Cascade::new(tx, before.removed());
             let translations = layout::translations(environment, &resource);
             cascade.remove(&translations)?;
             // The group goes last, because a deletion that was interrupted goes on from it.
-            cascade.then(|tx| {
+            let step = cascade.then(|tx| {
                 tx.remove(&group)?;
                 let id = &resource.resource_id;
                 match resource.resource_type {
                     ResourceType::Workflow => workflows::stop_translating(tx, id),
                     ResourceType::Layout => layouts::stop_translating(tx, id),
                 }
-            })
+            })?;
+            Ok(Deleting::after(step, group.created_at))
         })
     }
 }

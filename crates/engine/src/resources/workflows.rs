@@ -201,7 +201,7 @@ impl Workflows<'_> {
     }
 
     fn delete_of(&self, name: &str) -> Result<()> {
-        self.scope.write_in_steps("workflows.delete", name, Deleting::default(), |tx, before| {
+        self.scope.write_deletion("workflows.delete", name, |tx, before| {
             let found = find_any(tx, name)?;
             if before.is_over(found.as_ref().map(|workflow| workflow.id)) {
                 return Ok(Step::Done(()));

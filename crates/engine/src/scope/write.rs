@@ -11,6 +11,7 @@ use super::Scope;
 use crate::Result;
 use crate::heal::healed;
 use crate::idempotency::{Earlier, KeyedCall, json, read};
+use crate::resources::cascade::Deleting;
 use crate::resources::environments;
 use crate::tx::Tx;
 
@@ -108,6 +109,37 @@ impl Scope {
             Write::new(self, operation, self.engine.now(), arguments)?.steps(start, between, body)
         })
     }
+
+    /// Runs a deletion of a record, which takes as many transactions as it has steps. A call with an
+    /// idempotency key that was interrupted goes on with the record that it has begun with.
+    pub(crate) fn write_deletion<I, T>(
+        &self,
+        operation: &'static str,
+        arguments: impl Serialize,
+        mut body: impl FnMut(&mut Tx<'_>, &Deleting<I>) -> Result<Step<Deleting<I>, T>>,
+    ) -> Result<T>
+    where
+        I: Serialize + DeserializeOwned,
+        T: Serialize + DeserializeOwned,
+    {
+        self.operation(operation, || {
+            let write = Write::new(self, operation, self.engine.now(), arguments)?;
+            let mut before = Deleting::default();
+            loop {
+                let step = write.step_as(Deleting::outcome, |tx| {
+                    let begun = write.call.as_ref().filter(|_| before.is_new());
+                    match begun.map_or(Ok(None), |call| call.begun_on(tx))? {
+                        Some(id) => body(tx, &Deleting::of(id)),
+                        None => body(tx, &before),
+                    }
+                })?;
+                match step {
+                    Step::More(next) => before = next,
+                    Step::Done(answer) => return Ok(answer),
+                }
+            }
+        })
+    }
 }
 
 impl<'s> Write<'s> {
@@ -175,12 +207,25 @@ impl<'s> Write<'s> {
     /// Runs one transaction of the operation.
     pub(crate) fn step<S, T: Serialize + DeserializeOwned>(
         &self,
+        body: impl FnMut(&mut Tx<'_>) -> Result<Step<S, T>>,
+    ) -> Result<Step<S, T>> {
+        self.step_as(|_| Ok(CallOutcome::Begun), body)
+    }
+
+    // Runs one transaction of the operation. `begun` is the outcome of a step that leaves more to do.
+    fn step_as<S, T: Serialize + DeserializeOwned>(
+        &self,
+        begun: impl Fn(&S) -> Result<CallOutcome>,
         mut body: impl FnMut(&mut Tx<'_>) -> Result<Step<S, T>>,
     ) -> Result<Step<S, T>> {
         let mut last = None;
         let earlier = self.run_step(&mut |tx| {
             let step = body(tx)?;
-            let outcome = self.call.as_ref().map(|_| outcome(&step)).transpose()?;
+            let outcome = self.call.as_ref().map(|_| match &step {
+                Step::More(state) => begun(state),
+                Step::Done(answer) => json(answer).map(CallOutcome::Done),
+            });
+            let outcome = outcome.transpose()?;
             last = Some(step);
             Ok(outcome)
         })?;
@@ -216,12 +261,4 @@ impl<'s> Write<'s> {
             (ran, _) => ran,
         }
     }
-}
-
-// Stored outcome of a step.
-fn outcome<S, T: Serialize>(step: &Step<S, T>) -> Result<CallOutcome> {
-    Ok(match step {
-        Step::More(_) => CallOutcome::Begun,
-        Step::Done(answer) => CallOutcome::Done(json(answer)?),
-    })
 }

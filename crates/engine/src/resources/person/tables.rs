@@ -177,7 +177,7 @@ impl Eraser<'_, '_> {
     fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
         let is_about = match &answer.outcome {
             // A call goes on from it, until it expires.
-            CallOutcome::Begun | CallOutcome::BegunAs(_) => {
+            CallOutcome::Begun | CallOutcome::BegunOn(_) | CallOutcome::BegunAs(_) => {
                 answer.has_expired(self.tx.now()) && self.traces.are_in_key(&answer.key)
             }
             CallOutcome::Done(json) => {
