@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::OrderBy;
+use super::{Direction, OrderBy};
 use crate::error::{Invalid, Reason};
 use crate::hex;
 use crate::ids::EnvironmentId;
@@ -97,6 +97,27 @@ impl Cursor {
     #[doc(hidden)]
     pub fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// Returns the place next to this one, as seen in `direction` of ascending sort keys. An item at this place
+    /// is in front of it. Returns the same place if it is the last one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn next_in(&self, direction: Direction) -> Self {
+        let (last, first) = match direction {
+            Direction::Ascending => (u8::MAX, 0),
+            Direction::Descending => (0, u8::MAX),
+        };
+        let mut next = self.clone();
+        let Some(digit) = next.key.iter().rposition(|byte| *byte != last) else { return next };
+        for (at, byte) in next.key.iter_mut().enumerate().skip(digit) {
+            *byte = match direction {
+                _ if at > digit => first,
+                Direction::Ascending => *byte + 1,
+                Direction::Descending => *byte - 1,
+            };
+        }
+        next
     }
 
     pub(super) fn foreign() -> Reason {

@@ -16,6 +16,24 @@ fn a_page_has_1_to_100_items() {
     }
 }
 
+/// One row per sort key: its neighbours in both directions.
+#[test]
+fn an_item_is_in_front_of_the_next_place() {
+    for (key, ascending, descending) in [
+        ([0, 0], [0, 1], [0, 0]),
+        ([0, 1], [0, 2], [0, 0]),
+        ([0, 255], [1, 0], [0, 254]),
+        ([1, 0], [1, 1], [0, 255]),
+        ([255, 254], [255, 255], [255, 253]),
+        ([255, 255], [255, 255], [255, 254]),
+    ] {
+        let next =
+            |direction| Cursor::at(LIST, OrderBy::Id, &key).next_in(direction).key().to_vec();
+        let expected = [ascending, descending].map(Vec::from);
+        assert_eq!([Direction::Ascending, Direction::Descending].map(next), expected, "{key:?}");
+    }
+}
+
 #[test]
 fn a_page_lies_on_one_side_of_one_cursor() {
     let cursor = Some(Cursor::at(LIST, OrderBy::Id, &[7; 16]));

@@ -8,7 +8,7 @@ use std::fmt;
 
 use domain::ids::EnvironmentId;
 use domain::message::Signature;
-use domain::page::{Bound, Cursor, Page, PageRequest, Place, Total};
+use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
 use super::merged::{Looked, Merged};
 use super::{List, Reader};
@@ -125,12 +125,11 @@ struct Taken<R> {
     rest: Option<Cursor>,
 }
 
-// What a selection shows between the start of the list and the item of a cursor.
+// What a selection shows between the start of the list and a page.
 #[derive(Default)]
 struct Earlier {
-    // Number of records, and of those that have the place of the cursor.
+    // Number of records.
     count: usize,
-    at_cursor: usize,
     // How far the walk has gone.
     gone: WalkLimit,
     // `true` if nothing else is there.
@@ -162,18 +161,17 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let mut walk = self.walk((bound, self.forwards), self.forwards);
         walk.hidden = earlier.hidden;
         let Taken { found, rest: next } = walk.take(self.reader.request.limit)?;
-        let has_previous =
-            earlier.count > 0 || !earlier.is_all || earlier.at_cursor > 0 && !found.is_empty();
+        let has_previous = earlier.count > 0 || !earlier.is_all;
         let first = found.first().map(|first| self.cursor(&first.sorted));
-        let previous = first.or_else(|| bound.map(|bound| bound.cursor().clone()));
+        let direction = self.reader.request.direction;
+        let previous = first.or_else(|| bound.map(|bound| behind_item(bound, direction)));
         let ends = (previous.filter(|_| has_previous), next);
         let total = if let Some(total) = total {
             Total::of(total)
         } else {
             walk.left = beyond.behind(earlier.gone).behind(walk.gone);
             walk.count()?;
-            let count = earlier.count + earlier.at_cursor + walk.shown;
-            total_of(count, earlier.is_all && walk.is_over())
+            total_of(earlier.count + walk.shown, earlier.is_all && walk.is_over())
         };
         Ok(page_of(found, ends, total))
     }
@@ -182,13 +180,15 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
     fn in_front(&self, bound: &Bound) -> Result<Page<E::Of>> {
         let mut walk = self.walk((Some(bound), self.backwards), self.backwards);
         let Taken { mut found, rest: previous } = walk.take(self.reader.request.limit)?;
-        let last = found.first().map(|last| Bound::Excluded(self.cursor(&last.sorted)));
-        let end = last.as_ref().unwrap_or(bound);
-        let mut walk = self.walk((Some(end), self.forwards), self.forwards);
+        let direction = self.reader.request.direction.reversed();
+        let last = found.first().map(|last| self.cursor(&last.sorted));
+        let end = last.unwrap_or_else(|| behind_item(bound, direction));
+        let rest = Bound::Excluded(end.clone());
+        let mut walk = self.walk((Some(&rest), self.forwards), self.forwards);
         walk.left = self.selection.bounds.beyond;
         let has_next = walk.next()?.is_some() || !walk.is_over();
         found.reverse();
-        let ends = (previous, has_next.then(|| end.cursor().clone()));
+        let ends = (previous, has_next.then_some(end));
         Ok(page_of(found, ends, self.total(self.selection.bounds.beyond)?))
     }
 
@@ -203,19 +203,10 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
         let mut walk = self.walk((Some(&near), self.backwards), order);
         walk.left = self.selection.bounds.beyond;
         walk.hidden = self.selection.bounds.at_most;
-        let (mut count, mut at_cursor) = (0, 0);
-        while let Some(found) = walk.next()? {
-            if found.sorted == bound.cursor().key() {
-                at_cursor += 1;
-            } else {
-                count += 1;
-                if is_known {
-                    break;
-                }
-            }
-        }
-        let Walk { gone, hidden, .. } = walk;
-        Ok(Earlier { count, at_cursor, gone, is_all: walk.is_over(), hidden })
+        let at_most = if is_known { 1 } else { usize::MAX };
+        while walk.shown < at_most && walk.next()?.is_some() {}
+        let Walk { shown, gone, hidden, .. } = walk;
+        Ok(Earlier { count: shown, gone, is_all: walk.is_over(), hidden })
     }
 
     // The number of records within `reach`.
@@ -250,6 +241,15 @@ impl<'s, S: Snapshot + ?Sized, E: Excerpt> Selected<'s, S, E> {
             size: FEW,
             is_at_end: false,
         }
+    }
+}
+
+// The end of a page without records, which begins at `bound` and goes on in `direction`. An item that the page
+// leaves out is on the far side.
+fn behind_item(bound: &Bound, direction: Direction) -> Cursor {
+    match bound {
+        Bound::Included(cursor) => cursor.clone(),
+        Bound::Excluded(cursor) => cursor.next_in(direction),
     }
 }
 
