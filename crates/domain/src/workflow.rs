@@ -176,7 +176,8 @@ impl Workflow {
     /// Largest JSON Schema of the payload, in bytes of JSON text.
     pub const MAX_PAYLOAD_SCHEMA: usize = 64 * 1024;
     /// Maximum number of references in the JSON Schema of the payload, where one to a schema with
-    /// references counts with all of these.
+    /// references counts with all of these, and one within `unevaluatedProperties` or `unevaluatedItems` three
+    /// times for each of them. At most six of them are within each other.
     pub const MAX_SCHEMA_REFERENCES: usize = 10_000;
 
     /// Returns a new workflow. `new_step` makes the ids of its steps.

@@ -11,10 +11,18 @@ use crate::workflow::Workflow;
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
+/// Keywords whose values are data.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+/// Keywords whose values are objects with a schema for each name.
+const BY_NAME: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Maximum number of schemas with `unevaluatedProperties` or `unevaluatedItems` that check the same value, each
-/// within the next. Each of them makes the library check those within it two to three times.
-const MAX_UNEVALUATED: usize = 4;
+/// Maximum number of schemas with `unevaluatedProperties` or `unevaluatedItems` on a way into a schema.
+const MAX_UNEVALUATED: usize = 6;
+
+/// How often the library checks the schemas within one with `unevaluatedProperties` or `unevaluatedItems`, at most:
+/// once to find which values they evaluate, and up to twice for their result.
+const CHECKS: usize = 3;
 
 /// A reference, by JSON pointers.
 struct Reference {
@@ -41,15 +49,17 @@ pub(super) fn recursive(schema: &Value) -> usize {
 /// Returns why payloads are not checked against `schema`, or `None` if its references are sound.
 ///
 /// The library follows a reference again on each way that leads to it, so that references that lead
-/// twice to the next one double with each. It keeps no results for texts and numbers, so that a
-/// cycle at the same value is followed along each of its ways.
+/// twice to the next one double with each, and so do schemas with `unevaluatedProperties` or
+/// `unevaluatedItems`. It keeps no results for texts and numbers, so that a cycle at the same value is
+/// followed along each of its ways.
 pub(super) fn problem(schema: &Value) -> Option<String> {
     let references = match references(schema) {
         Ok(references) => references,
         Err(problem) => return Some(problem),
     };
+    let unevaluated = unevaluated(schema);
     let (most, deepest) = (Workflow::MAX_SCHEMA_REFERENCES, Object::MAX_DEPTH);
-    let followed = Expansion::of_all(&references);
+    let followed = Expansion::of_all(&references, &unevaluated);
     if followed.count > most || followed.depth > deepest {
         return Some(format!(
             "more than {most} references are followed, or more than {deepest} one from another"
@@ -58,14 +68,15 @@ pub(super) fn problem(schema: &Value) -> Option<String> {
     if leads_back_in_place(&references) {
         return Some("a reference leads back to itself without a step into the payload".into());
     }
-    if Nesting::of_all(schema, &references) > MAX_UNEVALUATED {
+    if Nesting::of_all(&references, &unevaluated) > MAX_UNEVALUATED {
         let names = UNEVALUATED.join("` or `");
-        return Some(format!("more than {MAX_UNEVALUATED} of `{names}` check the same value"));
+        return Some(format!("more than {MAX_UNEVALUATED} of `{names}` are within each other"));
     }
     None
 }
 
-/// The references that are followed if each is replaced by the schema that it leads to.
+/// The references that are followed if each is replaced by the schema that it leads to, and each as often as the
+/// schemas around it are checked.
 #[derive(Clone, Copy, Default)]
 struct Followed {
     /// Their number. One that leads back to a schema around it is not followed again.
@@ -77,13 +88,14 @@ struct Followed {
 /// The references of a schema, and what is followed from some of its parts.
 struct Expansion<'r> {
     references: &'r [Reference],
+    unevaluated: &'r [String],
     /// By the pointers of the parts. `None` while one is counted.
     known: HashMap<&'r str, Option<Followed>>,
 }
 
 impl<'r> Expansion<'r> {
-    fn of_all(references: &'r [Reference]) -> Followed {
-        Self { references, known: HashMap::new() }.of("")
+    fn of_all(references: &'r [Reference], unevaluated: &'r [String]) -> Followed {
+        Self { references, unevaluated, known: HashMap::new() }.of("")
     }
 
     // Recurses once for each reference on the way. A schema has room for few thousand.
@@ -95,11 +107,20 @@ impl<'r> Expansion<'r> {
         let mut followed = Followed::default();
         for reference in self.references.iter().filter(|reference| reference.is_within(pointer)) {
             let behind = self.of(&reference.to);
-            followed.count = followed.count.saturating_add(1).saturating_add(behind.count);
+            let times = self.checks(pointer, reference);
+            let count = behind.count.saturating_add(1).saturating_mul(times);
+            followed.count = followed.count.saturating_add(count);
             followed.depth = followed.depth.max(behind.depth + 1);
         }
         self.known.insert(pointer, Some(followed));
         followed
+    }
+
+    // How often a reference within a schema is followed each time that the schema is checked.
+    fn checks(&self, pointer: &str, reference: &Reference) -> usize {
+        let around = self.unevaluated.iter();
+        let around = around.filter(|at| is_within(at, pointer) && reference.is_within(at));
+        around.fold(1, |times, _| CHECKS.saturating_mul(times))
     }
 }
 
@@ -144,34 +165,32 @@ fn is_in_place(pointer: &str) -> bool {
         match keyword {
             "not" | "if" | "then" | "else" => {}
             // Their schemas have an index or a name.
-            "allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "dependencies" => {
-                segments.next();
-            }
+            "allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "dependencies"
+                if segments.next().is_some() => {}
             _ => return false,
         }
     }
     true
 }
 
-/// The schemas with `unevaluatedProperties` or `unevaluatedItems` that check the same value, each within the next.
+// Returns `true` if `at` is `pointer`, or leads to a part of what `pointer` leads to.
+fn is_within(at: &str, pointer: &str) -> bool {
+    let rest = at.strip_prefix(pointer);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The schemas with `unevaluatedProperties` or `unevaluatedItems`, and how many of them are within each other.
 struct Nesting<'r> {
     references: &'r [Reference],
     /// The pointers of such schemas.
     unevaluated: &'r [String],
-    /// Their largest number from a pointer on.
+    /// Their largest number on a way from a pointer on.
     known: HashMap<&'r str, usize>,
 }
 
 impl<'r> Nesting<'r> {
-    // The references do not lead back to themselves at the same value.
-    fn of_all(schema: &Value, references: &'r [Reference]) -> usize {
-        let mut unevaluated = Vec::new();
-        each_member(schema, "", &mut |keyword, _, at| {
-            if UNEVALUATED.contains(&keyword) {
-                unevaluated.push(at.to_owned());
-            }
-        });
-        let mut nesting = Nesting { references, unevaluated: &unevaluated, known: HashMap::new() };
+    fn of_all(references: &'r [Reference], unevaluated: &'r [String]) -> usize {
+        let mut nesting = Nesting { references, unevaluated, known: HashMap::new() };
         unevaluated.iter().map(|at| nesting.of(at)).max().unwrap_or_default()
     }
 
@@ -179,9 +198,10 @@ impl<'r> Nesting<'r> {
         if let Some(known) = self.known.get(pointer) {
             return *known;
         }
-        let is_checked = |at: &str| at.strip_prefix(pointer).is_some_and(is_in_place);
-        let inner = self.unevaluated.iter().filter(|at| *at != pointer && is_checked(at));
-        let behind = self.references.iter().filter(|reference| is_checked(&reference.at));
+        // A reference that leads back ends the way: the library keeps the results of such schemas.
+        self.known.insert(pointer, 0);
+        let inner = self.unevaluated.iter().filter(|at| *at != pointer && is_within(at, pointer));
+        let behind = self.references.iter().filter(|reference| reference.is_within(pointer));
         let next = inner.chain(behind.map(|reference| &reference.to));
         let most = next.map(|at| self.of(at)).max().unwrap_or_default();
         let own = usize::from(self.unevaluated.iter().any(|at| at == pointer));
@@ -190,30 +210,93 @@ impl<'r> Nesting<'r> {
     }
 }
 
-// Returns the references of a schema. Refuses one that is no pointer into it and no name of an anchor, and
-// documents within the schema, which pointers and names would be relative to.
-fn references(schema: &Value) -> Result<Vec<Reference>, String> {
-    let (mut anchors, mut found, mut has_documents) = (Vec::new(), Vec::new(), false);
-    let is_old =
-        schema.get("$schema").and_then(Value::as_str).is_some_and(|uri| uri.contains("draft-04"));
-    each_member(schema, "", &mut |keyword, value, at| {
-        let Value::String(text) = value else { return };
-        if REFERENCES.contains(&keyword) {
-            found.push((text.clone(), at.to_owned()));
-        } else if ANCHORS.contains(&keyword) {
-            anchors.push((text.clone(), at.to_owned()));
-        } else if keyword == "$id" || (is_old && keyword == "id") {
-            has_documents |= !at.is_empty();
+// Returns the pointers of the schemas with `unevaluatedProperties` or `unevaluatedItems`.
+fn unevaluated(schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    each_keyword(schema, "", &mut |keyword, _, at| {
+        if UNEVALUATED.contains(&keyword) {
+            found.push(at.to_owned());
         }
     });
-    if has_documents && !found.is_empty() {
+    found
+}
+
+/// The names by which references lead into a schema.
+#[derive(Default)]
+struct Names<'s> {
+    /// The URI of the whole schema.
+    own: Option<&'s str>,
+    /// The names of anchors, and the pointers of their schemas.
+    anchors: Vec<(&'s str, String)>,
+    /// Whether a schema within the schema is a document of its own, which pointers and names would be relative to.
+    has_documents: bool,
+}
+
+impl<'s> Names<'s> {
+    fn of(schema: &'s Value) -> Self {
+        let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let is_old = draft.contains("draft-04");
+        let id = if is_old { "id" } else { "$id" };
+        // The name of an anchor is a URI with nothing but a fragment there.
+        let has_named_ids = is_old || draft.contains("draft-06") || draft.contains("draft-07");
+        let mut names = Self::default();
+        each_keyword(schema, "", &mut |keyword, value, at| {
+            let Value::String(text) = value else { return };
+            if ANCHORS.contains(&keyword) {
+                names.anchors.push((text, at.to_owned()));
+            } else if keyword == id {
+                match text.strip_prefix('#') {
+                    Some(name) if has_named_ids => names.anchors.push((name, at.to_owned())),
+                    _ if at.is_empty() => names.own = Some(text.trim_end_matches('#')),
+                    _ => names.has_documents = true,
+                }
+            }
+        });
+        names
+    }
+
+    // Returns the part of a reference behind the URI of the whole schema. Returns `None` for another document.
+    fn fragment<'u>(&self, uri: &'u str) -> Option<&'u str> {
+        match self.own.and_then(|own| uri.strip_prefix(own)) {
+            Some("") => Some(""),
+            Some(rest) if rest.starts_with('#') => rest.strip_prefix('#'),
+            Some(_) | None => uri.strip_prefix('#'),
+        }
+    }
+
+    // Returns the pointers of the schemas that a reference may lead to.
+    fn targets(&self, schema: &Value, uri: &str) -> Vec<String> {
+        let Some(fragment) = self.fragment(uri) else { return Vec::new() };
+        if !fragment.is_empty() && !fragment.starts_with('/') {
+            let named = self.anchors.iter().filter(|(name, _)| *name == fragment);
+            return named.map(|(_, at)| at.clone()).collect();
+        }
+        let decoded = percent_decode_str(fragment).decode_utf8().ok();
+        let pointer = decoded.filter(|pointer| schema.pointer(pointer).is_some());
+        let plain = |segment: &str| escaped(&segment.replace("~1", "/").replace("~0", "~"));
+        let pointer =
+            pointer.map(|pointer| pointer.split('/').map(plain).collect::<Vec<_>>().join("/"));
+        pointer.filter(|pointer| is_schema(pointer)).into_iter().collect()
+    }
+}
+
+// Returns the references of a schema. Refuses one that is no pointer to a schema in it and no name of an anchor.
+fn references(schema: &Value) -> Result<Vec<Reference>, String> {
+    let mut found = Vec::new();
+    each_keyword(schema, "", &mut |keyword, value, at| {
+        if let (true, Value::String(uri)) = (REFERENCES.contains(&keyword), value) {
+            found.push((uri, at.to_owned()));
+        }
+    });
+    let names = Names::of(schema);
+    if names.has_documents && !found.is_empty() {
         return Err(
             "a schema with references must not have other schemas with an `$id` in it".into()
         );
     }
     let mut references = Vec::new();
     for (uri, at) in found {
-        let to = targets(schema, &anchors, &uri);
+        let to = names.targets(schema, uri);
         if to.is_empty() {
             return Err(format!("the reference `{uri:.100}` leads to no part of the schema"));
         }
@@ -225,41 +308,53 @@ fn references(schema: &Value) -> Result<Vec<Reference>, String> {
     Ok(references)
 }
 
-// Returns the pointers of the schemas that a reference may lead to.
-fn targets(schema: &Value, anchors: &[(String, String)], uri: &str) -> Vec<String> {
-    let Some(fragment) = uri.strip_prefix('#') else { return Vec::new() };
-    if !fragment.is_empty() && !fragment.starts_with('/') {
-        let named = anchors.iter().filter(|(name, _)| name == fragment);
-        return named.map(|(_, at)| at.clone()).collect();
-    }
-    let decoded = percent_decode_str(fragment).decode_utf8().ok();
-    let pointer = decoded.filter(|pointer| schema.pointer(pointer).is_some());
-    let plain = |segment: &str| escaped(&segment.replace("~1", "/").replace("~0", "~"));
-    let pointer =
-        pointer.map(|pointer| pointer.split('/').map(plain).collect::<Vec<_>>().join("/"));
-    pointer.into_iter().collect()
-}
-
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-// Calls `found` with each member of an object: its name, its value, and the pointer of its object.
-fn each_member(value: &Value, at: &str, found: &mut impl FnMut(&str, &Value, &str)) {
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                found(name, value, at);
-                each_member(value, &format!("{at}/{}", escaped(name)), found);
+// Calls `found` with each keyword of the schema at `at`, and of those within it: the keyword, its value, and the
+// pointer of its schema.
+fn each_keyword<'s>(schema: &'s Value, at: &str, found: &mut impl FnMut(&'s str, &'s Value, &str)) {
+    match schema {
+        Value::Object(keywords) => {
+            for (keyword, value) in keywords {
+                found(keyword, value, at);
+                let inner = format!("{at}/{}", escaped(keyword));
+                match value {
+                    _ if DATA.contains(&keyword.as_str()) => {}
+                    Value::Object(schemas) if BY_NAME.contains(&keyword.as_str()) => {
+                        for (name, schema) in schemas {
+                            each_keyword(schema, &format!("{inner}/{}", escaped(name)), found);
+                        }
+                    }
+                    _ => each_keyword(value, &inner, found),
+                }
             }
         }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                each_member(item, &format!("{at}/{index}"), found);
+        Value::Array(schemas) => {
+            for (index, schema) in schemas.iter().enumerate() {
+                each_keyword(schema, &format!("{at}/{index}"), found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+// Returns `true` if a pointer leads to a schema, or to a list of schemas, as `each_keyword` sees it.
+fn is_schema(pointer: &str) -> bool {
+    let mut segments = pointer.split('/').skip(1);
+    while let Some(keyword) = segments.next() {
+        let leads_on = match keyword {
+            _ if DATA.contains(&keyword) => false,
+            // An index of a list is passed over as a keyword.
+            _ if BY_NAME.contains(&keyword) => segments.next().is_some(),
+            _ => true,
+        };
+        if !leads_on {
+            return false;
+        }
+    }
+    true
 }
 
 impl Reference {
@@ -281,8 +376,7 @@ impl Reference {
     }
 
     fn is_within(&self, pointer: &str) -> bool {
-        let rest = self.at.strip_prefix(pointer);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        is_within(&self.at, pointer)
     }
 }
 
@@ -372,6 +466,10 @@ mod tests {
             problem(&schema).is_none()
         };
         let id = |uri: &str| json!({ "not": { "$id": uri } });
+        let of = |draft: &str, keyword: &str, uri: &str| {
+            let draft = format!("http://json-schema.org/draft-{draft}/schema#");
+            json!({ "$schema": draft, "not": { keyword: uri } })
+        };
         for (uri, more, is_sound) in [
             ("#/$defs/a/0", json!({}), true),
             ("#/$defs/a/00", json!({}), false),
@@ -385,13 +483,28 @@ mod tests {
             ("#top", json!({ "$anchor": "top" }), true),
             ("#%74op", json!({ "$anchor": "top" }), false),
             ("#top", id("#top"), false),
+            ("#top", of("07", "$id", "#top"), true),
+            ("#top", of("04", "id", "#top"), true),
+            ("#top", of("04", "$id", "#top"), false),
             ("#", id("urn:inner"), false),
+            ("#", of("04", "id", "a"), false),
+            ("#", of("07", "id", "a"), true),
+            // The whole schema has a URI.
+            ("urn:list#/$defs/~0b", json!({ "$id": "urn:list" }), true),
+            ("urn:list", json!({ "$id": "urn:list#" }), true),
+            ("urn:lists", json!({ "$id": "urn:list" }), false),
+            ("urn:list", json!({}), false),
+            // Data are no schemas, but for the names of properties.
+            ("#", json!({ "default": { "$id": "a", "$ref": "a" } }), true),
             (
                 "#",
-                json!({ "$schema": "http://json-schema.org/draft-04/schema#", "not": { "id": "a" } }),
-                false,
+                json!({ "not": { "examples": [{ "$id": "a" }], "enum": [{ "$ref": "a" }] } }),
+                true,
             ),
-            ("#", json!({ "default": { "id": "a" } }), true),
+            ("#", json!({ "properties": { "default": { "$id": "a" } } }), false),
+            ("#/properties/default", json!({ "properties": { "default": {} } }), true),
+            ("#/not/default", json!({ "not": { "default": {} } }), false),
+            ("#/$defs", json!({}), false),
         ] {
             assert_eq!(with(uri, more.clone()), is_sound, "{uri} {more}");
         }
@@ -399,7 +512,7 @@ mod tests {
 
     /// Without a bound, 30 of them would check a value for years.
     #[test]
-    fn few_unevaluated_schemas_check_the_same_value() {
+    fn few_unevaluated_schemas_are_within_each_other() {
         let around = |inner: Value| json!({ "allOf": [inner], "unevaluatedProperties": {} });
         let nested = |count| (0..count).fold(json!({ "type": "object" }), |inner, _| around(inner));
         let to = |uri: &str| json!({ "$ref": uri });
@@ -408,15 +521,42 @@ mod tests {
             (nested(MAX_UNEVALUATED + 1), false),
             (
                 json!({ "properties": { "a": nested(MAX_UNEVALUATED) }, "unevaluatedItems": false }),
+                false,
+            ),
+            (
+                json!({ "anyOf": [to("#/$defs/a"), nested(2)], "$defs": { "a": nested(MAX_UNEVALUATED) } }),
                 true,
             ),
-            (json!({ "anyOf": [to("#/$defs/a"), nested(2)], "$defs": { "a": nested(4) } }), true),
             (
-                json!({ "unevaluatedItems": false, "anyOf": [to("#/$defs/a")], "$defs": { "a": nested(4) } }),
+                json!({ "unevaluatedItems": false, "items": to("#/$defs/a"), "$defs": { "a": nested(MAX_UNEVALUATED) } }),
                 false,
+            ),
+            // The library keeps the results of a schema that refers to itself.
+            (json!({ "anyOf": [{ "items": to("#") }], "unevaluatedItems": false }), true),
+            // These are names of properties.
+            (
+                json!({ "dependentSchemas": { "unevaluatedItems": {}, "allOf": { "items": to("#") } } }),
+                true,
             ),
         ] {
             assert_eq!(problem(&schema).is_none(), is_sound, "{schema}");
+        }
+    }
+
+    /// Each schema with `unevaluatedProperties` has what is within it checked again.
+    #[test]
+    fn references_within_unevaluated_schemas_are_followed_several_times() {
+        let around =
+            |inner: Value| json!({ "properties": { "a": inner }, "unevaluatedProperties": false });
+        let nested = |count: usize, levels| {
+            let all = json!({ "anyOf": vec![json!({ "$ref": "#/$defs/a" }); count] });
+            let schema = (0..levels).fold(all, |inner, _| around(inner));
+            problem(&json!({ "properties": { "a": schema }, "$defs": { "a": {} } })).is_none()
+        };
+        for levels in 0..=4 {
+            let most = Workflow::MAX_SCHEMA_REFERENCES / CHECKS.pow(levels);
+            assert!(nested(most, levels), "{levels}");
+            assert!(!nested(most + 1, levels), "{levels}");
         }
     }
 }
