@@ -23,7 +23,8 @@ pub(crate) struct Watches {
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    wakers: BTreeMap<(Vec<u8>, u64), Waker>,
+    // A waker is code of the host, which may panic or come back when it is cloned.
+    wakers: BTreeMap<(Vec<u8>, u64), Arc<Waker>>,
 }
 
 /// A future that waits. It is forgotten when this is dropped.
@@ -37,12 +38,13 @@ impl Watches {
     /// Wakes `waker` after each commit from now on that changes what is counted under `key`, or that
     /// removes the subscriber under `key`.
     pub(crate) fn watch(self: &Arc<Self>, key: &[u8], waker: &Waker) -> Watch {
+        let waker = Arc::new(waker.clone());
         // Before the caller reads the store: a commit that sees no watch is seen by that read.
         self.count.fetch_add(1, Ordering::SeqCst);
         let mut state = self.state.lock();
         let place = (key.to_vec(), state.next);
         state.next = state.next.wrapping_add(1);
-        state.wakers.insert(place.clone(), waker.clone());
+        state.wakers.insert(place.clone(), waker);
         Watch { watches: Arc::clone(self), place }
     }
 
@@ -68,7 +70,7 @@ impl Watches {
     pub(crate) fn wake_those_of(&self, key: &[u8]) {
         let state = self.state.lock();
         let places = (key.to_vec(), 0)..=(key.to_vec(), u64::MAX);
-        let wakers = state.wakers.range(places).map(|(_, waker)| waker.clone()).collect();
+        let wakers = state.wakers.range(places).map(|(_, waker)| Arc::clone(waker)).collect();
         drop(state);
         wake_each(wakers);
     }
@@ -82,9 +84,12 @@ impl Watches {
 
 /// A waker is code of the host: it may come back, and may panic. The commit is done then, and the
 /// others have to know of it.
-fn wake_each(wakers: Vec<Waker>) {
+fn wake_each(wakers: Vec<Arc<Waker>>) {
     for waker in wakers {
-        _ = host::call(|| waker.wake());
+        _ = host::call(|| {
+            waker.wake_by_ref();
+            drop(waker);
+        });
     }
 }
 

@@ -48,7 +48,9 @@ impl Circuits {
 
     /// Returns the calls of all integrations that were called.
     pub(super) fn calls(&self) -> Vec<(IntegrationId, Calls)> {
-        self.known.lock().iter().map(|(id, calls)| (*id, *calls)).collect()
+        let known = self.known.lock();
+        let called = known.iter().filter(|(_, calls)| calls.accepted + calls.failed > 0);
+        called.map(|(id, calls)| (*id, *calls)).collect()
     }
 
     /// Returns the integrations that are left alone at `now`.
@@ -66,9 +68,9 @@ impl Circuits {
 
     /// Begins a call, unless the integration is left alone until the returned time.
     pub(super) fn begin(&self, id: IntegrationId, now: Timestamp) -> Option<Timestamp> {
-        let policy = self.policy.as_ref()?;
         let mut known = self.known.lock();
-        let calls = known.get_mut(&id)?;
+        let calls = known.entry(id).or_default();
+        let policy = self.policy.as_ref()?;
         let waits = calls.circuit.waits_until(policy, now);
         if waits.is_none() {
             calls.circuit = calls.circuit.calling(policy, now);
@@ -76,7 +78,7 @@ impl Circuits {
         waits
     }
 
-    /// Takes note of the answer of a provider.
+    /// Takes note of the answer of a provider, unless the integration was removed since the call has begun.
     pub(super) fn end(&self, delivery: &Delivery, result: &SendResult, now: Timestamp) {
         let (is_accepted, verdict) = match result {
             Ok(_) => (true, Some(Verdict::Works)),
@@ -84,7 +86,7 @@ impl Circuits {
             Err(failure) => (false, failure.verdict(&delivery.address)),
         };
         let mut known = self.known.lock();
-        let calls = known.entry(delivery.integration.id).or_default();
+        let Some(calls) = known.get_mut(&delivery.integration.id) else { return };
         calls.accepted += u64::from(is_accepted);
         calls.failed += u64::from(!is_accepted);
         if let (Some(policy), Some(verdict)) = (&self.policy, verdict) {
