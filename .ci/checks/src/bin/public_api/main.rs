@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     compare(&root.join(LISTING), &(lines.join("\n") + "\n"))
 }
 
-/// Documents a package as JSON, which a stable compiler does if it is told to.
+/// Documents a package as JSON.
 fn rustdoc(root: &Path, package: &str, options: &[&str]) -> Result<PathBuf> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let status = Command::new(env!("CARGO"))
@@ -72,7 +72,7 @@ fn rustdoc(root: &Path, package: &str, options: &[&str]) -> Result<PathBuf> {
         .args(["--target-dir".as_ref(), target.as_os_str()])
         .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow"])
         .args(options)
-        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTDOC", root.join(".ci/unstable"))
         .current_dir(root)
         .status()?;
     if !status.success() {
