@@ -643,10 +643,11 @@ static JOB_SEND: Structure = Structure {
     ..Structure::own("job send", "_id _integrationId to status _messageId? deadLetter?")
 };
 static PROVIDER_MESSAGE: Structure = Structure {
-    inside: &[("receipts", &[&KNOWN_RECEIPT])],
-    ..Structure::own("provider message", "_integrationId providerMessageId receipts?")
+    inside: &[("receipts", &[&KNOWN_RECEIPT]), ("resent", &[&RESENT_MESSAGE])],
+    ..Structure::own("provider message", "_integrationId providerMessageId receipts? resent?")
 };
-static KNOWN_RECEIPT: Structure = Structure::own("known receipt", "type eventId?");
+static KNOWN_RECEIPT: Structure = Structure::own("known receipt", "type eventId? otherAddress?");
+static RESENT_MESSAGE: Structure = Structure::own("resent message", "address?");
 static DEAD_LETTER_MARK: Structure = Structure {
     inside: &[("called", &[&SEND_TARGET])],
     ..Structure::own(

@@ -7,19 +7,24 @@ use tidings::receipt::{InboundRefusal, Receipt, ReceiptKind, ReceiptOutcome};
 use tidings::suppression::SuppressionReason;
 use tidings::vocabulary::Channel;
 use tidings::{
-    Delivery, Inbound, InboundReport, Provider, ProviderReceipt, Rejection, Scope, SendError,
+    Address, Delivery, Inbound, InboundReport, Provider, ProviderReceipt, Rejection, Scope,
+    SendError,
 };
 
 use crate::world::{World, changed, email, on_both_with, only, parsed, wire, with};
 
-// A service that numbers its messages by their subscriber, and whose reports are lists of receipts
-// behind the key.
+// A service that names its messages by their subscriber, or by their address if that is new, and whose reports are
+// lists of receipts behind the key.
 #[derive(Debug)]
 struct Service;
 
 impl Provider for Service {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        Ok(ProviderReceipt::with_id(format!("msg-{}", delivery.subscriber.subscriber_id)))
+        let to = match &delivery.address {
+            Address::Email(email) if email.as_str().starts_with("new") => "new",
+            _ => delivery.subscriber.subscriber_id.as_str(),
+        };
+        Ok(ProviderReceipt::with_id(format!("msg-{to}")))
     }
 
     fn receipts(&self, inbound: &Inbound<'_>) -> Result<Vec<Receipt>, InboundRefusal> {
@@ -153,6 +158,76 @@ fn the_address_of_the_message_is_suppressed_unless_the_report_names_another() {
     });
 }
 
+/// A report about an earlier send is not about the address of the later one.
+#[test]
+fn the_address_of_a_message_that_was_sent_again_is_that_of_its_send() {
+    for kind in [ReceiptKind::Bounced, ReceiptKind::Complained] {
+        scenario(|world, ses| {
+            let moved = parsed(json!({ "email": "new@example.org" }));
+            world.env.subscribers().update("ada", &moved).unwrap();
+            let notification = only(world.notifications(json!({})));
+            let step = only(notification.jobs).step.id;
+            for _ in 0..2 {
+                world.env.notifications().resend(notification.id, step).unwrap();
+                assert_eq!(world.run_due().sent, 1);
+            }
+            let suppressions = world.env.suppressions();
+            let is_suppressed =
+                |address: &str| suppressions.find(Channel::Email, address).unwrap().is_some();
+
+            let outcome = ingest(&world.env, &ses, &receipt(kind));
+            assert_eq!(outcome["suppression"]["address"], "ada@example.org");
+            assert!(!is_suppressed("new@example.org"));
+            assert_eq!(wire(only(world.messages("ada")))["status"], "sent");
+
+            ingest(&world.env, &ses, &Receipt::new("msg-new", kind).unwrap());
+            assert!(is_suppressed("new@example.org"));
+        });
+    }
+}
+
+/// A person who is erased is not named by a suppression of a message that was sent again either.
+#[test]
+fn an_erasure_hides_the_address_of_an_earlier_send() {
+    scenario(|world, ses| {
+        let moved = parsed(json!({ "email": "new@example.org" }));
+        world.env.subscribers().update("ada", &moved).unwrap();
+        let notification = only(world.notifications(json!({})));
+        world.env.notifications().resend(notification.id, "0").unwrap();
+        world.run_due();
+        ingest(&world.env, &ses, &receipt(ReceiptKind::Complained));
+
+        assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
+
+        let listed = only(world.env.suppressions().list(&parsed(json!({}))).unwrap().data);
+        assert!(listed.address.address().starts_with("erased:"), "{listed:?}");
+    });
+}
+
+/// The message of an SMTP override may have copies, with one id for all of its recipients.
+#[test]
+fn each_recipient_of_a_message_has_its_own_reports() {
+    scenario(|world, ses| {
+        let of = |event: &str, address: &str| {
+            receipt(ReceiptKind::Bounced).event_id(event).address(address)
+        };
+        let status = || wire(only(world.messages("ada")))["status"].clone();
+        let copy = of("1", "boss@example.org");
+        assert_eq!(ingest(&world.env, &ses, &copy)["suppression"]["address"], "boss@example.org");
+        assert_eq!(status(), "sent", "her own is on its way");
+        let delivered = receipt(ReceiptKind::Delivered).address("ADA@example.org");
+        assert_eq!(ingest(&world.env, &ses, &delivered)["outcome"], "recorded");
+        let own = of("1", "ada@example.org");
+        assert_eq!(ingest(&world.env, &ses, &own)["suppression"]["address"], "ada@example.org");
+        assert_eq!(status(), "error");
+        for again in [copy, own, receipt(ReceiptKind::Bounced)] {
+            let outcome = world.unchanged(|| ingest(&world.env, &ses, &again));
+            assert_eq!(outcome["outcome"], "repeated");
+        }
+        assert_eq!(reported(&world).len(), 3);
+    });
+}
+
 #[test]
 fn other_reports_suppress_nothing() {
     scenario(|world, ses| {
@@ -201,6 +276,35 @@ fn a_report_is_recorded_once_under_a_key() {
         world.refuses("409 idempotency key `k` was used for another call", || {
             once.integrations().ingest_receipt(ses.id, &receipt(ReceiptKind::Clicked))
         });
+    });
+}
+
+/// The result of a send may be stored behind the first report about it.
+#[test]
+fn an_unknown_message_is_looked_up_again_under_a_key() {
+    scenario(|world, ses| {
+        let once = world.env.idempotent("k").unwrap();
+        let opened = Receipt::new("msg-bob", ReceiptKind::Opened).unwrap();
+        let inbound =
+            InboundReport::new(serde_json::to_vec(&[&opened, &receipt(opened.kind)]).unwrap())
+                .header("X-Signature", "key");
+        let every = world.env.idempotent("every").unwrap();
+        let ingest_all = || wire(every.integrations().ingest_inbound(ses.id, &inbound).unwrap());
+        assert_eq!(ingest(&once, &ses, &opened)["outcome"], "unknownMessage");
+        assert_eq!(ingest_all()[0]["outcome"], "unknownMessage");
+
+        world.subscriber(json!({ "subscriberId": "bob", "email": "bob@example.org" }));
+        world.notify("mail", "bob");
+        assert_eq!(world.run_due().sent, 1);
+
+        assert_eq!(ingest(&once, &ses, &opened)["outcome"], "recorded");
+        assert_eq!(ingest(&once, &ses, &opened)["outcome"], "recorded", "this one is stored");
+        let outcomes = ingest_all();
+        assert_eq!(
+            (&outcomes[0]["outcome"], &outcomes[1]["outcome"]),
+            (&json!("repeated"), &json!("repeated"))
+        );
+        assert_eq!(ingest_all(), outcomes);
     });
 }
 

@@ -361,6 +361,17 @@ impl Message {
         self.shelf().is_inbox()
     }
 
+    /// Returns the address that the message is sent to. Returns `None` for a channel whose addresses cannot be
+    /// suppressed.
+    #[doc(hidden)]
+    pub fn address(&self) -> Option<String> {
+        match self.channel {
+            Channel::Email => self.email.clone(),
+            Channel::Sms => self.phone.clone(),
+            Channel::InApp | Channel::Chat | Channel::Push => None,
+        }
+    }
+
     /// Returns the message to `address`, sent by `provider_id`.
     #[doc(hidden)]
     #[must_use]

@@ -12,6 +12,7 @@ use crate::ids::{IdempotencyKey, InternalSubscriberId, SubscriberId};
 use crate::message::Message;
 use crate::notification::Notification;
 use crate::preference::SubscriberPreference;
+use crate::receipt::ResentMessage;
 use crate::subscriber::Subscriber;
 use crate::subscription::Subscription;
 use crate::suppression::{SuppressedAddress, Suppression};
@@ -310,13 +311,20 @@ pub fn addresses_of_message(message: Message) -> impl Iterator<Item = (Channel, 
     email.into_iter().chain(message.phone.map(|phone| (Channel::Sms, phone)))
 }
 
-/// Returns the addresses of the recipient in the event of a notification.
+/// Returns the addresses of the recipient in the event of a notification, and those of messages that were sent
+/// again since.
 #[doc(hidden)]
 pub fn addresses_of(notification: &Notification) -> impl Iterator<Item = (Channel, String)> {
     let text = |name: &str| Some(notification.to.as_ref()?.get(name)?.as_str()?.to_owned());
     let email = text("email").map(|email| (Channel::Email, email));
     let phone = text("phone").map(|phone| (Channel::Sms, phone));
-    email.into_iter().chain(phone).filter(|(_, address)| !address.is_empty())
+    let resent = notification.jobs.iter().flat_map(|job| {
+        let sent = job.provider_messages.iter().filter_map(|sent| sent.resent.as_ref());
+        let address = |resent: &ResentMessage| Some((job.kind.channel()?, resent.address.clone()?));
+        sent.filter_map(address)
+    });
+    let given = email.into_iter().chain(phone).chain(resent);
+    given.filter(|(_, address)| !address.is_empty())
 }
 
 impl TriggerReceipt {

@@ -38,7 +38,7 @@ pub struct Receipt {
     /// Event.
     #[serde(rename = "type")]
     pub kind: ReceiptKind,
-    /// Id of the event. A report with a known one is a repetition.
+    /// Id of the event. A report with a known one is a repetition, unless it names another address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
     /// Address that the event is about. Absent for that of the message.
@@ -79,6 +79,19 @@ pub struct ProviderMessage {
     /// Reports, in the order of their arrival.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<KnownReceipt>,
+    /// Present if the message was sent again since, under another id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resent: Option<ResentMessage>,
+}
+
+/// Message at a provider that was sent again since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResentMessage {
+    /// Address that the message was sent to. Absent if it was not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// Report that is in the log of its job.
@@ -92,6 +105,19 @@ pub struct KnownReceipt {
     /// Id of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
+    /// Hash of the address that the event is about. Absent for that of the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_address: Option<String>,
+}
+
+/// Report, with the place of its address.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Reported<'r> {
+    /// The report.
+    pub receipt: &'r Receipt,
+    /// Hash of the address, if it is not that of the message.
+    pub other_address: Option<&'r str>,
 }
 
 /// Effect of a report.
@@ -122,7 +148,9 @@ pub enum ReceiptOutcome {
         /// Job of the message.
         job_id: JobId,
     },
-    /// No message of the integration has the id. It may have been removed by age.
+    /// No message of the integration has the id. It may have been removed by age, or the result of its send is
+    /// not stored yet, which takes as long as the next call of a provider. A host that answers the service with
+    /// an error gets the report again. An idempotency key does not keep this outcome.
     UnknownMessage,
 }
 
@@ -168,6 +196,8 @@ impl Receipt {
     pub const MAX_ID: usize = 255;
     /// Longest text in the log of a job, in characters.
     pub const MAX_TEXT: usize = 1_000;
+    /// Largest number of reports about a message that are recorded. Others count as repetitions.
+    pub const MAX_RECORDED: usize = 100;
 
     /// Returns a report of an event without details.
     ///
@@ -203,7 +233,13 @@ impl ProviderMessage {
     pub fn new(integration_id: IntegrationId, provider_message_id: &str) -> Option<Self> {
         check_id("providerMessageId", provider_message_id).ok()?;
         let provider_message_id = provider_message_id.to_owned();
-        Some(Self { integration_id, provider_message_id, receipts: Vec::new() })
+        Some(Self { integration_id, provider_message_id, receipts: Vec::new(), resent: None })
+    }
+
+    /// Notes that the message is sent again, to an address that may be another one.
+    #[doc(hidden)]
+    pub fn resend(&mut self, address: Option<String>) {
+        self.resent.get_or_insert(ResentMessage { address });
     }
 
     /// Returns `true` if the message has this id at its provider.
@@ -213,9 +249,10 @@ impl ProviderMessage {
 
     /// Adds a report.
     #[doc(hidden)]
-    pub fn record(&mut self, receipt: &Receipt) {
-        let Receipt { kind, event_id, .. } = receipt.clone();
-        self.receipts.push(KnownReceipt { kind, event_id });
+    pub fn record(&mut self, reported: Reported<'_>) {
+        let Receipt { kind, event_id, .. } = reported.receipt.clone();
+        let other_address = reported.other_address.map(str::to_owned);
+        self.receipts.push(KnownReceipt { kind, event_id, other_address });
     }
 }
 

@@ -46,8 +46,8 @@ pub struct Known {
 pub enum Changes {
     /// A page of the changes.
     Since(FeedPage),
-    /// The changes are not known: the cursor is too old, or from another copy of the store. The
-    /// caller lists the inbox again, and goes on from this cursor.
+    /// The changes are not known: the cursor is too old, or ahead of the inbox, as one is from before a backup was
+    /// restored. The caller lists the inbox again, and goes on from this cursor.
     Reset {
         /// The newest cursor.
         cursor: FeedCursor,

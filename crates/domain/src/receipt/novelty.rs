@@ -1,13 +1,13 @@
 //! Whether a report says something new.
 
-use super::{KnownReceipt, Receipt, ReceiptKind};
+use super::{KnownReceipt, Receipt, ReceiptKind, Reported};
 
 /// Decision about a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Novelty {
     /// It says something new.
     New,
-    /// It was recorded before.
+    /// It was recorded before, or the message has too many reports.
     Repeated,
     /// A later event is known.
     Outdated,
@@ -16,15 +16,17 @@ pub enum Novelty {
 /// Decides about a report from those that are known. Each event is recorded once, so that a message
 /// that is opened a thousand times has one entry. A message does not go back: what is behind a known
 /// event counts, and what is before it does not. Nothing but a complaint or a wish to unsubscribe
-/// follows a bounce.
-pub fn novelty(known: &[KnownReceipt], receipt: &Receipt) -> Novelty {
+/// follows a bounce. Each address of a message with several has its own events.
+pub fn novelty(known: &[KnownReceipt], reported: Reported<'_>) -> Novelty {
+    let Reported { receipt, other_address } = reported;
+    let of_address = || known.iter().filter(|one| one.other_address.as_deref() == other_address);
     let is_same = |one: &KnownReceipt| {
         one.kind == receipt.kind || (one.event_id.is_some() && one.event_id == receipt.event_id)
     };
-    if known.iter().any(is_same) {
+    if of_address().any(is_same) || known.len() >= Receipt::MAX_RECORDED {
         return Novelty::Repeated;
     }
-    let furthest = known.iter().filter_map(|one| rank(one.kind)).max();
+    let furthest = of_address().filter_map(|one| rank(one.kind)).max();
     match rank(receipt.kind) {
         Some(rank) if furthest.is_some_and(|furthest| rank < furthest) => Novelty::Outdated,
         Some(_) | None => Novelty::New,

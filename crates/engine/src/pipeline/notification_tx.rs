@@ -206,6 +206,11 @@ impl<'r, 't> NotificationTx<'r, 't> {
         let Some(id) = self.notification.jobs.get(job).and_then(|job| job.message_id) else {
             return Ok(None);
         };
+        self.message(id)
+    }
+
+    /// The message of the notification with that id. Returns `None` if it is gone.
+    pub(super) fn message(&self, id: MessageId) -> Result<Option<Message>> {
         Ok(self.tx.find(&layout::message(self.notification.environment_id, id.place()))?)
     }
 

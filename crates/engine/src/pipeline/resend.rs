@@ -1,7 +1,7 @@
 //! Messages of jobs that have ended, sent again.
 
 use domain::job::{Detail, JobStatus};
-use domain::message::Stage;
+use domain::message::{Message, Stage};
 use domain::plan;
 use domain::vocabulary::Channel;
 
@@ -21,6 +21,7 @@ impl NotificationTx<'_, '_> {
             return if has_failed { self.make_anew(job) } else { self.deliver_again(job) };
         }
         let now = self.tx.now();
+        self.note_addresses(job)?;
         self.begin_anew(job);
         self.send(job, now)?;
         Ok(true)
@@ -50,6 +51,26 @@ impl NotificationTx<'_, '_> {
         self.begin_anew(job);
         self.perform(&[action])?;
         Ok(true)
+    }
+
+    // Notes what the message was sent to so far. The row of the message has the next address when it is sent,
+    // and late reports are about this one.
+    fn note_addresses(&mut self, job: usize) -> Result<()> {
+        let Some(before) = self.notification.jobs.get(job) else { return Ok(()) };
+        let mut addresses = Vec::with_capacity(before.provider_messages.len());
+        for sent in &before.provider_messages {
+            let message = match before.message_of(sent.integration_id) {
+                Some(id) if sent.resent.is_none() => self.message(id)?,
+                Some(_) | None => None,
+            };
+            addresses.push(message.as_ref().and_then(Message::address));
+        }
+        if let Some(job) = self.notification.jobs.get_mut(job) {
+            for (sent, address) in job.provider_messages.iter_mut().zip(addresses) {
+                sent.resend(address);
+            }
+        }
+        Ok(())
     }
 
     fn begin_anew(&mut self, job: usize) {

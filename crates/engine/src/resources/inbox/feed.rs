@@ -81,7 +81,8 @@ impl Inbox<'_> {
 
     /// Returns what has changed since a cursor: up to 100 deliveries and, behind the last delivery,
     /// up to 100 other changes. A page may be empty and yet have more behind it. A cursor that has
-    /// read a change never misses one before it.
+    /// read a change never misses one before it, unless a backup was restored since, and has got as many
+    /// changes of its own.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! Operations on the reports of providers.
 
-use domain::ids::{IntegrationId, IntegrationRef, JobId, NotificationId};
+use domain::ids::{EnvironmentId, IntegrationId, IntegrationRef, JobId, NotificationId};
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
-use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, novelty};
-use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionReason};
+use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, Reported, novelty};
+use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate};
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, Step, WriteRecords, layout};
 
@@ -14,6 +14,7 @@ use crate::pipeline::delivery::inbound;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::{preferences, suppressions};
+use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{InboundReport, Integrations, Result};
 
@@ -57,11 +58,21 @@ impl Integrations<'_> {
     }
 
     fn ingest_receipt_of(&self, name: &str, receipt: &Receipt) -> Result<ReceiptOutcome> {
-        self.scope.write("integrations.ingest_receipt", (name, receipt), |tx| {
-            receipt.check()?;
-            let integration = get_named(tx, name)?;
-            record(tx, integration.id, receipt)
-        })
+        // The send of the message may be stored later, so the call is over without a stored answer.
+        let between: Between<'_, (), _> = &mut |()| Ok(Step::Done(ReceiptOutcome::UnknownMessage));
+        self.scope.write_in_steps_with(
+            "integrations.ingest_receipt",
+            (name, receipt),
+            ((), between),
+            |tx, ()| {
+                receipt.check()?;
+                let integration = get_named(tx, name)?;
+                Ok(match record(tx, integration.id, receipt)? {
+                    ReceiptOutcome::UnknownMessage => Step::More(()),
+                    outcome => Step::Done(outcome),
+                })
+            },
+        )
     }
 
     /// Records the reports in a request of a service that the host has received. The provider of the
@@ -89,20 +100,29 @@ impl Integrations<'_> {
             // An equal call may have been accepted before.
             Err(error) => Err(StoredRefusal::of(&error).ok_or(error)?),
         };
-        let request = (name, report);
-        self.scope.write_in_steps(
+        let count = receipts.as_ref().map_or(0, |(_, receipts)| receipts.len());
+        let is_over = |outcomes: &Vec<ReceiptOutcome>| outcomes.len() >= count;
+        // An answer with an unknown message is not stored, as that of one report is not.
+        let between: Between<'_, Vec<ReceiptOutcome>, _> = &mut |outcomes| {
+            Ok(if is_over(&outcomes) { Step::Done(outcomes) } else { Step::More(outcomes) })
+        };
+        self.scope.write_in_steps_with(
             "integrations.ingest_inbound",
-            request,
-            Vec::new(),
+            (name, report),
+            (Vec::new(), between),
             |tx, before| {
                 let (integration, receipts) = receipts.as_ref().map_err(Clone::clone)?;
-                let mut outcomes: Vec<ReceiptOutcome> = before.clone();
+                let mut outcomes = before.clone();
                 if let Some(receipt) = receipts.get(outcomes.len()) {
                     get(tx, *integration)?;
                     outcomes.push(record(tx, *integration, receipt)?);
                 }
-                let is_done = outcomes.len() >= receipts.len();
-                Ok(if is_done { Step::Done(outcomes) } else { Step::More(outcomes) })
+                let is_known = !outcomes.contains(&ReceiptOutcome::UnknownMessage);
+                Ok(if is_known && is_over(&outcomes) {
+                    Step::Done(outcomes)
+                } else {
+                    Step::More(outcomes)
+                })
             },
         )
     }
@@ -140,74 +160,93 @@ fn ingest(
     let mut after = before.clone();
     let Some(stored) = after.jobs.get_mut(job) else { return Ok(ReceiptOutcome::UnknownMessage) };
     let (notification_id, job_id): (NotificationId, JobId) = (before.id, stored.id);
-    let Some(message) = stored.provider_message(integration, &receipt.provider_message_id) else {
-        return Ok(ReceiptOutcome::UnknownMessage);
-    };
-    match novelty(&message.receipts, receipt) {
-        Novelty::New => message.record(receipt),
-        Novelty::Repeated => return Ok(ReceiptOutcome::Repeated { notification_id, job_id }),
-        Novelty::Outdated => return Ok(ReceiptOutcome::Outdated { notification_id, job_id }),
-    }
-    let mut notification_tx = NotificationTx::of(tx, after, None);
-    notification_tx.log(job, receipt.kind.detail(), receipt.shown());
-    let after = notification_tx.store_over(before)?;
-    let suppression = follow(tx, &after, job, (integration, receipt))?.map(Box::new);
-    Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
-}
-
-// What follows from a report beside its entry in the log.
-fn follow(
-    tx: &mut Tx<'_>,
-    notification: &Notification,
-    job: usize,
-    (integration, receipt): (IntegrationId, &Receipt),
-) -> Result<Option<Suppression>> {
-    let Some(job) = notification.jobs.get(job) else { return Ok(None) };
-    let Some(channel) = job.kind.channel() else { return Ok(None) };
-    if receipt.kind == ReceiptKind::Unsubscribed {
-        unsubscribe(tx, notification, channel)?;
-    }
-    let message = match job.message_of(integration) {
+    let channel = stored.kind.channel();
+    let message = match stored.message_of(integration) {
         Some(id) => {
             let found = tx.find::<Message>(&layout::message(tx.environment_id(), id.place()))?;
             found.filter(|found| found.id == id)
         }
         None => None,
     };
-    if let (ReceiptKind::Bounced, Some(before)) = (receipt.kind, &message) {
-        let (error_id, error_text) = (receipt.kind.detail().to_string(), receipt.shown());
-        let mut after = before.clone();
-        after.status =
-            MessageStatus::Error { error_id, error_text: error_text.unwrap_or_default() };
-        tx.replace(before, &after)?;
-    }
-    let Some(reason) = receipt.kind.suppression() else { return Ok(None) };
-    let Some(added) = suppress(tx, (channel, message.as_ref()), receipt, reason)? else {
-        return Ok(None);
+    let Some(sent) = stored.provider_message(integration, &receipt.provider_message_id) else {
+        return Ok(ReceiptOutcome::UnknownMessage);
     };
+    // A message that was sent again is that of the later send.
+    let (own, message) = match &sent.resent {
+        Some(resent) => (resent.address.clone(), None),
+        None => (message.as_ref().and_then(Message::address), message),
+    };
+    let about = About::of(channel, own, receipt);
+    let other_address = about.other(tx.environment_id());
+    let reported = Reported { receipt, other_address: other_address.as_deref() };
+    match novelty(&sent.receipts, reported) {
+        Novelty::New => sent.record(reported),
+        Novelty::Repeated => return Ok(ReceiptOutcome::Repeated { notification_id, job_id }),
+        Novelty::Outdated => return Ok(ReceiptOutcome::Outdated { notification_id, job_id }),
+    }
+    let mut notification_tx = NotificationTx::of(tx, after, None);
+    notification_tx.log(job, receipt.kind.detail(), receipt.shown());
+    let after = notification_tx.store_over(before)?;
+    if receipt.kind == ReceiptKind::Unsubscribed
+        && let Some(channel) = channel
+    {
+        unsubscribe(tx, &after, channel)?;
+    }
+    if let (ReceiptKind::Bounced, About::Own(_), Some(message)) = (receipt.kind, &about, &message) {
+        let (error_id, error_text) = (receipt.kind.detail().to_string(), receipt.shown());
+        let error_text = error_text.unwrap_or_default();
+        let mut after = message.clone();
+        after.status = MessageStatus::Error { error_id, error_text };
+        tx.replace(message, &after)?;
+    }
+    let suppression = suppress(tx, &after, about, receipt)?.map(Box::new);
+    Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
+}
+
+// What a report is about.
+enum About {
+    // The address of the message, if there is one that can be suppressed.
+    Own(Option<SuppressedAddress>),
+    // Another address, such as that of a copy.
+    Other(SuppressedAddress),
+}
+
+impl About {
+    // What a report about a message to the address `own` is about. Chat and push messages have other
+    // addresses, and a service may write them otherwise.
+    fn of(channel: Option<Channel>, own: Option<String>, receipt: &Receipt) -> Self {
+        let address = |text: &String| SuppressedAddress::new(channel?, text).ok();
+        let own = own.as_ref().and_then(address);
+        match receipt.address.as_ref().and_then(address) {
+            Some(named) if own.as_ref() != Some(&named) => About::Other(named),
+            Some(_) | None => About::Own(own),
+        }
+    }
+
+    // The hash of an address that is not that of the message.
+    fn other(&self, environment: EnvironmentId) -> Option<String> {
+        match self {
+            About::Own(_) => None,
+            About::Other(address) => Some(address.erased(environment).address().to_owned()),
+        }
+    }
+}
+
+// Suppresses the address that a report is about, if the report is a reason for it.
+fn suppress(
+    tx: &mut Tx<'_>,
+    notification: &Notification,
+    about: About,
+    receipt: &Receipt,
+) -> Result<Option<Suppression>> {
+    let Some(reason) = receipt.kind.suppression() else { return Ok(None) };
+    let (About::Own(Some(address)) | About::Other(address)) = about else { return Ok(None) };
+    let create = SuppressionCreate::reported(address, reason, receipt.shown(), tx.now());
+    let added = suppressions::add(tx, create)?;
     match notification.recipient_id() {
         Some(subscriber) => suppressions::note_in(tx, &added, &subscriber).map(Some),
         None => Ok(Some(added)),
     }
-}
-
-// Suppresses the address that the report names, or else that of the message.
-fn suppress(
-    tx: &mut Tx<'_>,
-    (channel, message): (Channel, Option<&Message>),
-    receipt: &Receipt,
-    reason: SuppressionReason,
-) -> Result<Option<Suppression>> {
-    let own = message.and_then(|message| match channel {
-        Channel::Email => message.email.clone(),
-        Channel::Sms => message.phone.clone(),
-        Channel::InApp | Channel::Chat | Channel::Push => None,
-    });
-    let Some(text) = receipt.address.clone().or(own) else { return Ok(None) };
-    // Chat and push messages have other addresses, and a service may write them otherwise.
-    let Ok(address) = SuppressedAddress::new(channel, text) else { return Ok(None) };
-    let create = SuppressionCreate::reported(address, reason, receipt.shown(), tx.now());
-    suppressions::add(tx, create).map(Some)
 }
 
 // Switches off the channel of the workflow for the subscriber, if all of them are there.
