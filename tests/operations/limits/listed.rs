@@ -72,6 +72,11 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
     ("tests/operations/limits.rs", "a_link_has_a_longest_page", &["UnsubscribeLinks::MAX_URL"]),
     ("tests/operations/limits.rs", "the_text_of_a_receipt_is_cut", &["Receipt::MAX_TEXT"]),
     (
+        "crates/domain/src/receipt/tests.rs",
+        "a_message_has_a_limited_number_of_reports",
+        &["Receipt::MAX_RECORDED"],
+    ),
+    (
         "tests/operations/limits.rs",
         "messages_that_are_changed_by_their_ids_have_a_largest_size",
         &["Message::MAX_MARKED_SIZE"],
