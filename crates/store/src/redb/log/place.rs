@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
+#[cfg(target_os = "linux")]
+use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 
 use super::super::access::{private, take_over};
 
@@ -141,10 +145,29 @@ impl Identity {
     /// Returns `false` if there is another file at `path`, or none. An error of the operating system
     /// says nothing about that.
     fn is_at(self, path: &Path) -> bool {
-        match fs::metadata(path) {
-            Ok(found) => Identity::of(&found).is_none_or(|found| found == self),
+        match Identity::at(path) {
+            Ok(found) => found.is_none_or(|found| found == self),
             Err(error) => error.kind() != ErrorKind::NotFound,
         }
+    }
+
+    /// The identity of the file at `path`. Linux marks a file whose times are asked for, so that the next
+    /// write changes them, which the sync behind it makes durable. So they are not asked for.
+    #[cfg(target_os = "linux")]
+    fn at(path: &Path) -> io::Result<Option<Self>> {
+        match statx(CWD, path, AtFlags::empty(), StatxFlags::INO) {
+            Ok(found) => {
+                let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+                Ok(Some(Self { device, file: found.stx_ino }))
+            }
+            Err(Errno::NOSYS) => Ok(Self::of(&fs::metadata(path)?)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn at(path: &Path) -> io::Result<Option<Self>> {
+        Ok(Self::of(&fs::metadata(path)?))
     }
 }
 
@@ -170,4 +193,27 @@ pub(in crate::redb) fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 pub(in crate::redb) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_the_same_identity_as_an_open_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.redb");
+        let open = File::create(&path).unwrap();
+        let identity = Identity::of(&open.metadata().unwrap());
+        assert!(identity.is_some());
+        assert_eq!(Identity::at(&path).unwrap(), identity);
+
+        let other = folder.path().join("other.redb");
+        File::create(&other).unwrap();
+        assert_ne!(Identity::at(&other).unwrap(), identity);
+        fs::rename(&other, &path).unwrap();
+        assert!(!identity.is_some_and(|identity| identity.is_at(&path)));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(Identity::at(&path).unwrap_err().kind(), ErrorKind::NotFound);
+    }
 }
