@@ -34,6 +34,11 @@ impl NamedRecords {
         self.subscribers.contains(id)
     }
 
+    /// Returns `true` if an event has named a context.
+    pub(crate) fn has_context(&self, key: &ContextKey) -> bool {
+        self.contexts.contains(key)
+    }
+
     /// Number of the notifications that the events have created, and the bytes of their content.
     pub(crate) fn size(&self) -> (usize, usize) {
         self.size
@@ -100,7 +105,7 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Re
     }
     for ReadContext { named: context, read } in &planned.contexts {
         let key = layout::context(tx.environment_id(), &context.key);
-        if !named.contexts.contains(&context.key) && !is_as_read(tx, &key, read.as_deref())? {
+        if !named.has_context(&context.key) && !is_as_read(tx, &key, read.as_deref())? {
             return Ok(false);
         }
     }

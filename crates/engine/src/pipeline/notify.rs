@@ -29,7 +29,7 @@ pub(crate) fn notify_all(
     planned: &PlannedTrigger,
     named: &NamedRecords,
 ) -> Result<TriggerReceipt> {
-    let contexts = contexts::store_named(tx, &planned.contexts)?;
+    let contexts = contexts::store_named(tx, &planned.contexts, |key| named.has_context(key))?;
     let actor = planned.actor.as_ref();
     let actor = actor.map(|(actor, _)| subscribers::upsert(tx, &actor.to_create()));
     let actor = actor.transpose()?;

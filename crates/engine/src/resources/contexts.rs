@@ -1,5 +1,7 @@
 //! Operations on contexts.
 
+use std::sync::Arc;
+
 use domain::context::{
     Context, ContextCreate, ContextKey, ContextPart, ContextPayload, ContextQuery, ContextSet,
     ContextUpdate, NamedContext,
@@ -161,14 +163,27 @@ pub(crate) fn ensure(tx: &mut Tx<'_>, named: &[NamedContext]) -> Result<()> {
     Ok(())
 }
 
-/// Stores the contexts that a trigger names, with their data if the trigger has some.
-pub(crate) fn store_named(tx: &mut Tx<'_>, contexts: &[ReadContext]) -> Result<Vec<Context>> {
-    contexts.iter().map(|context| store_one(tx, context)).collect()
+/// Stores the contexts that a trigger names, with their data if the trigger has some. Each is as it was
+/// read, or as the call has changed it.
+pub(crate) fn store_named(
+    tx: &mut Tx<'_>,
+    contexts: &[ReadContext],
+    is_changed: impl Fn(&ContextKey) -> bool,
+) -> Result<Vec<Context>> {
+    contexts.iter().map(|context| store_one(tx, context, &is_changed)).collect()
 }
 
-fn store_one(tx: &mut Tx<'_>, ReadContext { named, read }: &ReadContext) -> Result<Context> {
-    let key = layout::context(tx.environment_id(), &named.key);
-    let Some(before) = tx.find_again(&key, read.as_deref())? else {
+fn store_one(
+    tx: &mut Tx<'_>,
+    ReadContext { named, read }: &ReadContext,
+    is_changed: impl Fn(&ContextKey) -> bool,
+) -> Result<Context> {
+    let before = if is_changed(&named.key) {
+        tx.find_again(&layout::context(tx.environment_id(), &named.key), read.as_deref())?
+    } else {
+        read.as_ref().map(|read| Arc::clone(read.record()))
+    };
+    let Some(before) = before else {
         return insert(tx, &named.key, named.data.clone().unwrap_or_default());
     };
     match &named.data {
