@@ -43,6 +43,10 @@ impl Changes {
 
     /// Adds the changes of `later`, which take precedence.
     pub fn then(&mut self, later: Changes) {
+        if self.tables.is_empty() {
+            self.tables = later.tables;
+            return;
+        }
         for (table, changes) in later.tables {
             match self.tables.entry(table) {
                 btree_map::Entry::Vacant(free) => {
