@@ -52,9 +52,9 @@ pub(crate) fn encoded_len(changes: &Changes) -> usize {
     tables.sum()
 }
 
-/// Encodes `changes`.
-pub(crate) fn encode(changes: &Changes) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(encoded_len(changes));
+/// Encodes `changes`, whose [`encoded_len`] is `len`.
+pub(crate) fn encode(changes: &Changes, len: usize) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(len);
     for (table, changes) in changes.tables() {
         let name = table.name().as_bytes();
         payload.extend(u8::try_from(name.len()).unwrap_or(u8::MAX).to_le_bytes());
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn changes_are_read_as_they_were_written() {
-        let payload = encode(&changes());
+        let payload = encode(&changes(), 0);
         assert_eq!(payload.len(), encoded_len(&changes()));
         assert_eq!(
             rows(&payload),
@@ -163,7 +163,7 @@ mod tests {
         let [first, last] = [Table::ALL[0], Table::ALL[Table::ALL.len() - 1]].map(|table| {
             let mut changes = Changes::default();
             changes.set(table, b"key", None);
-            encode(&changes)
+            encode(&changes, 0)
         });
         let both = rows(&[last, first].concat()).unwrap();
         let found: Vec<_> = both.into_iter().map(|(table, ..)| table).collect();
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_payload_that_is_cut_off_is_malformed() {
-        let payload = encode(&changes());
+        let payload = encode(&changes(), 0);
         // The first table alone is a payload, too.
         let first = payload.len() - 1 - Table::ALL[7].name().len() - 4 - 8 - 4;
         for len in (1..payload.len()).filter(|len| *len != first) {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn no_bytes_bring_it_down() {
-        let payload = encode(&changes());
+        let payload = encode(&changes(), 0);
         for bit in 0..payload.len() * 8 {
             let mut payload = payload.clone();
             payload[bit / 8] ^= 1 << (bit % 8);

@@ -30,7 +30,7 @@ proptest! {
                 changes.set(table, &key, value.clone());
                 model.insert((table, key), value);
             }
-            memtable.add(encode(&changes).into()).unwrap();
+            memtable.add(encode(&changes, 0).into()).unwrap();
             clones.push((memtable.clone(), model.clone()));
         }
         let long = |table: Table, bound: Edge| bound.map(|key| long(table, key));
@@ -54,7 +54,7 @@ fn leaves_are_split() {
             let value = (number % 3 > 0).then(|| number.to_be_bytes().to_vec());
             let mut changes = Changes::default();
             changes.set(Table::ALL[0], &key, value.clone());
-            memtable.add(encode(&changes).into()).unwrap();
+            memtable.add(encode(&changes, 0).into()).unwrap();
             model.insert((Table::ALL[0], key), value);
         }
         let edge = |number: u64| Bound::Included(number.to_be_bytes().to_vec());

@@ -101,16 +101,24 @@ impl<'h> Record<'h> {
         payload.saturating_add(PREFIX).next_multiple_of(SECTOR)
     }
 
-    /// The bytes of the record.
-    pub(super) fn encode(&self, id: LogId) -> Vec<u8> {
+    /// Puts the bytes of the record into `bytes`, in place of those that were there.
+    pub(super) fn encode_into(&self, id: LogId, bytes: &mut Vec<u8>) {
         let len = u32::try_from(self.payload.len()).unwrap_or(u32::MAX);
-        let mut bytes = Vec::with_capacity(Self::len(self.payload.len()));
+        bytes.clear();
+        bytes.reserve_exact(Self::len(self.payload.len()));
         bytes.extend(mark(id));
         bytes.extend(self.sequence.to_le_bytes());
         bytes.extend(len.to_le_bytes());
         bytes.extend(self.checksum(id).to_le_bytes());
         bytes.extend(self.payload);
         bytes.resize(Self::len(self.payload.len()), 0);
+    }
+
+    /// The bytes of the record.
+    #[cfg(test)]
+    pub(super) fn encode(&self, id: LogId) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode_into(id, &mut bytes);
         bytes
     }
 

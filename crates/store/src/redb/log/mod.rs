@@ -33,8 +33,10 @@ const AHEAD: usize = 1 << 20;
 /// through all of it when a later record changes a part.
 const PIECE: usize = 16 << 10;
 
-/// A log that takes records.
-#[derive(Debug)]
+/// Memory for records that a log keeps from one to the next, in bytes. Larger records get their own.
+const BUFFER: usize = 64 << 10;
+
+/// A log that takes records. Its bytes may hold secrets, so it has no debug text.
 pub(super) struct Log {
     storage: Box<dyn StorageBackend>,
     header: Header,
@@ -47,6 +49,8 @@ pub(super) struct Log {
     other_reach: u64,
     /// Sequence of the last record.
     last: u64,
+    /// Memory for the bytes of the next record.
+    buffer: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +83,16 @@ impl Log {
         let (header, storage) = (Header { id, half }, place.create()?);
         storage.write(0, &header.encode())?;
         storage.sync_data()?;
-        Ok(Self { storage, header, half: Half::First, end: 0, reach: 0, other_reach: 0, last })
+        Ok(Self {
+            storage,
+            header,
+            half: Half::First,
+            end: 0,
+            reach: 0,
+            other_reach: 0,
+            last,
+            buffer: Vec::new(),
+        })
     }
 
     /// Sequence of the last record.
@@ -115,14 +128,25 @@ impl Log {
 
     fn try_append(&mut self, payload: &[u8]) -> io::Result<()> {
         let record = Record { sequence: self.last.saturating_add(1), payload };
-        let bytes = record.encode(self.header.id);
+        let mut bytes = mem::take(&mut self.buffer);
+        record.encode_into(self.header.id, &mut bytes);
+        let written = self.write(&bytes);
+        if bytes.capacity() <= BUFFER {
+            self.buffer = bytes;
+        }
+        written?;
+        self.last = record.sequence;
+        Ok(())
+    }
+
+    /// Writes a record behind the last one, and makes it durable.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let start = self.half.start(&self.header);
         let end = self.end.saturating_add(size(bytes.len()));
         self.reserve(start, end)?;
-        self.storage.write(start.saturating_add(self.end), &bytes)?;
+        self.storage.write(start.saturating_add(self.end), bytes)?;
         self.storage.sync_data()?;
         self.end = end;
-        self.last = record.sequence;
         Ok(())
     }
 

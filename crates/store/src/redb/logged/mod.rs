@@ -182,7 +182,7 @@ impl Shared {
         if !log.has_room(len) {
             self.freeze(log)?;
         }
-        self.append(log, encode(changes)).map_err(|failure| self.stop(failure))
+        self.append(log, encode(changes, len)).map_err(|failure| self.stop(failure))
     }
 
     /// Fails if another program has moved, deleted or replaced the file.
