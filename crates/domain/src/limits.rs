@@ -163,11 +163,14 @@ impl Limits {
         object("payload", choice.payload.as_ref(), self.data)
     }
 
-    /// Refuses a trigger whose payload, overrides or subscribers are too large.
+    /// Refuses a trigger whose payload, overrides or subscribers are too large. Returns its
+    /// [size](Trigger::size).
     #[doc(hidden)]
-    pub fn check_trigger(&self, trigger: &Trigger) -> Result<(), Invalid> {
-        object("payload", Some(&trigger.payload), self.payload)?;
-        object("overrides", trigger.overrides.as_ref(), self.overrides)?;
+    pub fn check_trigger(&self, trigger: &Trigger) -> Result<usize, Invalid> {
+        let payload = trigger.payload.size();
+        let overrides = trigger.overrides.as_ref().map_or(0, Object::size);
+        sized("payload", payload, self.payload, Unit::Bytes)?;
+        sized("overrides", overrides, self.overrides, Unit::Bytes)?;
         if let Some(SubscriberRecipient::Inline(create)) = &trigger.actor {
             self.check_profile(&create.profile).map_err(|bad| bad.within("actor"))?;
         }
@@ -176,7 +179,8 @@ impl Limits {
                 self.check_profile(&create.profile)
             }
             Recipient::Subscriber(SubscriberRecipient::Id(_)) | Recipient::Topic(_) => Ok(()),
-        })
+        })?;
+        Ok(payload + overrides)
     }
 
     /// Refuses a preview with a payload that is larger than that of a trigger may be.

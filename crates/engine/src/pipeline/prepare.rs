@@ -145,7 +145,7 @@ impl<'r> Preparation<'r> {
         let id = trigger.transaction_id.as_ref().or(id);
         let (audience, crowd) = audience(request)?;
         trigger.check_overrides()?;
-        self.view.engine.parts.settings.limits.check_trigger(trigger)?;
+        let size = self.view.engine.parts.settings.limits.check_trigger(trigger)?;
         let named = contexts::named(trigger.context.as_ref())?;
         let workflow = workflows::get_by_identifier(self.view, &trigger.workflow)?;
         workflow.check_payload(&trigger.payload)?;
@@ -171,12 +171,12 @@ impl<'r> Preparation<'r> {
             return Ok(earlier);
         }
         let receipt = (receipt, id.is_some());
-        self.plan_notifications(trigger, (audience, crowd), receipt, workflow, found)
+        self.plan_notifications((trigger, size), (audience, crowd), receipt, workflow, found)
     }
 
     fn plan_notifications(
         &mut self,
-        trigger: &Trigger,
+        (trigger, size): (&Trigger, usize),
         (audience, crowd): (Audience<'_>, Crowd),
         (mut receipt, may_be_known): (TriggerReceipt, bool),
         workflow: Arc<Workflow>,
@@ -193,7 +193,6 @@ impl<'r> Preparation<'r> {
             now: self.now,
         };
         let run = Run::new(&event);
-        let size = trigger.size();
         self.content = 0;
         let mut counted = Counted::default();
         let direct = self.direct(&audience.subscribers, found.recipients, (&event, &run, size))?;
