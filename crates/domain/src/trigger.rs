@@ -241,6 +241,11 @@ impl SubscriberRecipient {
     /// the maximum depth is left out too, since it would be one level deeper here.
     #[doc(hidden)]
     pub fn as_object(&self) -> Object {
+        if let SubscriberRecipient::Id(id) = self {
+            let mut object = Object::default();
+            object.insert("subscriberId".to_owned(), id.as_str().into());
+            return object;
+        }
         let mut create = self.to_create();
         create.profile.channels.clear();
         let whole = serde_json::to_value(&create).unwrap_or_default();
