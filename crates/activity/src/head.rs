@@ -53,11 +53,13 @@ impl Head {
             let damaged = || corrupt(Table::ActivityHeads, "it is not a head: rebuild the index");
             head = Some(Self::read(snapshot.era(), bytes).ok_or_else(damaged));
         })?;
+        if let Some(head) = head {
+            return head.map(Some);
+        }
         let all = layout::notifications(environment).range();
-        match head {
-            Some(head) => head.map(Some),
-            None if end(snapshot, &all, Order::Descending)?.is_none() => Ok(None),
-            None => Err(corrupt(Table::ActivityHeads, "the index has no head: rebuild it")),
+        match end(snapshot, &all, Order::Descending)? {
+            None => Ok(None),
+            Some(_) => Err(corrupt(Table::ActivityHeads, "the index has no head: rebuild it")),
         }
     }
 

@@ -224,20 +224,21 @@ impl ContextPayload {
 
 impl ContextValue {
     fn check(&self, kind: &str) -> Result<NamedContext, Invalid> {
-        let path = Path::Member(&Path::Member(&Path::Whole, "context"), kind).named();
+        let context = Path::Member(&Path::Whole, "context");
+        let path = Path::Member(&context, kind);
         let (id, place, data) = match self {
-            ContextValue::Id(id) => (id, path.clone(), None),
+            ContextValue::Id(id) => (id, path, None),
             ContextValue::Rich(RichContext { id, data }) => {
-                (id, format!("{path}.id"), data.clone())
+                (id, Path::Member(&path, "id"), data.clone())
             }
         };
         ContextPart::new(kind).map_err(|_| {
             let expected = "under a type of 1 to 100 letters, digits, `_` and `-`";
-            Invalid::new(path.as_str(), Reason::malformed(expected))
+            Invalid::new(path.named(), Reason::malformed(expected))
         })?;
-        let key = ContextKey::new(kind, id).map_err(|invalid| invalid.named(place))?;
+        let key = ContextKey::new(kind, id).map_err(|invalid| invalid.named(place.named()))?;
         if let Some(data) = &data {
-            Context::check_data(data).map_err(|invalid| invalid.within(&path))?;
+            Context::check_data(data).map_err(|invalid| invalid.within(path))?;
         }
         Ok(NamedContext { key, data })
     }

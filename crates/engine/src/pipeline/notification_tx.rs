@@ -184,9 +184,11 @@ impl<'r, 't> NotificationTx<'r, 't> {
         before: Option<Message>,
         message: Message,
     ) -> Result<Option<MessageId>> {
-        let subscriber = layout::subscriber_id(message.environment_id, message.subscriber_id);
-        if self.subscriber.is_none() && !self.tx.contains(&subscriber)? {
-            return Ok(None);
+        if self.subscriber.is_none() {
+            let subscriber = layout::subscriber_id(message.environment_id, message.subscriber_id);
+            if !self.tx.contains(&subscriber)? {
+                return Ok(None);
+            }
         }
         let counters = self.tx.counters(message.subscriber_id)?;
         let mut message = message.listed(counters);

@@ -180,6 +180,10 @@ impl Tail {
 
 /// Adds texts.
 pub(crate) fn add_all<T: Transaction + ?Sized>(txn: &mut T, texts: &[IndexedText]) -> Result<()> {
+    // Most records have no indexed texts.
+    if texts.is_empty() {
+        return Ok(());
+    }
     let indexes: BTreeSet<_> = texts.iter().map(|text| text.index).collect();
     let heads = indexes.iter().map(|index| index.part(IndexPart::Head).into_parts());
     txn.prefetch(&mut heads.chain(places_of(texts)))?;

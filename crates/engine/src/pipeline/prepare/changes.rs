@@ -48,6 +48,11 @@ impl Changes {
     /// Keeps the records of the present event, which is going to happen.
     pub(super) fn keep(&mut self) {
         let own = mem::take(&mut self.own);
+        // Most calls have one event.
+        if self.before.subscribers.is_empty() && self.before.contexts.is_empty() {
+            self.before = own;
+            return;
+        }
         self.before.subscribers.extend(own.subscribers);
         self.before.contexts.extend(own.contexts);
     }
