@@ -169,6 +169,22 @@ pub enum About<'a> {
     Object(&'a Object),
 }
 
+/// Fields of a subscriber that outlive the record.
+#[derive(Debug)]
+enum AboutOwned {
+    Record(Box<Subscriber>),
+    Object(Object),
+}
+
+impl About<'_> {
+    fn to_static(&self) -> AboutOwned {
+        match self {
+            Self::Record(subscriber) => AboutOwned::Record(Box::new(Subscriber::clone(subscriber))),
+            Self::Object(about) => AboutOwned::Object(Object::clone(about)),
+        }
+    }
+}
+
 impl<'a> From<&'a Object> for About<'a> {
     fn from(about: &'a Object) -> Self {
         Self::Object(about)

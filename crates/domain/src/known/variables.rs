@@ -1,13 +1,13 @@
 //! Data for templates: values of the roots, of which the recipients of an event share most.
 
 use std::cell::{OnceCell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use minijinja::value::{Enumerator, Object, Serde, Value};
 use serde::Serialize;
 
-use super::TemplateData;
+use super::{AboutOwned, TemplateData};
 use crate::ids::StepId;
 use crate::step::Rendered;
 use crate::template::Variables;
@@ -36,7 +36,9 @@ struct Roots {
     common: Arc<Common>,
     // Whether a template has asked for more than the common values.
     asked: AtomicBool,
-    subscriber: Value,
+    about: AboutOwned,
+    // Value of `about`, which few templates ask for.
+    subscriber: OnceLock<Value>,
     steps: Option<Value>,
     digested: Option<Value>,
     link: Option<Link>,
@@ -47,10 +49,10 @@ impl TemplateData<'_> {
     pub(crate) fn variables(&self, shared: &Shared) -> Variables {
         let steps = self.steps.as_ref().map(value);
         let digested = self.digested.as_ref().map(value);
-        let subscriber = value(&self.subscriber);
+        let (about, subscriber) = (self.subscriber.to_static(), OnceLock::new());
         let common = Arc::clone(shared.common.get_or_init(|| Arc::new(Common::of(self))));
         let (asked, link) = (AtomicBool::new(false), self.link.cloned());
-        let roots = Roots { common, asked, subscriber, steps, digested, link };
+        let roots = Roots { common, asked, about, subscriber, steps, digested, link };
         Variables::of(Value::from_object(roots))
     }
 }
@@ -83,6 +85,15 @@ impl Common {
     }
 }
 
+impl AboutOwned {
+    fn value(&self) -> Value {
+        match self {
+            Self::Record(subscriber) => value(subscriber),
+            Self::Object(about) => value(about),
+        }
+    }
+}
+
 fn value(part: impl Serialize) -> Value {
     Value::from(Serde(part))
 }
@@ -99,7 +110,7 @@ impl Object for Roots {
             _ => self.asked.store(true, Ordering::Relaxed),
         }
         match name {
-            "subscriber" => Some(self.subscriber.clone()),
+            "subscriber" => Some(self.subscriber.get_or_init(|| self.about.value()).clone()),
             "steps" => self.steps.clone(),
             // A link is signed for the templates that show it.
             "unsubscribeUrl" => self.link.as_ref().map(|link| Value::from(link.to_url())),
