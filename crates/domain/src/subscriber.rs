@@ -4,6 +4,7 @@ mod bulk;
 mod channels;
 mod compose;
 mod query;
+mod wire;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ pub use query::SubscriberSearch;
 
 /// Recipient of notifications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "wire::Flat")]
 #[non_exhaustive]
 pub struct Subscriber {
     /// Id made by the engine.
@@ -39,16 +40,16 @@ pub struct Subscriber {
     #[serde(flatten)]
     pub profile: Profile,
     /// Names of topics. Deprecated, and never filled.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
     /// `true` if the subscriber is connected, as the host application says. Absent if it says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_online: Option<bool>,
     /// Time at which the subscriber was last disconnected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_online_at: Option<Timestamp>,
     /// Number of changes.
-    #[serde(rename = "__v", default)]
+    #[serde(rename = "__v")]
     pub version: u64,
     /// Organization of the subscriber.
     #[serde(rename = "_organizationId")]
