@@ -3,9 +3,7 @@
 use domain::fnv;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
-use store::{
-    Error, Order, Range, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout,
-};
+use store::{Error, Order, Range, ReadRecords, Result, Snapshot, Table, Transaction, layout};
 
 use crate::corrupt;
 use crate::facets::FACETS_IN_ROW;
@@ -111,7 +109,7 @@ impl Head {
 
     pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {
         let key = layout::activity_head(environment);
-        txn.put_bytes(&key, &self.bytes())
+        txn.put_owned(key.table(), key.as_bytes(), self.bytes())
     }
 
     /// How far the list is: in the era, the generation and the ordinals. A later head is not behind it.
