@@ -14,8 +14,8 @@ use std::iter;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use self::payload::decode;
-pub(crate) use self::payload::{Malformed, encode, encoded_len};
+pub(crate) use self::payload::{Encoded, Malformed, encode, encoded_len};
+use self::payload::{EncodedChange, decode};
 use self::payloads::Payloads;
 use self::table_index::TableIndex;
 use crate::overlay::{Changed, Layer, Run};
@@ -43,13 +43,23 @@ impl Memtable {
         self.payloads.len()
     }
 
-    /// Adds the changes of `payload`, in place of earlier ones of the same keys.
-    pub(crate) fn add(&mut self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
+    /// Adds changes, in place of earlier ones of the same keys.
+    pub(crate) fn add(&mut self, Encoded { payload, places }: &Encoded) {
+        let number = self.payloads.push(Arc::clone(payload));
+        for place in places {
+            self.set(number, *place);
+        }
+    }
+
+    /// Adds the changes of a payload that the log had, in place of earlier ones of the same keys.
+    pub(crate) fn replay(&mut self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
         let number = self.payloads.push(Arc::clone(&payload));
-        decode(&payload, |(table, key, value)| {
-            let index = Arc::make_mut(self.tables.entry(table).or_default());
-            index.set(&self.payloads, number, key, value);
-        })
+        decode(&payload, |place| self.set(number, place))
+    }
+
+    fn set(&mut self, payload: u32, (table, key, value): EncodedChange) {
+        let index = Arc::make_mut(self.tables.entry(table).or_default());
+        index.set(&self.payloads, payload, key, value);
     }
 
     /// The changes behind `position`, or all of them, in the order of tables and keys.

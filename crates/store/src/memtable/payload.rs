@@ -7,6 +7,8 @@
 //!
 //! Numbers are little-endian. Tables have names, because a later version numbers them differently.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::Table;
@@ -33,7 +35,23 @@ pub(super) struct Slice {
 /// A change in a payload: its table, its key, and its value or `None` for a removal.
 pub(super) type EncodedChange = (Table, Slice, Option<Slice>);
 
+/// Changes as a payload, and the place of each one in it. What was just encoded needs no decoding.
+pub(crate) struct Encoded {
+    pub(crate) payload: Arc<Vec<u8>>,
+    /// In the order of tables and keys.
+    pub(super) places: Vec<EncodedChange>,
+}
+
 impl Slice {
+    /// The place of `bytes` behind `payload`, where this puts them. Records of 4 GiB do not fit into a log,
+    /// so that no place is cut.
+    fn appended(payload: &mut Vec<u8>, bytes: &[u8]) -> Self {
+        let at = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        let slice = Slice { start: at(payload.len()), len: at(bytes.len()) };
+        payload.extend_from_slice(bytes);
+        slice
+    }
+
     /// The bytes of `payload` in this place.
     pub(super) fn of(self, payload: &[u8]) -> &[u8] {
         let start = index(self.start);
@@ -53,8 +71,10 @@ pub(crate) fn encoded_len(changes: &Changes) -> usize {
 }
 
 /// Encodes `changes`, whose [`encoded_len`] is `len`.
-pub(crate) fn encode(changes: &Changes, len: usize) -> Vec<u8> {
+pub(crate) fn encode(changes: &Changes, len: usize) -> Encoded {
     let mut payload = Vec::with_capacity(len);
+    let number_of_places = changes.tables().map(|(_, changes)| changes.len()).sum();
+    let mut places = Vec::with_capacity(number_of_places);
     for (table, changes) in changes.tables() {
         let name = table.name().as_bytes();
         payload.extend(u8::try_from(name.len()).unwrap_or(u8::MAX).to_le_bytes());
@@ -63,11 +83,12 @@ pub(crate) fn encode(changes: &Changes, len: usize) -> Vec<u8> {
         for (key, change) in changes {
             payload.extend(number(key.len()));
             payload.extend(change.as_ref().map_or(REMOVED.to_le_bytes(), |it| number(it.len())));
-            payload.extend(key);
-            payload.extend(change.as_deref().unwrap_or_default());
+            let key = Slice::appended(&mut payload, key);
+            let value = change.as_ref().map(|value| Slice::appended(&mut payload, value));
+            places.push((table, key, value));
         }
     }
-    payload
+    Encoded { payload: Arc::new(payload), places }
 }
 
 /// Calls `visit` with each change in `payload`, in the order of tables and keys.
@@ -145,7 +166,7 @@ mod tests {
 
     #[test]
     fn changes_are_read_as_they_were_written() {
-        let payload = encode(&changes(), 0);
+        let payload = bytes();
         assert_eq!(payload.len(), encoded_len(&changes()));
         assert_eq!(
             rows(&payload),
@@ -163,7 +184,7 @@ mod tests {
         let [first, last] = [Table::ALL[0], Table::ALL[Table::ALL.len() - 1]].map(|table| {
             let mut changes = Changes::default();
             changes.set(table, b"key", None);
-            encode(&changes, 0)
+            encode(&changes, 0).payload.to_vec()
         });
         let both = rows(&[last, first].concat()).unwrap();
         let found: Vec<_> = both.into_iter().map(|(table, ..)| table).collect();
@@ -172,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_payload_that_is_cut_off_is_malformed() {
-        let payload = encode(&changes(), 0);
+        let payload = bytes();
         // The first table alone is a payload, too.
         let first = payload.len() - 1 - Table::ALL[7].name().len() - 4 - 8 - 4;
         for len in (1..payload.len()).filter(|len| *len != first) {
@@ -183,13 +204,25 @@ mod tests {
 
     #[test]
     fn no_bytes_bring_it_down() {
-        let payload = encode(&changes(), 0);
+        let payload = bytes();
         for bit in 0..payload.len() * 8 {
             let mut payload = payload.clone();
             payload[bit / 8] ^= 1 << (bit % 8);
             drop(rows(&payload));
         }
         assert_eq!(rows(b"\x05songs\0\0\0\0"), Err(Malformed));
+    }
+
+    #[test]
+    fn the_places_are_those_that_are_read() {
+        let encoded = encode(&changes(), 0);
+        let mut places = Vec::new();
+        decode(&encoded.payload, |place| places.push(place)).unwrap();
+        assert_eq!(encoded.places, places);
+    }
+
+    fn bytes() -> Vec<u8> {
+        encode(&changes(), 0).payload.to_vec()
     }
 
     fn changes() -> Changes {

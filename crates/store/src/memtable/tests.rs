@@ -22,6 +22,7 @@ proptest! {
         ranges in vec((table(), bound(), bound()), 1..8),
     ) {
         let (mut memtable, mut model) = (Memtable::default(), Model::new());
+        let mut replayed = Memtable::default();
         let mut clones = vec![(memtable.clone(), model.clone())];
         for batch in batches {
             let mut changes = Changes::default();
@@ -30,8 +31,11 @@ proptest! {
                 changes.set(table, &key, value.clone());
                 model.insert((table, key), value);
             }
-            memtable.add(encode(&changes, 0).into()).unwrap();
+            let encoded = encode(&changes, encoded_len(&changes));
+            replayed.replay(Arc::clone(&encoded.payload)).unwrap();
+            memtable.add(&encoded);
             clones.push((memtable.clone(), model.clone()));
+            clones.push((replayed.clone(), model.clone()));
         }
         let long = |table: Table, bound: Edge| bound.map(|key| long(table, key));
         let ranges: Vec<_> = ranges
@@ -54,7 +58,7 @@ fn leaves_are_split() {
             let value = (number % 3 > 0).then(|| number.to_be_bytes().to_vec());
             let mut changes = Changes::default();
             changes.set(Table::ALL[0], &key, value.clone());
-            memtable.add(encode(&changes, 0).into()).unwrap();
+            memtable.add(&encode(&changes, encoded_len(&changes)));
             model.insert((Table::ALL[0], key), value);
         }
         let edge = |number: u64| Bound::Included(number.to_be_bytes().to_vec());

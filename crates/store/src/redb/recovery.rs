@@ -125,7 +125,7 @@ fn replay(scan: Scan, note: &Note) -> Result<Recovery, Malformed> {
     let note = Note { state: NoteState::Closed, applied: scan.last, ..*note };
     let mut memtable = Memtable::default();
     for payload in scan.payloads {
-        memtable.add(payload)?;
+        memtable.replay(payload)?;
     }
     Ok(Recovery::Replay(Frozen { memtable: Arc::new(memtable), note }))
 }

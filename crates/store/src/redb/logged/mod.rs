@@ -25,7 +25,7 @@ use super::log::{Log, LogPlace, Loss};
 use super::meta::{Note, NoteState};
 use super::{AppliedBy, LogOptions};
 use crate::group_commit::Base;
-use crate::memtable::{Malformed, Memtable, Position, encode, encoded_len};
+use crate::memtable::{Encoded, Memtable, Position, encode, encoded_len};
 use crate::overlay::Changes;
 use crate::{Error, Result};
 
@@ -182,7 +182,7 @@ impl Shared {
         if !log.has_room(len) {
             self.freeze(log)?;
         }
-        self.append(log, encode(changes, len)).map_err(|failure| self.stop(failure))
+        self.append(log, &encode(changes, len)).map_err(|failure| self.stop(failure))
     }
 
     /// Fails if another program has moved, deleted or replaced the file.
@@ -240,32 +240,31 @@ impl Shared {
         Ok(log)
     }
 
-    fn append(&self, log: &mut Log, payload: Vec<u8>) -> Result<usize, Failure> {
-        attempt("write the log", || log.append(&payload).map_err(StorageError::Io))?;
-        let len = payload.len();
+    fn append(&self, log: &mut Log, changes: &Encoded) -> Result<usize, Failure> {
+        attempt("write the log", || log.append(&changes.payload).map_err(StorageError::Io))?;
         let was_empty = self.state.lock().active.is_empty();
-        self.show(Arc::new(payload)).map_err(Failure::damaged)?;
+        self.show(changes);
         if was_empty {
             self.changed.notify_all();
         }
-        Ok(len)
+        Ok(changes.payload.len())
     }
 
-    /// Adds `payload` to the active memtable. Snapshots that were taken before do not show it.
-    fn show(&self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
+    /// Adds changes to the active memtable. Snapshots that were taken before do not show them.
+    fn show(&self, changes: &Encoded) {
         let mut state = self.state.lock();
-        if payload.len() <= IN_PLACE
+        if changes.payload.len() <= IN_PLACE
             && let Some(active) = Arc::get_mut(&mut state.active)
         {
-            return active.add(payload);
+            active.add(changes);
+            return;
         }
         let active = Arc::clone(&state.active);
         drop(state);
         let mut next = Memtable::clone(&active);
-        next.add(payload)?;
+        next.add(changes);
         let before = mem::replace(&mut self.state.lock().active, Arc::new(next));
         drop(before);
-        Ok(())
     }
 
     /// Lets the active memtable be applied, and goes on with an empty one.
