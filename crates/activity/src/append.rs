@@ -1,11 +1,13 @@
 //! Additions to the index, in the transaction of a trigger.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use domain::ids::{EnvironmentId, NotificationId, TransactionId};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
+use parking_lot::Mutex;
 use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::facets::{FACETS_IN_ROW, Facets};
@@ -20,6 +22,24 @@ pub struct Appender {
     head: Head,
     first: u64,
     facets: Vec<Facets>,
+    last_row: Arc<LastRow>,
+}
+
+/// The row of facets that was put last, with the state behind it. A trigger that finds the bytes of this
+/// row goes on from there, and does not read the notifications in it.
+#[derive(Debug, Default)]
+pub(crate) struct LastRow(Mutex<Option<(Vec<u8>, RowState)>>);
+
+impl LastRow {
+    /// The state behind the notifications of a row.
+    fn behind(&self, row: &[u8]) -> RowState {
+        let last = self.0.lock().take();
+        if let Some((_, state)) = last.filter(|(bytes, _)| bytes == row) {
+            return state;
+        }
+        // Readers report a damaged row, which a rebuilding replaces. It does not refuse triggers.
+        RowState::behind(row).unwrap_or_default()
+    }
 }
 
 impl ActivityIndex {
@@ -30,7 +50,8 @@ impl ActivityIndex {
         environment: EnvironmentId,
     ) -> Result<Appender> {
         let head = Head::get(snapshot, environment, self.segment_size)?;
-        Ok(Appender { environment, head, first: head.next, facets: Vec::new() })
+        let last_row = Arc::clone(&self.last_row);
+        Ok(Appender { environment, head, first: head.next, facets: Vec::new(), last_row })
     }
 }
 
@@ -54,7 +75,8 @@ impl Appender {
             return Ok(());
         }
         self.head.next = next;
-        put_facets(txn, self.environment, self.head.generation, self.first, &self.facets)?;
+        let place = (self.environment, self.head.generation, self.first);
+        put_facets(txn, place, &self.facets, &self.last_row)?;
         self.head.put(txn, self.environment)
     }
 }
@@ -62,10 +84,9 @@ impl Appender {
 /// Puts the facets of the notifications from `first` on behind those that are there.
 pub(crate) fn put_facets(
     txn: &mut dyn Transaction,
-    environment: EnvironmentId,
-    generation: u32,
-    first: u64,
+    (environment, generation, first): (EnvironmentId, u32, u64),
     mut facets: &[Facets],
+    last_row: &LastRow,
 ) -> Result<()> {
     let mut next = first;
     while !facets.is_empty() {
@@ -78,12 +99,12 @@ pub(crate) fn put_facets(
             let mut copy = |there: &[u8]| bytes.extend_from_slice(there);
             txn.get_bytes(&key, &mut copy)?;
         }
-        // Readers report a damaged row, which a rebuilding replaces. It does not refuse triggers.
-        let mut state = RowState::behind(&bytes).unwrap_or_default();
+        let mut state = last_row.behind(&bytes);
         for facets in these {
             state.write(facets, &mut bytes);
         }
         txn.put_bytes(&key, &bytes)?;
+        *last_row.0.lock() = Some((bytes, state));
         next += these.len() as u64;
         facets = rest;
     }

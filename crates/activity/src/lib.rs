@@ -89,6 +89,7 @@ pub use filter::Filter;
 pub use scoped_filter::{EachSubscriber, ScopedFilter};
 pub use upkeep::Tended;
 
+use append::LastRow;
 use blocks::Blocks;
 use cache::Cache;
 use head::Head;
@@ -101,6 +102,7 @@ pub struct ActivityIndex {
     segment_size: u32,
     environments: RwLock<HashMap<EnvironmentId, Arc<Environment>>>,
     blocks: Blocks,
+    last_row: Arc<LastRow>,
 }
 
 /// State of an environment in memory.
@@ -124,7 +126,8 @@ impl ActivityIndex {
     pub fn with_segments_of(notifications: u32) -> Self {
         let rows = notifications.clamp(1, set::CAPACITY).div_ceil(facets::FACETS_IN_ROW);
         let segment_size = rows * facets::FACETS_IN_ROW;
-        Self { segment_size, environments: RwLock::default(), blocks: Blocks::default() }
+        let (environments, blocks) = (RwLock::default(), Blocks::default());
+        Self { segment_size, environments, blocks, last_row: Arc::default() }
     }
 
     /// The ordinals of the notifications that match `filter`, newest first: at most `limit`, but

@@ -16,7 +16,7 @@ use store::{
     OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
 };
 
-use crate::append::{Runs, put_facets};
+use crate::append::{LastRow, Runs, put_facets};
 use crate::facets::Facets;
 use crate::head::Head;
 use crate::open::OpenSegment;
@@ -280,7 +280,8 @@ impl Building {
     fn put_tail(&self, txn: &mut dyn Transaction, range: Range<u64>) -> Result<()> {
         let all = gather(&*txn, self.environment, range.clone())?;
         let Head { generation, .. } = self.head;
-        put_facets(txn, self.environment, generation, range.start, &all.facets)?;
+        let place = (self.environment, generation, range.start);
+        put_facets(txn, place, &all.facets, &LastRow::default())?;
         self.put_missing_runs(txn, (range.start, &all), &all.runs)?;
         self.put_all_gone(txn, &all)
     }
