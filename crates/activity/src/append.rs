@@ -7,12 +7,11 @@ use domain::ids::{EnvironmentId, NotificationId, TransactionId};
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
-use parking_lot::Mutex;
 use store::{Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
 
 use crate::facets::{FACETS_IN_ROW, Facets};
 use crate::head::Head;
-use crate::row::RowState;
+use crate::row::LastRow;
 use crate::{ActivityIndex, corrupt};
 
 /// Takes in the notifications of a trigger, one after the other.
@@ -23,23 +22,6 @@ pub struct Appender {
     first: u64,
     facets: Vec<Facets>,
     last_row: Arc<LastRow>,
-}
-
-/// The row of facets that was put last, with the state behind it. A trigger that finds the bytes of this
-/// row goes on from there, and does not read the notifications in it.
-#[derive(Debug, Default)]
-pub(crate) struct LastRow(Mutex<Option<(Vec<u8>, RowState)>>);
-
-impl LastRow {
-    /// The state behind the notifications of a row.
-    fn behind(&self, row: &[u8]) -> RowState {
-        let last = self.0.lock().take();
-        if let Some((_, state)) = last.filter(|(bytes, _)| bytes == row) {
-            return state;
-        }
-        // Readers report a damaged row, which a rebuilding replaces. It does not refuse triggers.
-        RowState::behind(row).unwrap_or_default()
-    }
 }
 
 impl ActivityIndex {
@@ -104,7 +86,7 @@ pub(crate) fn put_facets(
             state.write(facets, &mut bytes);
         }
         txn.put_bytes(&key, &bytes)?;
-        *last_row.0.lock() = Some((bytes, state));
+        last_row.keep(bytes, state);
         next += these.len() as u64;
         facets = rest;
     }

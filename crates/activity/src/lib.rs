@@ -89,10 +89,10 @@ pub use filter::Filter;
 pub use scoped_filter::{EachSubscriber, ScopedFilter};
 pub use upkeep::Tended;
 
-use append::LastRow;
 use blocks::Blocks;
 use cache::Cache;
 use head::Head;
+use row::LastRow;
 use search::Search;
 use upkeep::Upkeep;
 

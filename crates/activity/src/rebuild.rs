@@ -16,10 +16,11 @@ use store::{
     OnRows, Order, ReadRecords, Result, Snapshot, Store, Table, Transaction, WriteRecords, layout,
 };
 
-use crate::append::{LastRow, Runs, put_facets};
+use crate::append::{Runs, put_facets};
 use crate::facets::Facets;
 use crate::head::Head;
 use crate::open::OpenSegment;
+use crate::row::LastRow;
 use crate::seal::SegmentRows;
 use crate::set::Set;
 use crate::upkeep::{Upkeep, remove_all};

@@ -11,6 +11,7 @@
 //! Integers are in LEB128. The first notification of a row has an empty one before it.
 
 use domain::time::Timestamp;
+use parking_lot::Mutex;
 
 use crate::facets::{Facets, Term};
 
@@ -21,6 +22,11 @@ pub(crate) struct RowState {
     // Terms of the next notification, kept for their room.
     terms: Vec<Term>,
 }
+
+/// The row that was put last, with the state behind it. A trigger that finds the bytes of this row goes on
+/// from there, and does not read the notifications in it.
+#[derive(Debug, Default)]
+pub(crate) struct LastRow(Mutex<Option<(Vec<u8>, RowState)>>);
 
 /// Bits of a dimension in the byte before a value.
 const DIMENSION_BITS: u8 = 3;
@@ -88,6 +94,23 @@ impl RowState {
             write_term(term, out);
         }
         self.last.clone_from(facets);
+    }
+}
+
+impl LastRow {
+    /// State behind the notifications of `row`.
+    pub(crate) fn behind(&self, row: &[u8]) -> RowState {
+        let last = self.0.lock().take();
+        if let Some((_, state)) = last.filter(|(bytes, _)| bytes == row) {
+            return state;
+        }
+        // Readers report a damaged row, which a rebuilding replaces. It does not refuse triggers.
+        RowState::behind(row).unwrap_or_default()
+    }
+
+    /// Keeps a row that was put, also if it is not committed then: its bytes are what it is known by.
+    pub(crate) fn keep(&self, row: Vec<u8>, state: RowState) {
+        *self.0.lock() = Some((row, state));
     }
 }
 
@@ -194,6 +217,28 @@ mod tests {
                 state.write(facets, &mut bytes);
             }
             prop_assert_eq!(bytes, written(&all));
+        }
+
+        /// Two environments, and transactions that are not committed.
+        #[test]
+        fn a_row_goes_on_as_if_it_was_read(
+            steps in prop::collection::vec((any::<bool>(), any_facets(), any::<bool>()), 0..12),
+        ) {
+            let (last, mut rows) = (LastRow::default(), [Vec::new(), Vec::new()]);
+            for (of_second, some, commits) in steps {
+                let row = &mut rows[usize::from(of_second)];
+                let (mut expected, mut bytes) = (row.clone(), row.clone());
+                let (mut fresh, mut state) = (RowState::behind(row).unwrap(), last.behind(row));
+                for facets in &some {
+                    fresh.write(facets, &mut expected);
+                    state.write(facets, &mut bytes);
+                }
+                prop_assert_eq!(&bytes, &expected);
+                last.keep(bytes.clone(), state);
+                if commits {
+                    *row = bytes;
+                }
+            }
         }
 
         #[test]
