@@ -38,6 +38,15 @@ fn of_several_for_one_subscriber_the_last_one_that_says_something_counts() {
     }
 }
 
+/// An id is a profile without fields.
+#[test]
+fn a_recipient_is_an_object_whether_it_has_a_profile_or_not() {
+    let id = SubscriberRecipient::Id(SubscriberId::new("ada").unwrap());
+    assert_eq!(id.as_object(), Object::of(id.to_create()));
+    let inline = SubscriberRecipient::Inline(id.to_create());
+    assert_eq!(inline.as_object(), id.as_object());
+}
+
 #[test]
 fn there_are_1_to_100_recipients() {
     let many = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
