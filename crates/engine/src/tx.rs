@@ -184,6 +184,10 @@ macro_rules! snapshot_through {
                 self.$($inner).+.era()
             }
 
+            fn stamp(&self) -> Option<u64> {
+                self.$($inner).+.stamp()
+            }
+
             fn codec(&self) -> Codec<'_> {
                 self.$($inner).+.codec()
             }

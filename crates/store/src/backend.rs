@@ -161,6 +161,13 @@ pub trait Snapshot {
         0
     }
 
+    // A number of what this view shows: views that have the same one show the same. Returns `None` if there is
+    // none, as in a transaction that has changed something.
+    #[doc(hidden)]
+    fn stamp(&self) -> Option<u64> {
+        None
+    }
+
     // The codec of the records in this view. A backend has the default; a view around another one
     // has that of the other.
     #[doc(hidden)]

@@ -129,6 +129,10 @@ impl<T: Snapshot> Snapshot for Scoped<'_, T> {
         self.below.era()
     }
 
+    fn stamp(&self) -> Option<u64> {
+        self.below.stamp()
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.below.codec()
     }

@@ -88,6 +88,10 @@ impl Snapshot for Witness<'_> {
         self.snapshot.era()
     }
 
+    fn stamp(&self) -> Option<u64> {
+        self.snapshot.stamp()
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.snapshot.codec()
     }

@@ -7,7 +7,7 @@ use domain::context::ContextKey;
 use domain::ids::SubscriberId;
 use domain::trigger::TriggerStatus;
 use foldhash::HashSet;
-use store::{Kept, Key, ReadKept, Record, layout};
+use store::{Kept, Key, ReadKept, Record, Snapshot, layout};
 
 use super::planned::{PlannedTrigger, Prepared, ReadContext};
 use super::prepare::{Preparation, Request};
@@ -63,6 +63,13 @@ pub(crate) fn prepared_again(
     prepared: &Prepared,
     named: &mut NamedRecords,
 ) -> Result<Option<Prepared>> {
+    if let Prepared::Planned(planned) = prepared
+        && !named.is_other
+        && planned.stamp.is_some_and(|stamp| tx.stamp() == Some(stamp))
+    {
+        // The transaction sees what the preparation has seen: there is nothing to compare.
+        return Ok(None);
+    }
     let (id, may_be_known) = match prepared {
         Prepared::Refused(_) => return Ok(None),
         // It has no effect, and so no record.

@@ -31,6 +31,8 @@ pub(crate) enum Prepared {
 pub(crate) struct PlannedTrigger {
     /// The receipt, without the notifications of direct recipients.
     pub(crate) receipt: TriggerReceipt,
+    /// The stamp of the view in which it was planned, if that had one.
+    pub(crate) stamp: Option<u64>,
     /// `false` if the preparation has made the transaction id.
     pub(crate) may_be_known: bool,
     pub(crate) workflow: Arc<Workflow>,

@@ -201,6 +201,7 @@ impl<'r> Preparation<'r> {
         (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
         Ok(Prepared::Planned(Box::new(PlannedTrigger {
             receipt,
+            stamp: self.view.stamp(),
             may_be_known,
             workflow,
             contexts: found.contexts_read,

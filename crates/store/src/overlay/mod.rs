@@ -123,6 +123,10 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
         self.era
     }
 
+    fn stamp(&self) -> Option<u64> {
+        if self.layers().all(Changes::is_empty) { self.base().ok()?.stamp() } else { None }
+    }
+
     fn codec(&self) -> Codec<'_> {
         self.codec
     }

@@ -256,6 +256,10 @@ impl<V: Deref<Target: Snapshot>> Snapshot for Sealing<'_, V> {
         self.below.era()
     }
 
+    fn stamp(&self) -> Option<u64> {
+        self.below.stamp()
+    }
+
     fn codec(&self) -> Codec<'_> {
         let codec = self.seal.map_or_else(|| self.below.codec(), Codec::sealed);
         codec.noting(self.locked)

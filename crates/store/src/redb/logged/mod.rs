@@ -77,6 +77,11 @@ struct State {
     active: Arc<Memtable>,
     frozen: Option<Frozen>,
     stopped: Option<Stop>,
+    /// Rises with each change of what snapshots show. Moving changes from a memtable into the database is
+    /// none.
+    stamp: u64,
+    /// Number of actions under way that may change what snapshots show, at a moment that is not known.
+    changing: usize,
     /// A caller waits until nothing is frozen.
     is_waited_for: bool,
     /// Without a thread, callers apply what is frozen.
@@ -100,7 +105,10 @@ impl Logged {
             Some(AppliedBy::Thread) => spawn(&shared),
             Some(AppliedBy::Callers) | None => None,
         };
-        shared.state.lock().has_thread = thread.is_some();
+        let mut state = shared.state.lock();
+        state.has_thread = thread.is_some();
+        state.stamp = first_stamp();
+        drop(state);
         Self { shared, thread }
     }
 
@@ -120,6 +128,14 @@ impl Logged {
     }
 }
 
+/// The first stamp of a store. A store that is put in the place of another one has other stamps.
+fn first_stamp() -> u64 {
+    let mut random = [0; 8];
+    // Without randomness a store begins as any other one.
+    drop(getrandom::fill(&mut random));
+    u64::from_le_bytes(random) / 2
+}
+
 /// Without a thread the callers apply.
 fn spawn(shared: &Arc<Shared>) -> Option<JoinHandle<()>> {
     let shared = Arc::clone(shared);
@@ -136,7 +152,8 @@ impl Base for Logged {
         // memtable has, and none leave the memtables.
         let state = shared.state.lock();
         let frozen = state.frozen.as_ref().map(|frozen| &frozen.memtable);
-        Merged::now(&shared.file, [Some(&state.active), frozen])
+        let stamp = (state.changing == 0).then_some(state.stamp);
+        Merged::now(&shared.file, [Some(&state.active), frozen], stamp)
     }
 
     fn commit(&self, changes: &Changes) -> Result<(), Failure> {
@@ -214,7 +231,17 @@ impl Shared {
         let rows = tables.flat_map(|(table, changes)| {
             changes.iter().map(move |(key, change)| (table, key.as_slice(), change.as_deref()))
         });
-        self.commit_or_end(rows, None).map(|()| 0)
+        self.changing(|| self.commit_or_end(rows, None)).map(|()| 0)
+    }
+
+    /// Runs an action that may change what snapshots show. Those that are taken meanwhile have no stamp.
+    fn changing<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.state.lock().changing += 1;
+        let done = act();
+        let mut state = self.state.lock();
+        state.changing -= 1;
+        state.stamp += 1;
+        done
     }
 
     /// Commits to the database what no memtable has. There are no more commits if snapshots do not
@@ -257,13 +284,17 @@ impl Shared {
             && let Some(active) = Arc::get_mut(&mut state.active)
         {
             active.add(changes);
+            state.stamp += 1;
             return;
         }
         let active = Arc::clone(&state.active);
         drop(state);
         let mut next = Memtable::clone(&active);
         next.add(changes);
-        let before = mem::replace(&mut self.state.lock().active, Arc::new(next));
+        let mut state = self.state.lock();
+        let before = mem::replace(&mut state.active, Arc::new(next));
+        state.stamp += 1;
+        drop(state);
         drop(before);
     }
 

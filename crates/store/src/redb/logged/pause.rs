@@ -77,7 +77,7 @@ impl Shared {
         }
         // So that reads go on.
         let is_pause = matches!(failure, Failure::Full { .. });
-        let reopened = if is_pause { self.file.reopen() } else { Ok(()) };
+        let reopened = if is_pause { self.changing(|| self.file.reopen()) } else { Ok(()) };
         let failure = reopened.err().unwrap_or(failure);
         let mut state = self.state.lock();
         if let Some(stop @ Stop::End(_)) = &state.stopped {
@@ -118,7 +118,7 @@ impl Shared {
 
     /// Applies both memtables to the file, which then needs no log. The log is not read.
     pub(super) fn take_in(&self, writer: &mut Writer) -> Result<(), Failure> {
-        self.file.reopen()?;
+        self.changing(|| self.file.reopen())?;
         self.drain_all()?;
         let Some(log) = &mut writer.log else { return Ok(()) };
         self.turn(log);
