@@ -132,7 +132,7 @@ impl Logged {
 fn first_stamp() -> u64 {
     let mut random = [0; 8];
     // Without randomness a store begins as any other one.
-    drop(getrandom::fill(&mut random));
+    _ = getrandom::fill(&mut random);
     u64::from_le_bytes(random) / 2
 }
 
