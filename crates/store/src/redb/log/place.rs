@@ -160,7 +160,8 @@ impl Identity {
                 let device = makedev(found.stx_dev_major, found.stx_dev_minor);
                 Ok(Some(Self { device, file: found.stx_ino }))
             }
-            Err(Errno::NOSYS) => Ok(Self::of(&fs::metadata(path)?)),
+            // A filter of system calls may not know it.
+            Err(Errno::NOSYS | Errno::PERM) => Ok(Self::of(&fs::metadata(path)?)),
             Err(error) => Err(error.into()),
         }
     }
