@@ -32,7 +32,7 @@ const OTHERS: [&str; 34] = [
     "payload.rs MAX_PROBLEM",
     "plural.rs MAX_NUMBER",
     "references.rs MAX_COMPARED",
-    "references.rs MAX_UNEVALUATED",
+    "references.rs MAX_CHECKS",
     "roots.rs MAX_KEY",
     "roots.rs MAX_NOTES",
     "send_result.rs LONGEST",

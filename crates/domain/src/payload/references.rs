@@ -17,12 +17,13 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 const BY_NAME: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Maximum number of schemas with `unevaluatedProperties` or `unevaluatedItems` on a way into a schema.
-const MAX_UNEVALUATED: usize = 6;
+/// Keywords whose schemas check the same value.
+const IN_PLACE: [&str; 9] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
 
-/// How often the library checks the schemas within one with `unevaluatedProperties` or `unevaluatedItems`, at most:
-/// once to find which values they evaluate, and up to twice for their result.
-const CHECKS: usize = 3;
+/// Maximum number of schemas that one value is checked against, in a schema with `unevaluatedProperties` or
+/// `unevaluatedItems`.
+const MAX_CHECKS: usize = 100_000;
 
 /// A reference, by JSON pointers.
 struct Reference {
@@ -49,17 +50,16 @@ pub(super) fn recursive(schema: &Value) -> usize {
 /// Returns why payloads are not checked against `schema`, or `None` if its references are sound.
 ///
 /// The library follows a reference again on each way that leads to it, so that references that lead
-/// twice to the next one double with each, and so do schemas with `unevaluatedProperties` or
-/// `unevaluatedItems`. It keeps no results for texts and numbers, so that a cycle at the same value is
-/// followed along each of its ways.
+/// twice to the next one double with each. For `unevaluatedProperties` and `unevaluatedItems`, it checks
+/// each alternative within the schema once more on each level. It keeps no results for texts and numbers,
+/// so that a cycle at the same value is followed along each of its ways.
 pub(super) fn problem(schema: &Value) -> Option<String> {
     let references = match references(schema) {
         Ok(references) => references,
         Err(problem) => return Some(problem),
     };
-    let unevaluated = unevaluated(schema);
     let (most, deepest) = (Workflow::MAX_SCHEMA_REFERENCES, Object::MAX_DEPTH);
-    let followed = Expansion::of_all(&references, &unevaluated);
+    let (followed, order) = Expansion::of_all(&references);
     if followed.count > most || followed.depth > deepest {
         return Some(format!(
             "more than {most} references are followed, or more than {deepest} one from another"
@@ -68,15 +68,16 @@ pub(super) fn problem(schema: &Value) -> Option<String> {
     if leads_back_in_place(&references) {
         return Some("a reference leads back to itself without a step into the payload".into());
     }
-    if Nesting::of_all(&references, &unevaluated) > MAX_UNEVALUATED {
+    if is_unevaluated(schema) && Weights::of_all(schema, &references, &order) > MAX_CHECKS {
         let names = UNEVALUATED.join("` or `");
-        return Some(format!("more than {MAX_UNEVALUATED} of `{names}` are within each other"));
+        return Some(format!(
+            "because of `{names}`, a value is checked against more than {MAX_CHECKS} schemas"
+        ));
     }
     None
 }
 
-/// The references that are followed if each is replaced by the schema that it leads to, and each as often as the
-/// schemas around it are checked.
+/// The references that are followed if each is replaced by the schema that it leads to.
 #[derive(Clone, Copy, Default)]
 struct Followed {
     /// Their number. One that leads back to a schema around it is not followed again.
@@ -88,14 +89,16 @@ struct Followed {
 /// The references of a schema, and what is followed from some of its parts.
 struct Expansion<'r> {
     references: &'r [Reference],
-    unevaluated: &'r [String],
     /// By the pointers of the parts. `None` while one is counted.
     known: HashMap<&'r str, Option<Followed>>,
+    /// The pointers of the parts. What a part refers to is in front of it, unless they are on a cycle.
+    order: Vec<&'r str>,
 }
 
 impl<'r> Expansion<'r> {
-    fn of_all(references: &'r [Reference], unevaluated: &'r [String]) -> Followed {
-        Self { references, unevaluated, known: HashMap::new() }.of("")
+    fn of_all(references: &'r [Reference]) -> (Followed, Vec<&'r str>) {
+        let mut all = Self { references, known: HashMap::new(), order: Vec::new() };
+        (all.of(""), all.order)
     }
 
     // Recurses once for each reference on the way. A schema has room for few thousand.
@@ -107,20 +110,12 @@ impl<'r> Expansion<'r> {
         let mut followed = Followed::default();
         for reference in self.references.iter().filter(|reference| reference.is_within(pointer)) {
             let behind = self.of(&reference.to);
-            let times = self.checks(pointer, reference);
-            let count = behind.count.saturating_add(1).saturating_mul(times);
-            followed.count = followed.count.saturating_add(count);
+            followed.count = followed.count.saturating_add(1).saturating_add(behind.count);
             followed.depth = followed.depth.max(behind.depth + 1);
         }
         self.known.insert(pointer, Some(followed));
+        self.order.push(pointer);
         followed
-    }
-
-    // How often a reference within a schema is followed each time that the schema is checked.
-    fn checks(&self, pointer: &str, reference: &Reference) -> usize {
-        let around = self.unevaluated.iter();
-        let around = around.filter(|at| is_within(at, pointer) && reference.is_within(at));
-        around.fold(1, |times, _| CHECKS.saturating_mul(times))
     }
 }
 
@@ -179,45 +174,85 @@ fn is_within(at: &str, pointer: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The schemas with `unevaluatedProperties` or `unevaluatedItems`, and how many of them are within each other.
-struct Nesting<'r> {
-    references: &'r [Reference],
-    /// The pointers of such schemas.
-    unevaluated: &'r [String],
-    /// Their largest number on a way from a pointer on.
-    known: HashMap<&'r str, usize>,
+/// Number of checks for one value. A value inside of it counts once.
+#[derive(Clone, Copy, Default)]
+struct Checks {
+    /// Those of a schema, and of all schemas that the value is checked against with it.
+    all: usize,
+    /// Those that tell which parts of the value the schema evaluates, for one with `unevaluatedProperties` or
+    /// `unevaluatedItems` around it.
+    evaluating: usize,
 }
 
-impl<'r> Nesting<'r> {
-    fn of_all(references: &'r [Reference], unevaluated: &'r [String]) -> usize {
-        let mut nesting = Nesting { references, unevaluated, known: HashMap::new() };
-        unevaluated.iter().map(|at| nesting.of(at)).max().unwrap_or_default()
-    }
-
-    fn of(&mut self, pointer: &'r str) -> usize {
-        if let Some(known) = self.known.get(pointer) {
-            return *known;
-        }
-        // A reference that leads back ends the way: the library keeps the results of such schemas.
-        self.known.insert(pointer, 0);
-        let inner = self.unevaluated.iter().filter(|at| *at != pointer && is_within(at, pointer));
-        let behind = self.references.iter().filter(|reference| reference.is_within(pointer));
-        let next = inner.chain(behind.map(|reference| &reference.to));
-        let most = next.map(|at| self.of(at)).max().unwrap_or_default();
-        let own = usize::from(self.unevaluated.iter().any(|at| at == pointer));
-        self.known.insert(pointer, own + most);
-        own + most
+impl Checks {
+    fn add(&mut self, inner: Self, is_in_place: bool) {
+        self.all = self.all.saturating_add(inner.all);
+        // The library checks each alternative before it looks into it.
+        let evaluating = if is_in_place { inner.evaluating } else { 0 };
+        self.evaluating = self.evaluating.saturating_add(inner.all).saturating_add(evaluating);
     }
 }
 
-// Returns the pointers of the schemas with `unevaluatedProperties` or `unevaluatedItems`.
-fn unevaluated(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    each_keyword(schema, "", &mut |keyword, _, at| {
-        if UNEVALUATED.contains(&keyword) {
-            found.push(at.to_owned());
+/// The checks of a schema with `unevaluatedProperties` or `unevaluatedItems`.
+struct Weights<'r> {
+    schema: &'r Value,
+    /// The schemas that the references of a schema lead to, by its pointer.
+    targets: HashMap<&'r str, Vec<&'r str>>,
+    /// By the pointers of schemas to which references lead.
+    known: HashMap<&'r str, Checks>,
+}
+
+impl<'r> Weights<'r> {
+    fn of_all(schema: &'r Value, references: &'r [Reference], order: &[&'r str]) -> usize {
+        let mut targets: HashMap<&str, Vec<&str>> = HashMap::new();
+        for Reference { at, to } in references {
+            targets.entry(at).or_default().push(to);
         }
-    });
+        let mut weights = Self { schema, targets, known: HashMap::new() };
+        // Of schemas on a cycle, the first pass misses those that come later in the order.
+        for _ in 0..2 {
+            for pointer in order {
+                let target = weights.schema.pointer(pointer);
+                let checks = target.map(|target| weights.of(target, pointer));
+                weights.known.insert(pointer, checks.unwrap_or_default());
+            }
+        }
+        weights.known.get("").map_or(0, |whole| whole.all)
+    }
+
+    fn of(&self, schema: &Value, at: &str) -> Checks {
+        let mut checks = Checks { all: 1, evaluating: 0 };
+        match schema {
+            Value::Object(keywords) => {
+                for target in self.targets.get(at).into_iter().flatten() {
+                    checks.add(self.known.get(target).copied().unwrap_or_default(), true);
+                }
+                for (keyword, value) in keywords {
+                    let is_in_place = IN_PLACE.contains(&keyword.as_str());
+                    each_schema(keyword, value, at, &mut |inner, at| {
+                        checks.add(self.of(inner, at), is_in_place);
+                    });
+                }
+                let unevaluated = UNEVALUATED.iter().filter(|name| keywords.contains_key(**name));
+                for _ in unevaluated {
+                    checks.all = checks.all.saturating_add(checks.evaluating);
+                }
+            }
+            Value::Array(schemas) => {
+                for (index, schema) in schemas.iter().enumerate() {
+                    checks.add(self.of(schema, &format!("{at}/{index}")), true);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        checks
+    }
+}
+
+// Returns `true` if a schema has `unevaluatedProperties` or `unevaluatedItems`.
+fn is_unevaluated(schema: &Value) -> bool {
+    let mut found = false;
+    each_keyword(schema, "", &mut |keyword, _, _| found |= UNEVALUATED.contains(&keyword));
     found
 }
 
@@ -319,16 +354,7 @@ fn each_keyword<'s>(schema: &'s Value, at: &str, found: &mut impl FnMut(&'s str,
         Value::Object(keywords) => {
             for (keyword, value) in keywords {
                 found(keyword, value, at);
-                let inner = format!("{at}/{}", escaped(keyword));
-                match value {
-                    _ if DATA.contains(&keyword.as_str()) => {}
-                    Value::Object(schemas) if BY_NAME.contains(&keyword.as_str()) => {
-                        for (name, schema) in schemas {
-                            each_keyword(schema, &format!("{inner}/{}", escaped(name)), found);
-                        }
-                    }
-                    _ => each_keyword(value, &inner, found),
-                }
+                each_schema(keyword, value, at, &mut |inner, at| each_keyword(inner, at, found));
             }
         }
         Value::Array(schemas) => {
@@ -340,14 +366,35 @@ fn each_keyword<'s>(schema: &'s Value, at: &str, found: &mut impl FnMut(&'s str,
     }
 }
 
-// Returns `true` if a pointer leads to a schema, or to a list of schemas, as `each_keyword` sees it.
+// Calls `found` with each schema that a keyword of the schema at `at` has, or with the list of them, and its
+// pointer.
+fn each_schema<'s>(
+    keyword: &str,
+    value: &'s Value,
+    at: &str,
+    found: &mut dyn FnMut(&'s Value, &str),
+) {
+    let inner = format!("{at}/{}", escaped(keyword));
+    match value {
+        _ if DATA.contains(&keyword) => {}
+        Value::Object(schemas) if BY_NAME.contains(&keyword) => {
+            for (name, schema) in schemas {
+                found(schema, &format!("{inner}/{}", escaped(name)));
+            }
+        }
+        Value::Object(_) | Value::Array(_) => found(value, &inner),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+// Returns `true` if a pointer leads to a schema, or to a list of schemas, of which `each_keyword` is told.
 fn is_schema(pointer: &str) -> bool {
     let mut segments = pointer.split('/').skip(1);
     while let Some(keyword) = segments.next() {
         let leads_on = match keyword {
             _ if DATA.contains(&keyword) => false,
-            // An index of a list is passed over as a keyword.
             _ if BY_NAME.contains(&keyword) => segments.next().is_some(),
+            // A keyword with schemas, or the index of one of these.
             _ => true,
         };
         if !leads_on {
@@ -510,27 +557,34 @@ mod tests {
         }
     }
 
-    /// Without a bound, 30 of them would check a value for years.
+    /// Without a bound, a value would be checked for years.
     #[test]
-    fn few_unevaluated_schemas_are_within_each_other() {
-        let around = |inner: Value| json!({ "allOf": [inner], "unevaluatedProperties": {} });
+    fn unevaluated_schemas_check_a_value_a_limited_number_of_times() {
+        let around = |inner: Value| json!({ "anyOf": [inner], "unevaluatedProperties": {} });
         let nested = |count| (0..count).fold(json!({ "type": "object" }), |inner, _| around(inner));
+        // Each schema has the next one behind so many levels of alternatives.
+        let chain = |count: usize, levels: usize| {
+            let mut defs = serde_json::Map::new();
+            for number in 0..count {
+                let next = json!({ "$ref": format!("#/$defs/s{}", number + 1) });
+                let alternatives = (0..levels).fold(next, |inner, _| json!({ "anyOf": [inner] }));
+                defs.insert(format!("s{number}"), around(alternatives));
+            }
+            defs.insert(format!("s{count}"), json!({}));
+            json!({ "$ref": "#/$defs/s0", "$defs": defs })
+        };
+        let through_values = |count: usize| {
+            (0..count).fold(json!({}), |inner, _| around(json!({ "properties": { "a": inner } })))
+        };
         let to = |uri: &str| json!({ "$ref": uri });
         for (schema, is_sound) in [
-            (nested(MAX_UNEVALUATED), true),
-            (nested(MAX_UNEVALUATED + 1), false),
-            (
-                json!({ "properties": { "a": nested(MAX_UNEVALUATED) }, "unevaluatedItems": false }),
-                false,
-            ),
-            (
-                json!({ "anyOf": [to("#/$defs/a"), nested(2)], "$defs": { "a": nested(MAX_UNEVALUATED) } }),
-                true,
-            ),
-            (
-                json!({ "unevaluatedItems": false, "items": to("#/$defs/a"), "$defs": { "a": nested(MAX_UNEVALUATED) } }),
-                false,
-            ),
+            (nested(6), true),
+            (nested(30), false),
+            (chain(2, 10), true),
+            (chain(6, 29), false),
+            (through_values(5), true),
+            (through_values(15), false),
+            (json!({ "properties": { "a": nested(6), "b": nested(6) } }), true),
             // The library keeps the results of a schema that refers to itself.
             (json!({ "anyOf": [{ "items": to("#") }], "unevaluatedItems": false }), true),
             // These are names of properties.
@@ -543,20 +597,17 @@ mod tests {
         }
     }
 
-    /// Each schema with `unevaluatedProperties` has what is within it checked again.
+    /// Whichever schema of a cycle is counted first, what leads into the cycle counts all of it.
     #[test]
-    fn references_within_unevaluated_schemas_are_followed_several_times() {
-        let around =
-            |inner: Value| json!({ "properties": { "a": inner }, "unevaluatedProperties": false });
-        let nested = |count: usize, levels| {
-            let all = json!({ "anyOf": vec![json!({ "$ref": "#/$defs/a" }); count] });
-            let schema = (0..levels).fold(all, |inner, _| around(inner));
-            problem(&json!({ "properties": { "a": schema }, "$defs": { "a": {} } })).is_none()
-        };
-        for levels in 0..=4 {
-            let most = Workflow::MAX_SCHEMA_REFERENCES / CHECKS.pow(levels);
-            assert!(nested(most, levels), "{levels}");
-            assert!(!nested(most + 1, levels), "{levels}");
+    fn the_checks_of_a_cycle_are_counted_from_each_of_its_schemas() {
+        let around = |inner: Value| json!({ "anyOf": [inner], "unevaluatedItems": {} });
+        let nested =
+            |inner: Value| (0..9).fold(json!({ "items": inner }), |inner, _| around(inner));
+        let to = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        for first in ["a", "b", "c"] {
+            let defs = json!({ "a": nested(to("b")), "b": nested(to("a")), "c": nested(to("b")) });
+            let schema = json!({ "properties": { "0": to(first), "1": to("c") }, "$defs": defs });
+            assert!(problem(&schema).is_some(), "{first}");
         }
     }
 }
