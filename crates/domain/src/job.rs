@@ -226,10 +226,9 @@ impl Job {
     /// each destination.
     #[doc(hidden)]
     pub fn sent_as(&mut self, integration: IntegrationId, provider_message_id: &str) {
-        let is_known = self.provider_message(integration, provider_message_id).is_some();
-        if let (false, Some(sent)) =
-            (is_known, ProviderMessage::new(integration, provider_message_id))
-        {
+        if let Some(known) = self.provider_message(integration, provider_message_id) {
+            known.resent = None;
+        } else if let Some(sent) = ProviderMessage::new(integration, provider_message_id) {
             let most = MAX_PROVIDER_MESSAGES.max(2 * self.sends.len());
             let gone = (self.provider_messages.len() + 1).saturating_sub(most);
             self.provider_messages.drain(..gone);

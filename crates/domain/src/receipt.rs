@@ -79,17 +79,17 @@ pub struct ProviderMessage {
     /// Reports, in the order of their arrival.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<KnownReceipt>,
-    /// Present if the message was sent again since, under another id.
+    /// Present if the message was asked to be sent again since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resent: Option<ResentMessage>,
 }
 
-/// Message at a provider that was sent again since.
+/// Earlier send of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResentMessage {
-    /// Address that the message was sent to. Absent if it was not known any more.
+    /// Address that the message was sent to. Absent for a channel without addresses, and if the message was gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
@@ -110,7 +110,7 @@ pub struct KnownReceipt {
     pub other_address: Option<String>,
 }
 
-/// Report, with the place of its address.
+/// Report, with the address that it is about.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Reported<'r> {
@@ -134,7 +134,7 @@ pub enum ReceiptOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suppression: Option<Box<Suppression>>,
     },
-    /// The report was recorded before.
+    /// The report was recorded before, or is one about another address than that of the message beyond 100 reports.
     Repeated {
         /// Notification of the message.
         notification_id: NotificationId,
@@ -149,8 +149,9 @@ pub enum ReceiptOutcome {
         job_id: JobId,
     },
     /// No message of the integration has the id. It may have been removed by age, or the result of its send is
-    /// not stored yet, which takes as long as the next call of a provider. A host that answers the service with
-    /// an error gets the report again. An idempotency key does not keep this outcome.
+    /// not stored yet, which takes up to 100 milliseconds, or as long as the next call of a provider. A host
+    /// that answers the service with an error gets the report again. An idempotency key does not keep this
+    /// outcome.
     UnknownMessage,
 }
 
@@ -196,7 +197,7 @@ impl Receipt {
     pub const MAX_ID: usize = 255;
     /// Longest text in the log of a job, in characters.
     pub const MAX_TEXT: usize = 1_000;
-    /// Largest number of reports about a message that are recorded. Others count as repetitions.
+    /// Number of reports about a message from which on those about other addresses count as repetitions.
     pub const MAX_RECORDED: usize = 100;
 
     /// Returns a report of an event without details.

@@ -7,7 +7,7 @@ use super::{KnownReceipt, Receipt, ReceiptKind, Reported};
 pub enum Novelty {
     /// It says something new.
     New,
-    /// It was recorded before, or the message has too many reports.
+    /// It was recorded before, or is about one address too many.
     Repeated,
     /// A later event is known.
     Outdated,
@@ -23,7 +23,8 @@ pub fn novelty(known: &[KnownReceipt], reported: Reported<'_>) -> Novelty {
     let is_same = |one: &KnownReceipt| {
         one.kind == receipt.kind || (one.event_id.is_some() && one.event_id == receipt.event_id)
     };
-    if of_address().any(is_same) || known.len() >= Receipt::MAX_RECORDED {
+    let is_too_many = other_address.is_some() && known.len() >= Receipt::MAX_RECORDED;
+    if is_too_many || of_address().any(is_same) {
         return Novelty::Repeated;
     }
     let furthest = of_address().filter_map(|one| rank(one.kind)).max();

@@ -42,6 +42,8 @@ fn a_message_has_a_limited_number_of_reports() {
             message.record(reported);
         }
     }
+    // What is said about the address of the message itself still counts.
+    assert_eq!(novelty(&message.receipts, own(&opened)), Novelty::New);
 }
 
 /// One row per history: what is known, what is reported, and whether it is new.

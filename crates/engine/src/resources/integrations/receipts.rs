@@ -171,11 +171,10 @@ fn ingest(
     let Some(sent) = stored.provider_message(integration, &receipt.provider_message_id) else {
         return Ok(ReceiptOutcome::UnknownMessage);
     };
-    // A message that was sent again is that of the later send.
-    let (own, message) = match &sent.resent {
-        Some(resent) => (resent.address.clone(), None),
-        None => (message.as_ref().and_then(Message::address), message),
-    };
+    let present = message.as_ref().and_then(Message::address);
+    let own = sent.resent.as_ref().map_or_else(|| present.clone(), |sent| sent.address.clone());
+    // The row of a message that was sent again to another address is that of the later send.
+    let message = message.filter(|_| own == present);
     let about = About::of(channel, own, receipt);
     let other_address = about.other(tx.environment_id());
     let reported = Reported { receipt, other_address: other_address.as_deref() };
@@ -213,11 +212,12 @@ enum About {
 
 impl About {
     // What a report about a message to the address `own` is about. Chat and push messages have other
-    // addresses, and a service may write them otherwise.
+    // addresses, and a service may write them otherwise. A text message has no copies.
     fn of(channel: Option<Channel>, own: Option<String>, receipt: &Receipt) -> Self {
         let address = |text: &String| SuppressedAddress::new(channel?, text).ok();
         let own = own.as_ref().and_then(address);
         match receipt.address.as_ref().and_then(address) {
+            Some(named) if channel == Some(Channel::Sms) => About::Own(own.or(Some(named))),
             Some(named) if own.as_ref() != Some(&named) => About::Other(named),
             Some(_) | None => About::Own(own),
         }
