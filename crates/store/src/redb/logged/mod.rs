@@ -105,10 +105,7 @@ impl Logged {
             Some(AppliedBy::Thread) => spawn(&shared),
             Some(AppliedBy::Callers) | None => None,
         };
-        let mut state = shared.state.lock();
-        state.has_thread = thread.is_some();
-        state.stamp = first_stamp();
-        drop(state);
+        shared.state.lock().has_thread = thread.is_some();
         Self { shared, thread }
     }
 
@@ -126,14 +123,6 @@ impl Logged {
     fn caught<T>(&self, act: impl FnOnce(&Shared) -> Result<T, Failure>) -> Result<T, Failure> {
         caught(|| act(&self.shared)).unwrap_or_else(|panic| Err(self.shared.stop(panic)))
     }
-}
-
-/// The first stamp of a store. A store that is put in the place of another one has other stamps.
-fn first_stamp() -> u64 {
-    let mut random = [0; 8];
-    // Without randomness a store begins as any other one.
-    _ = getrandom::fill(&mut random);
-    u64::from_le_bytes(random) / 2
 }
 
 /// Without a thread the callers apply.
