@@ -229,6 +229,19 @@ impl Tally {
     }
 }
 
+// Counts a message of a tag or a severity. One that no message waits with has no entry.
+fn count_of<K: Ord + Clone>(all: &mut BTreeMap<K, Waiting>, of: &K, change: impl Fn(&mut Waiting)) {
+    let mut waiting = all.get(of).copied().unwrap_or_default();
+    change(&mut waiting);
+    if waiting == Waiting::default() {
+        all.remove(of);
+    } else if let Some(before) = all.get_mut(of) {
+        *before = waiting;
+    } else {
+        all.insert(of.clone(), waiting);
+    }
+}
+
 impl MessageCounters {
     /// Returns the number of the changes of the next transaction.
     pub fn next_change(&self) -> u64 {
@@ -259,7 +272,6 @@ impl MessageCounters {
         self.count(item, |number| number.saturating_sub(1));
     }
 
-    // A tag or a severity that no message waits with has no entry.
     fn count(&mut self, item: &CountedMessage, change: impl Fn(u32) -> u32) {
         if let Some(number) = self.shelves.get_mut(usize::from(item.shelf.number())) {
             *number = change(*number);
@@ -274,15 +286,10 @@ impl MessageCounters {
                 waiting.unseen = change(waiting.unseen);
             }
         };
-        change(self.severities.entry(item.severity).or_default());
+        count_of(&mut self.severities, &item.severity, change);
         for tag in &item.tags {
-            match self.tags.get_mut(tag) {
-                Some(waiting) => change(waiting),
-                None => change(self.tags.entry(tag.clone()).or_default()),
-            }
+            count_of(&mut self.tags, tag, change);
         }
-        self.severities.retain(|_, waiting| *waiting != Waiting::default());
-        self.tags.retain(|_, waiting| *waiting != Waiting::default());
     }
 
     /// Returns the number of messages on a shelf.
