@@ -270,30 +270,41 @@ fn a_rebuild_of_the_index_touches_as_many_rows_beside_more_damaged_deletions() {
     check_bounded([most(1), most(4)], "damaged rows");
 }
 
-/// Texts of translations are compiled before a transaction takes the writer, and between two of them.
+/// Texts of translations are compiled before a transaction takes the writer, and between two of them. A
+/// transaction that compiles takes its part of the time in each round. One that does not takes it in none but
+/// those in which the machine does something else.
 #[test]
 fn no_transaction_compiles_texts() {
     let (world, noted) = noted_world(|builder| builder);
-    let mut texts = serde_json::Map::new();
-    for name in ["one", "two", "three"] {
+    let names = ["one", "two", "three"];
+    for name in names {
         world.workflow(workflow_of(name, &[in_app()]));
-        texts.insert(name.to_owned(), json!({ "hello": "{{ payload.n }} ".repeat(2_000) }));
     }
-    let import = parsed(json!({ "locale": "it_IT", "masterJson": { "workflows": texts } }));
-    let content = json!({ "hello": "{{ payload.n }} ".repeat(2_000) });
-    let upsert = parsed(json!({
-        "resourceType": "workflow", "resourceId": "one", "locale": "fr_FR", "content": content,
-    }));
-    let import = || world.env.translations().import(&import).map(|all| all.successful.len());
-    let upsert = || world.env.translations().upsert(&upsert).map(|_| 1);
-    let calls: [(usize, &dyn Fn() -> tidings::Result<usize>); 2] = [(3, &import), (1, &upsert)];
-    for (stored, call) in calls {
-        noted.take();
-        let start = Instant::now();
-        assert_eq!(call().unwrap(), stored);
-        let all = start.elapsed();
-        let longest = noted.take().iter().map(|hold| hold.span).max().unwrap_or_default();
-        assert!(longest < all / 6, "{longest:?} of {all:?} in one transaction");
+    let text =
+        |round: usize| json!({ "hello": format!("{{{{ payload.n{round} }}}} ").repeat(2_000) });
+    let import = |round| {
+        let texts: serde_json::Map<_, _> =
+            names.iter().map(|name| (name.to_string(), text(round))).collect();
+        let import = parsed(json!({ "locale": "it_IT", "masterJson": { "workflows": texts } }));
+        assert_eq!(world.env.translations().import(&import).unwrap().successful.len(), 3);
+    };
+    let upsert = |round| {
+        let upsert = parsed(json!({
+            "resourceType": "workflow", "resourceId": "one", "locale": "fr_FR",
+            "content": text(round),
+        }));
+        world.env.translations().upsert(&upsert).unwrap();
+    };
+    let calls: [&dyn Fn(usize); 2] = [&import, &upsert];
+    for call in calls {
+        let is_short = |round| {
+            noted.take();
+            let start = Instant::now();
+            call(round);
+            let all = start.elapsed();
+            noted.take().iter().all(|hold| hold.span < all / 6)
+        };
+        assert!((0..20).any(is_short), "a transaction compiles in each round");
     }
 }
 
