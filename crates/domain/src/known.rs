@@ -169,7 +169,7 @@ pub enum About<'a> {
     Object(&'a Object),
 }
 
-/// Fields of a subscriber that outlive the record.
+/// Owned copy of an [`About`].
 #[derive(Debug)]
 enum AboutOwned {
     Record(Box<Subscriber>),

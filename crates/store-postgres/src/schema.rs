@@ -130,7 +130,7 @@ pub(crate) const FIRST_OF: &str = "SELECT first.head, first.rest, first.value, s
     ) AS first";
 
 /// Writes and deletes the entries of a commit, and notes it for other processes. Returns the number of
-/// its heads, or changes nothing and returns less if the count of one is another one than that before the
+/// its heads, or writes no entry and returns less if the count of one is another one than that before the
 /// commit, or if the server was started at another time. It locks the heads, and is a transaction if there
 /// is no other one.
 ///

@@ -24,13 +24,14 @@ pub struct CompleteAction {
 shape! { CompleteAction { "type": kind, "payload": payload } }
 
 impl Message {
-    /// Returns the message with a completed action, as a read message. A repeated choice changes
-    /// nothing. Returns `None` if there is no such button.
+    /// Returns the message with a completed action, as a read message. A repeated choice keeps the action.
+    /// Returns `None` if there is no such button.
     #[doc(hidden)]
     #[must_use]
     pub fn completed(&self, choice: &CompleteAction, now: Timestamp) -> Option<Self> {
         let action = self.action_with(choice.kind)?;
         let mut after = self.clone();
+        after.stage = self.stage.mark(super::MarkAs::Read, now);
         if action.chosen() == Some(choice.kind) {
             return Some(after);
         }
@@ -39,7 +40,6 @@ impl Message {
         let action = action.clone();
         after.cta.action =
             Some(CtaAction { status: Some(ActionStatus::Done), result: Some(result), ..action });
-        after.stage = self.stage.mark(super::MarkAs::Read, now);
         Some(after)
     }
 

@@ -59,8 +59,9 @@ struct Run {
 }
 
 /// Many messages: more than 250, or more than 4 MiB, take several transactions. Messages that arrive
-/// meanwhile stay as they are. A call that fails on its way can be made again, and goes on: it changes the
-/// messages that are there then, and counts those that it changes itself, also under an idempotency key.
+/// meanwhile stay as they are, and one that another call marks meanwhile may be passed over. A call that fails on
+/// its way can be made again, and goes on: it changes the messages that are there then, and counts those that it
+/// changes itself, also under an idempotency key.
 impl Inbox<'_> {
     /// Marks all messages in the inbox that are not snoozed and not archived. Returns how many of
     /// them this changes.

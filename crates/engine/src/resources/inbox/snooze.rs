@@ -55,8 +55,8 @@ impl Inbox<'_> {
         self.edit("inbox.snooze", &ids, Edit::Snooze(until))
     }
 
-    /// Ends the snooze of messages before its time. They are where they were, as if they had not
-    /// been snoozed. Returns the messages as [`snooze`](Self::snooze) does.
+    /// Ends the snooze of messages before its time. They are in the inbox where they were, and not in
+    /// the archive. Returns the messages as [`snooze`](Self::snooze) does.
     ///
     /// # Errors
     ///
