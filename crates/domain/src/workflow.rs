@@ -177,7 +177,7 @@ impl Workflow {
     pub const MAX_PAYLOAD_SCHEMA: usize = 64 * 1024;
     /// Maximum number of references in the JSON Schema of the payload, where one to a schema with
     /// references counts with all of these. If there is `unevaluatedProperties` or `unevaluatedItems`, a value is
-    /// checked against at most 100,000 schemas; one within these keywords counts again on each level.
+    /// checked against at most 10,000 schemas; one within these keywords counts again on each level.
     pub const MAX_SCHEMA_REFERENCES: usize = 10_000;
 
     /// Returns a new workflow. `new_step` makes the ids of its steps.
