@@ -68,7 +68,7 @@ pub(super) fn problem(schema: &Value) -> Option<String> {
     if leads_back_in_place(&references) {
         return Some("a reference leads back to itself without a step into the payload".into());
     }
-    if is_unevaluated(schema) && Weights::of_all(schema, &references, &order) > MAX_CHECKS {
+    if has_unevaluated(schema) && CheckCounts::of_all(schema, &references, &order) > MAX_CHECKS {
         let names = UNEVALUATED.join("` or `");
         return Some(format!(
             "because of `{names}`, a value is checked against more than {MAX_CHECKS} schemas"
@@ -194,7 +194,7 @@ impl Checks {
 }
 
 /// The checks of a schema with `unevaluatedProperties` or `unevaluatedItems`.
-struct Weights<'r> {
+struct CheckCounts<'r> {
     schema: &'r Value,
     /// The schemas that the references of a schema lead to, by its pointer.
     targets: HashMap<&'r str, Vec<&'r str>>,
@@ -202,22 +202,22 @@ struct Weights<'r> {
     known: HashMap<&'r str, Checks>,
 }
 
-impl<'r> Weights<'r> {
+impl<'r> CheckCounts<'r> {
     fn of_all(schema: &'r Value, references: &'r [Reference], order: &[&'r str]) -> usize {
         let mut targets: HashMap<&str, Vec<&str>> = HashMap::new();
         for Reference { at, to } in references {
             targets.entry(at).or_default().push(to);
         }
-        let mut weights = Self { schema, targets, known: HashMap::new() };
+        let mut counts = Self { schema, targets, known: HashMap::new() };
         // Of schemas on a cycle, the first pass misses those that come later in the order.
         for _ in 0..2 {
             for pointer in order {
-                let target = weights.schema.pointer(pointer);
-                let checks = target.map(|target| weights.of(target, pointer));
-                weights.known.insert(pointer, checks.unwrap_or_default());
+                let target = counts.schema.pointer(pointer);
+                let checks = target.map(|target| counts.of(target, pointer));
+                counts.known.insert(pointer, checks.unwrap_or_default());
             }
         }
-        weights.known.get("").map_or(0, |whole| whole.all)
+        counts.known.get("").map_or(0, |whole| whole.all)
     }
 
     fn of(&self, schema: &Value, at: &str) -> Checks {
@@ -250,7 +250,7 @@ impl<'r> Weights<'r> {
 }
 
 // Returns `true` if a schema has `unevaluatedProperties` or `unevaluatedItems`.
-fn is_unevaluated(schema: &Value) -> bool {
+fn has_unevaluated(schema: &Value) -> bool {
     let mut found = false;
     each_keyword(schema, "", &mut |keyword, _, _| found |= UNEVALUATED.contains(&keyword));
     found

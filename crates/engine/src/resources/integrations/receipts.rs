@@ -1,6 +1,7 @@
 //! Operations on the reports of providers.
 
 use domain::ids::{EnvironmentId, IntegrationId, IntegrationRef, JobId, NotificationId};
+use domain::job::Job;
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
 use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, Reported, novelty};
@@ -161,13 +162,7 @@ fn ingest(
     let Some(stored) = after.jobs.get_mut(job) else { return Ok(ReceiptOutcome::UnknownMessage) };
     let (notification_id, job_id): (NotificationId, JobId) = (before.id, stored.id);
     let channel = stored.kind.channel();
-    let message = match stored.message_of(integration) {
-        Some(id) => {
-            let found = tx.find::<Message>(&layout::message(tx.environment_id(), id.place()))?;
-            found.filter(|found| found.id == id)
-        }
-        None => None,
-    };
+    let message = message_of(tx, stored, integration)?;
     let Some(sent) = stored.provider_message(integration, &receipt.provider_message_id) else {
         return Ok(ReceiptOutcome::UnknownMessage);
     };
@@ -192,14 +187,25 @@ fn ingest(
         unsubscribe(tx, &after, channel)?;
     }
     if let (ReceiptKind::Bounced, About::Own(_), Some(message)) = (receipt.kind, &about, &message) {
-        let (error_id, error_text) = (receipt.kind.detail().to_string(), receipt.shown());
-        let error_text = error_text.unwrap_or_default();
-        let mut after = message.clone();
-        after.status = MessageStatus::Error { error_id, error_text };
-        tx.replace(message, &after)?;
+        mark_failed(tx, message, receipt)?;
     }
     let suppression = suppress(tx, &after, about, receipt)?.map(Box::new);
     Ok(ReceiptOutcome::Recorded { notification_id, job_id, suppression })
+}
+
+// The message that an integration has sent for a job. Returns `None` if it went to several destinations, or
+// is gone.
+fn message_of(tx: &Tx<'_>, job: &Job, integration: IntegrationId) -> Result<Option<Message>> {
+    let Some(id) = job.message_of(integration) else { return Ok(None) };
+    let found = tx.find::<Message>(&layout::message(tx.environment_id(), id.place()))?;
+    Ok(found.filter(|found| found.id == id))
+}
+
+fn mark_failed(tx: &mut Tx<'_>, message: &Message, receipt: &Receipt) -> Result<()> {
+    let mut after = message.clone();
+    let (error_id, error_text) = (receipt.kind.detail().to_string(), receipt.shown());
+    after.status = MessageStatus::Error { error_id, error_text: error_text.unwrap_or_default() };
+    Ok(tx.replace(message, &after)?)
 }
 
 // What a report is about.

@@ -140,11 +140,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
 
-    use redb::backends::InMemoryBackend;
-
-    use super::super::super::log::LogFile;
-    use super::super::super::{AppliedBy, LogOptions, RedbOptions, open};
-    use super::super::{Keeping, Logged, Logging};
+    use super::super::sample;
     use super::*;
     use crate::group_commit::Base;
     use crate::overlay::Changes;
@@ -156,15 +152,7 @@ mod tests {
     /// A commit freezes between the decision of the thread and its freeze.
     #[test]
     fn a_thread_does_not_wait_for_itself() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("shop.redb");
-        let file = std::fs::File::create(&place).unwrap();
-        let log = LogOptions::default().applied_by(AppliedBy::Callers);
-        let options = RedbOptions::default().log(log.clone());
-        let storage = Box::new(InMemoryBackend::new());
-        let (database, note) = open::open(storage, &place, &options, None).unwrap();
-        let place = Box::new(LogFile::beside(&place, &file));
-        let logged = Logged::new(database, note, Keeping::Log(Logging { place, options: log }));
+        let (_folder, logged) = sample::logged();
         let shared = &logged.shared;
         shared.commit(&change("ada")).unwrap();
         shared.freeze(shared.writer.lock().log.as_mut().unwrap()).unwrap();

@@ -8,6 +8,8 @@
 
 mod applying;
 mod pause;
+#[cfg(test)]
+mod sample;
 mod snapshot;
 
 use std::mem;

@@ -71,16 +71,14 @@ impl Snapshot for Merged<'_> {
 
 #[cfg(test)]
 mod tests {
-    use redb::backends::InMemoryBackend;
+    use std::ops::ControlFlow;
 
-    use super::super::super::log::LogFile;
-    use super::super::super::{AppliedBy, LogOptions, RedbOptions, RedbStore, open};
-    use super::super::{Keeping, Logged, Logging};
+    use super::super::super::{AppliedBy, LogOptions, RedbOptions, RedbStore};
+    use super::super::sample;
     use crate::group_commit::Base;
     use crate::overlay::Changes;
     use crate::range::EVERYTHING;
     use crate::{Decision, Order, Snapshot, Store, Table, Transaction};
-    use std::ops::ControlFlow;
 
     type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -155,15 +153,7 @@ mod tests {
     /// Nobody can tell on which side of the change a view is.
     #[test]
     fn a_view_during_a_change_has_no_stamp() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("shop.redb");
-        let file = std::fs::File::create(&place).unwrap();
-        let log = LogOptions::default().applied_by(AppliedBy::Callers);
-        let options = RedbOptions::default().log(log.clone());
-        let storage = Box::new(InMemoryBackend::new());
-        let (database, note) = open::open(storage, &place, &options, None).unwrap();
-        let place = Box::new(LogFile::beside(&place, &file));
-        let logged = Logged::new(database, note, Keeping::Log(Logging { place, options: log }));
+        let (_folder, logged) = sample::logged();
         let stamp = || logged.snapshot().unwrap().stamp();
 
         let before = stamp();
