@@ -10,6 +10,7 @@
 mod document;
 mod names;
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,17 +24,23 @@ const FACADE: &str = "tidings";
 const SIBLINGS: [&str; 4] =
     ["tidings-domain", "tidings-store", "tidings-activity", "tidings-bench-data"];
 const LISTING: &str = "tests/golden/public-api.txt";
+const OPTIONS: &str =
+    "-Zunstable-options --output-format=json --cap-lints=allow --document-hidden-items";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let facade = rustdoc(&root, FACADE, &[])?;
-    let exports = Exports::read(&Document::read(&facade)?);
+    let documents = rustdoc(&root)?;
+    let facade = documents.join(FACADE).with_extension("pruned.json");
+    let mut document = Document::read(&documents.join(FACADE).with_extension("json"))?;
+    document.prune(&BTreeSet::new());
+    document.write(&facade)?;
+    let exports = Exports::read(&document);
     let mut names = Names::default();
     let mut siblings = Vec::new();
     for sibling in SIBLINGS {
-        let json = rustdoc(&root, sibling, &["--document-hidden-items"])?;
+        let json = documents.join(sibling.replace('-', "_")).with_extension("json");
         let mut document = Document::read(&json)?;
         // An item that is hidden has a name, too, but no line.
         exports.name(&document, &mut names);
@@ -64,21 +71,20 @@ fn main() -> Result<()> {
     compare(&root.join(LISTING), &(lines.join("\n") + "\n"))
 }
 
-/// Documents a package as JSON.
-fn rustdoc(root: &Path, package: &str, options: &[&str]) -> Result<PathBuf> {
+/// Documents all packages as JSON. Their features are those of the other steps, so no crate is checked anew.
+fn rustdoc(root: &Path) -> Result<PathBuf> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let status = Command::new(env!("CARGO"))
-        .args(["rustdoc", "--quiet", "--locked", "--all-features", "--lib", "-p", package])
+        .args(["doc", "--quiet", "--locked", "--workspace", "--no-deps", "--all-features", "--lib"])
         .args(["--target-dir".as_ref(), target.as_os_str()])
-        .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow"])
-        .args(options)
         .env("RUSTDOC", root.join(".ci/unstable"))
+        .env("RUSTDOCFLAGS", OPTIONS)
         .current_dir(root)
         .status()?;
     if !status.success() {
-        return Err(format!("{package} cannot be documented").into());
+        return Err("the packages cannot be documented".into());
     }
-    Ok(target.join("doc").join(package.replace('-', "_")).with_extension("json"))
+    Ok(target.join("doc"))
 }
 
 fn items(json: &Path) -> Result<Vec<String>> {
