@@ -143,6 +143,42 @@ fn a_clock_that_is_ahead_for_a_moment_makes_nothing_old() {
     }
 }
 
+/// As that of a machine that has not asked for the time yet.
+#[test]
+fn a_clock_that_is_set_right_within_an_hour_has_removed_nothing() {
+    let hour = Duration::from_secs(60 * 60);
+    on_both(|mut world| {
+        // A manual clock would be right at once.
+        let clock = Blip::behind(usize::MAX, &world.clock);
+        let policy = Retention::default().activity_days(30);
+        world.restart_with(|builder| builder.clock(clock).retention(policy.clone()));
+        world.in_app_workflow("news");
+        world.notify("news", "ada");
+        let swept = |world: &World| world.engine.delivery().run_due(usize::MAX).unwrap().swept;
+        assert_eq!(days(&world, 1), 0);
+
+        let right = world.now();
+        world.pass(3_650 * DAY);
+        for _ in 0..6 {
+            assert_eq!(swept(&world), 0);
+            world.pass(hour / 6 - Duration::from_secs(1));
+        }
+        world.clock.set(right);
+        assert_eq!((days(&world, 20), count(&world)), (0, 1));
+        assert_eq!((days(&world, 20), count(&world)), (1, 0));
+
+        // Nothing has called for a while, and the clock is right.
+        world.notify("news", "ada");
+        world.pass(60 * DAY);
+        assert_eq!(swept(&world), 0);
+        let until = world.now().after(hour);
+        assert_eq!(world.engine.delivery().next_due().unwrap(), Some(until));
+        world.pass(hour);
+        assert_eq!((swept(&world), count(&world)), (1, 0));
+        assert_eq!(world.engine.delivery().next_due().unwrap(), Some(until.after(DAY)));
+    });
+}
+
 /// An environment whose task cannot be read gets another one.
 #[test]
 fn a_task_that_cannot_be_read_does_not_end_retention() {

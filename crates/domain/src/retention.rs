@@ -51,7 +51,44 @@ pub enum SweepPart {
     ThrottleSlots,
 }
 
+/// Last steps of a sweep, which tell whether the clock may be ahead.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SweepPace {
+    /// Time of the last step. `None` before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stepped_at: Option<Timestamp>,
+    /// Time at which a step came so late that it was put off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubted_at: Option<Timestamp>,
+}
+
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl SweepPace {
+    /// A step that comes so long after the last one may have a clock that is ahead.
+    const LATE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+    /// Time for which such a step is put off: a clock that is set right by then has removed nothing.
+    const CONFIRMATION: Duration = Duration::from_secs(60 * 60);
+
+    /// Returns the pace of a sweep whose step at `now` is put off, and the time until when. Returns `None`
+    /// if the step may be done.
+    pub fn doubted(self, now: Timestamp) -> Option<(Self, Timestamp)> {
+        let last = self.stepped_at?;
+        if now.since(last) <= Self::LATE {
+            return None;
+        }
+        let since = self.doubted_at.filter(|since| *since <= now).unwrap_or(now);
+        let until = since.after(Self::CONFIRMATION);
+        (now < until).then_some((Self { doubted_at: Some(since), ..self }, until))
+    }
+
+    /// Returns the pace behind a step at `now`.
+    pub const fn stepped(now: Timestamp) -> Self {
+        Self { stepped_at: Some(now), doubted_at: None }
+    }
+}
 
 impl Retention {
     /// Time from one sweep to the next.

@@ -18,7 +18,7 @@ use crate::ids::{
 };
 use crate::message::Message;
 use crate::notification::Notification;
-use crate::retention::SweepPart;
+use crate::retention::{SweepPace, SweepPart};
 use crate::time::Timestamp;
 use crate::trigger::{FanOut, Trigger};
 use crate::vocabulary::Severity;
@@ -130,7 +130,8 @@ impl Task {
     /// Returns the task that sweeps an environment from `due_at` on. An environment has one, which
     /// has the id of the environment.
     pub fn sweep(home: &Home, due_at: Timestamp) -> Self {
-        let work = Work::Sweep { part: SweepPart::default(), after: Vec::new() };
+        let (part, pace) = (SweepPart::default(), SweepPace::default());
+        let work = Work::Sweep { part, after: Vec::new(), pace };
         Self::background(home, None, Uuid::from(home.environment_id).into(), due_at, work)
     }
 

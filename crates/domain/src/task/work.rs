@@ -6,7 +6,7 @@ use super::SendWork;
 use crate::ids::{
     DigestWindowId, IntegrationId, JobId, MessageId, NotificationId, StepId, TransactionId,
 };
-use crate::retention::SweepPart;
+use crate::retention::{SweepPace, SweepPart};
 use crate::step::EventKey;
 
 /// What a task does.
@@ -51,6 +51,9 @@ pub enum Work {
         /// Key of the last record that was looked at. Empty at the start of the part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         after: Vec<u8>,
+        /// Last steps.
+        #[serde(flatten)]
+        pace: SweepPace,
     },
     /// The next recipients of an event are notified.
     FanOut {

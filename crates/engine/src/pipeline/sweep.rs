@@ -16,7 +16,7 @@ use domain::idempotency::StoredAnswer;
 use domain::ids::TransactionId;
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::retention::{Retention, SweepPart};
+use domain::retention::{Retention, SweepPace, SweepPart};
 use domain::step::StepKind;
 use domain::suppression::Suppression;
 use domain::task::{Task, TaskState, Work};
@@ -64,11 +64,16 @@ struct Walked<R> {
 /// Does the next step of a sweep that was claimed at `since`. Returns the number of records that it has
 /// removed.
 pub(crate) fn step(engine: &Engine, task: &Task, since: Timestamp) -> Result<usize> {
-    let Work::Sweep { part, after } = &task.work else { return Ok(0) };
+    let Work::Sweep { part, after, pace } = &task.work else { return Ok(0) };
     let home = task.home();
     // A clock that is ahead for a moment makes no record old.
     let now = engine.now().min(since);
     let sweep = Sweep { engine, task, part: *part, after, home: &home, now };
+    if let Some((pace, until)) = pace.doubted(now)
+        && engine.parts.clock.as_manual().is_none()
+    {
+        return sweep.put_off(pace, until);
+    }
     match part {
         SweepPart::Notifications => sweep.notifications(),
         SweepPart::Messages => sweep.messages(),
@@ -354,17 +359,32 @@ impl Sweep<'_> {
         if self.retention().keeps_everything() {
             return None;
         }
-        let at = |due_at| TaskState::Waiting { due_at, attempts: 0 };
-        let (work, due_at) = match (after, self.part.next()) {
-            (Some(after), _) => (Work::Sweep { part: self.part, after }, self.now),
-            (None, Some(part)) => (Work::Sweep { part, after: Vec::new() }, self.now),
+        let (part, after, due_at) = match (after, self.part.next()) {
+            (Some(after), _) => (self.part, after, self.now),
+            (None, Some(part)) => (part, Vec::new(), self.now),
             (None, None) => {
-                let work = Work::Sweep { part: SweepPart::default(), after: Vec::new() };
                 let next = self.now.after(Retention::INTERVAL);
-                (work, Some(next).filter(|next| *next > self.now)?)
+                (SweepPart::default(), Vec::new(), Some(next).filter(|next| *next > self.now)?)
             }
         };
-        Some(Task { work, ..self.task.with(at(due_at)) })
+        Some(self.then(Work::Sweep { part, after, pace: SweepPace::stepped(self.now) }, due_at))
+    }
+
+    fn then(&self, work: Work, due_at: Timestamp) -> Task {
+        Task { work, ..self.task.with(TaskState::Waiting { due_at, attempts: 0 }) }
+    }
+
+    // Does the step later, if the clock is right.
+    fn put_off(&self, pace: SweepPace, until: Timestamp) -> Result<usize> {
+        let work = Work::Sweep { part: self.part, after: self.after.to_vec(), pace };
+        let later = self.then(work, until);
+        self.engine.write_in(self.home, self.now, |tx| {
+            let found = tx.find::<Task>(&self.task.key())?.filter(|found| found == self.task);
+            if let Some(task) = found {
+                tx.replace(&task, &later)?;
+            }
+            Ok(0)
+        })
     }
 }
 
