@@ -341,13 +341,13 @@ pub(crate) fn as_text<S: Serializer>(error: &impl fmt::Display, to: S) -> Result
 const fn taken(entity: Entity) -> &'static str {
     match entity {
         Entity::IdempotencyKey => "was used for another call",
+        Entity::Event => "is one of another workflow",
         Entity::ApiKey
         | Entity::ChannelConnection
         | Entity::ChannelEndpoint
         | Entity::Context
         | Entity::DeadLetter
         | Entity::Environment
-        | Entity::Event
         | Entity::Integration
         | Entity::Layout
         | Entity::Message

@@ -8,7 +8,7 @@ mod overrides;
 use serde_json::{Value, json};
 use tidings::Error;
 use tidings::context::Context;
-use tidings::trigger::{Trigger, TriggerStatus};
+use tidings::trigger::{Broadcast, Trigger, TriggerStatus};
 
 use crate::world::{
     START, changed, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
@@ -382,5 +382,54 @@ fn a_repeated_transaction_has_its_receipt_whatever_became_of_its_workflow() {
 
         world.env.workflows().delete("hello").unwrap();
         assert_eq!(world.unchanged(|| world.trigger(event)), receipt);
+    });
+}
+
+#[test]
+fn an_event_of_another_workflow_cannot_have_the_transaction_id() {
+    on_both(|world| {
+        world.in_app_workflow("placed");
+        world.in_app_workflow("shipped");
+        let event = |workflow: &str, payload: Value| -> Trigger {
+            let id = "order-1";
+            parsed(json!({ "name": workflow, "to": "ada", "transactionId": id, "payload": payload }))
+        };
+        let first = world.env.events().trigger(&event("placed", json!({}))).unwrap();
+
+        let taken = "409 event `order-1` is one of another workflow";
+        let shipped = event("shipped", json!({}));
+        world.refuses(taken, || world.env.events().trigger(&shipped));
+        let misspelled = event("shiped", json!({}));
+        let missing = "404 workflow `shiped` is not there; did you mean `shipped`?";
+        world.refuses(missing, || world.env.events().trigger(&misspelled));
+        let broadcast: Broadcast = parsed(json!({ "name": "shipped", "transactionId": "order-1" }));
+        world.refuses(taken, || world.env.events().broadcast(&broadcast));
+
+        let other = event("placed", json!({ "n": 1 }));
+        assert_eq!(world.unchanged(|| world.env.events().trigger(&other)).unwrap(), first);
+        let inactive = parsed(json!({ "active": false }));
+        world.env.workflows().update("shipped", &inactive).unwrap();
+        world.refuses(taken, || world.env.events().trigger(&shipped));
+    });
+}
+
+/// The first one is not there yet when the others are prepared.
+#[test]
+fn one_of_two_events_of_a_bulk_has_the_transaction_id() {
+    on_both(|world| {
+        world.in_app_workflow("placed");
+        world.in_app_workflow("shipped");
+        let event = |workflow: &str| -> Trigger {
+            parsed(json!({ "name": workflow, "to": "ada", "transactionId": "order-1" }))
+        };
+        let events = [event("placed"), event("shipped"), event("placed")];
+        let receipts = world.env.events().trigger_bulk(&events).unwrap();
+        let said = receipts.iter().map(|receipt| match receipt {
+            Ok(receipt) => receipt.transaction_id.to_string(),
+            Err(error) => error.to_string(),
+        });
+        let taken = "event `order-1` is one of another workflow";
+        assert_eq!(said.collect::<Vec<_>>(), ["order-1", taken, "order-1"]);
+        assert_eq!(world.inbox("ada").len(), 1);
     });
 }

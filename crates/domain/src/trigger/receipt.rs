@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId};
+use crate::ids::{
+    EnvironmentId, NotificationId, SubscriberId, TopicKey, TransactionId, WorkflowIdentifier,
+};
 use crate::json::is_default;
 use crate::time::Timestamp;
 use crate::vocabulary::wire_enum;
@@ -64,6 +66,9 @@ pub struct AcceptedTrigger {
     /// Ordinals of its notifications, one behind the other. The index of the activity list sets
     /// them.
     pub ordinals: Range<u64>,
+    /// Workflow of the event. Later runs of an event do not have it, and neither do older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowIdentifier>,
     /// Result of the trigger.
     #[serde(flatten)]
     pub receipt: TriggerReceipt,
@@ -130,9 +135,15 @@ impl AcceptedTrigger {
     pub fn new(
         environment_id: EnvironmentId,
         created_at: Timestamp,
+        workflow: Option<WorkflowIdentifier>,
         receipt: TriggerReceipt,
     ) -> Self {
-        Self { environment_id, created_at, ordinals: 0..0, receipt }
+        Self { environment_id, created_at, ordinals: 0..0, workflow, receipt }
+    }
+
+    /// Returns `true` if the event may be one of `workflow`.
+    pub fn may_be_of(&self, workflow: &WorkflowIdentifier) -> bool {
+        self.workflow.as_ref().is_none_or(|own| own == workflow)
     }
 
     /// Returns an acknowledged trigger whose receipt is empty.
@@ -142,7 +153,7 @@ impl AcceptedTrigger {
         transaction_id: TransactionId,
     ) -> Self {
         let receipt = TriggerReceipt::empty(TriggerStatus::Processed, transaction_id);
-        Self::new(environment_id, created_at, receipt)
+        Self::new(environment_id, created_at, None, receipt)
     }
 }
 

@@ -11,7 +11,7 @@ use store::{Kept, Key, ReadKept, Record, Snapshot, layout};
 
 use super::planned::{PlannedTrigger, Prepared, ReadContext};
 use super::prepare::{Preparation, Request};
-use super::trigger::find_receipt;
+use super::trigger::accepted_before;
 use crate::Result;
 use crate::resources::{subscribers, workflows};
 use crate::tx::{Reading, Tx, View};
@@ -80,9 +80,9 @@ pub(crate) fn prepared_again(
         Prepared::Repeated(id) => (id, true),
         Prepared::Planned(planned) => (&planned.receipt.transaction_id, planned.may_be_known),
     };
-    if may_be_known && let Some(receipt) = find_receipt(tx, id)? {
+    if may_be_known && let Some(earlier) = accepted_before(tx, id, &request.trigger.workflow)? {
         named.is_other |= matches!(prepared, Prepared::Planned(_));
-        return Ok(Some(Prepared::Settled(receipt)));
+        return Ok(Some(earlier));
     }
     if let Prepared::Planned(planned) = prepared
         && !named.is_other

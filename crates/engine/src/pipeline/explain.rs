@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::explain::{
     EventOutcome, EvidenceLog, ExplainedCrowd, ExplainedRecipient, ExplainedStep, Explanation,
 };
-use domain::ids::TransactionId;
+use domain::ids::{TransactionId, WorkflowIdentifier};
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
@@ -14,7 +14,7 @@ use domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 use store::{Order, ReadRecords, layout};
 
 use crate::pipeline::crowd::{CrowdRange, Source};
-use crate::pipeline::trigger::{find_accepted, find_receipt};
+use crate::pipeline::trigger::find_accepted;
 use crate::resources::subscribers;
 use crate::tx::View;
 use crate::{Events, Result, Scope};
@@ -70,9 +70,10 @@ impl Events<'_> {
     }
 
     fn explained(&self, trigger: &Trigger, at: Timestamp) -> Result<Explanation> {
-        let repeated = trigger.transaction_id.as_ref().map(|id| self.is_repeated(id));
-        if let Some(id) = repeated.transpose()?.flatten() {
-            let outcome = EventOutcome::repeated(id);
+        if let Some(id) = &trigger.transaction_id
+            && self.is_repeated(id, &trigger.workflow)?
+        {
+            let outcome = EventOutcome::repeated(id.clone());
             return Ok(Explanation::new(trigger.workflow.clone(), at, outcome));
         }
         let engine = self.scope.engine.parts.rehearsal(at);
@@ -94,9 +95,10 @@ impl Events<'_> {
         Ok(explanation.cut_at(end))
     }
 
-    // Returns the transaction id if an event with it was accepted.
-    fn is_repeated(&self, id: &TransactionId) -> Result<Option<TransactionId>> {
-        self.scope.view(|view| Ok(find_receipt(view, id)?.map(|_| id.clone())))
+    // Returns `true` if an event of the workflow was accepted under this transaction id.
+    fn is_repeated(&self, id: &TransactionId, workflow: &WorkflowIdentifier) -> Result<bool> {
+        let accepted = self.scope.view(|view| find_accepted(view, id))?;
+        Ok(accepted.is_some_and(|accepted| accepted.may_be_of(workflow)))
     }
 
     // The notifications of a rehearsal, in their order.

@@ -58,7 +58,8 @@ pub(crate) fn notify_all(
         }
         Others::Crowd(crowd) => begin_fan_out(tx, &event, crowd, &receipt)?,
     }
-    let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), receipt);
+    let workflow = Some(planned.workflow.identifier().clone());
+    let accepted = AcceptedTrigger::new(tx.environment_id(), tx.now(), workflow, receipt);
     activity.finish(tx, accepted.clone())?;
     Ok(accepted.receipt)
 }

@@ -28,7 +28,7 @@ use crate::pipeline::planned::{
     FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
 };
 use crate::pipeline::texts;
-use crate::pipeline::trigger::find_receipt;
+use crate::pipeline::trigger::accepted_before;
 use crate::resources::{contexts, workflows};
 use crate::tx::{Reading, View};
 use crate::{Error, Result, Scope};
@@ -127,17 +127,16 @@ impl<'r> Preparation<'r> {
             }
             Ok(prepared) => Ok(prepared),
             // An event that was accepted before is not refused.
-            Err(error) => match self.earlier(named.or(id))? {
-                Some(earlier) => Ok(earlier),
-                None => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
+            Err(error) => match self.earlier(request.trigger, named.or(id))? {
+                Some(Prepared::Settled(receipt)) => Ok(Prepared::Settled(receipt)),
+                Some(_) | None => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
             },
         }
     }
 
-    // The event that was accepted under this id. Returns `None` if there is none.
-    fn earlier(&self, id: Option<&TransactionId>) -> Result<Option<Prepared>> {
-        let receipt = id.map_or(Ok(None), |id| find_receipt(self.view, id))?;
-        Ok(receipt.map(Prepared::Settled))
+    // What the event comes to if one was accepted under this id. Returns `None` if there is none.
+    fn earlier(&self, trigger: &Trigger, id: Option<&TransactionId>) -> Result<Option<Prepared>> {
+        id.map_or(Ok(None), |id| accepted_before(self.view, id, &trigger.workflow))
     }
 
     fn plan(&mut self, request: Request<'_>, id: Option<&TransactionId>) -> Result<Prepared> {
@@ -153,7 +152,7 @@ impl<'r> Preparation<'r> {
         let transaction_id = id.cloned().map_or_else(|| transaction_id(self.made), Ok)?;
         let receipt = TriggerReceipt::of(&workflow, transaction_id);
         if receipt.status != TriggerStatus::Processed {
-            return Ok(self.earlier(id)?.unwrap_or(Prepared::Settled(receipt)));
+            return Ok(self.earlier(trigger, id)?.unwrap_or(Prepared::Settled(receipt)));
         }
         let context_keys = contexts::keys(&named);
         let (contexts_read, contexts) = self.contexts(named)?;
@@ -167,7 +166,7 @@ impl<'r> Preparation<'r> {
         let ids = found.recipients.iter().map(|recipient| recipient.after.id);
         prefetch_recipients(self.view, ids, (&found.context_keys, workflow.id))?;
         // A store on a server reads these rows in the round trip of this look-up.
-        if let Some(earlier) = self.earlier(id)? {
+        if let Some(earlier) = self.earlier(trigger, id)? {
             return Ok(earlier);
         }
         let receipt = (receipt, id.is_some());

@@ -3,7 +3,7 @@
 use std::slice;
 
 use domain::convert::IntoChecked;
-use domain::ids::{EnvironmentId, TransactionId};
+use domain::ids::{EnvironmentId, TransactionId, WorkflowIdentifier};
 use domain::time::Timestamp;
 use domain::trigger::{
     AcceptedTrigger, Broadcast, EventProgress, FanOutState, Trigger, TriggerReceipt,
@@ -53,7 +53,8 @@ pub struct Events<'s> {
 impl Events<'_> {
     /// Triggers a workflow for its recipients. One transaction writes notifications, jobs and inbox
     /// messages. [`run_due`](crate::DeliveryQueue::run_due) sends the messages of other channels. A
-    /// repeated transaction id changes nothing and returns the first receipt.
+    /// repeated transaction id changes nothing and returns the first receipt, so the id of an event is
+    /// not that of the order that it is about: one order has several events.
     ///
     /// An inactive workflow, or one without active steps, is no error: nothing is stored, and
     /// [`TriggerReceipt::status`] says why. Topics that do not exist are in
@@ -61,8 +62,9 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such workflow; [`Error::Invalid`], if there is no
-    /// recipient or there are more than 100, if a context is not well formed, if the schema of the
+    /// [`Error::NotFound`], if there is no such workflow; [`Error::Conflict`], if an event of another
+    /// workflow has the transaction id; [`Error::Invalid`], if there is no recipient or there are
+    /// more than 100, if a context is not well formed, if the schema of the
     /// workflow does not allow the payload, if the payload, the overrides or a subscriber are too
     /// large, if an override has no valid value or names a step that the workflow does not have, or if
     /// there is more content than [`Limits::content`](crate::limits::Limits::content).
@@ -272,6 +274,23 @@ pub(crate) fn accept(
 /// The receipt of an accepted trigger. Returns `None` if there is none.
 pub(crate) fn find_receipt(view: &dyn View, id: &TransactionId) -> Result<Option<TriggerReceipt>> {
     Ok(find_accepted(view, id)?.map(|accepted| accepted.receipt))
+}
+
+/// Returns what an event of `workflow` comes to under an id under which one was accepted before: the receipt of
+/// that one, or a refusal, if that one was of another workflow.
+pub(crate) fn accepted_before(
+    view: &dyn View,
+    id: &TransactionId,
+    workflow: &WorkflowIdentifier,
+) -> Result<Option<Prepared>> {
+    let accepted = find_accepted(view, id)?;
+    Ok(accepted.map(|accepted| {
+        if accepted.may_be_of(workflow) {
+            Prepared::Settled(accepted.receipt)
+        } else {
+            Prepared::Refused(StoredRefusal::Conflict { entity: Entity::Event, id: id.to_string() })
+        }
+    }))
 }
 
 /// A receipt that was read before the transaction. An erasure may have removed recipients from it since,
