@@ -117,7 +117,7 @@ fn workflows() -> Result<Vec<WorkflowCreate>> {
             .step(Step::delay(Delay::lasting(3, TimeUnit::Days)))
             .step(Step::email(trial, "<p>Stay with us.</p>")?),
         WorkflowCreate::new("alert", "Alert")?
-            .step(Step::throttle(Throttle::new(1, TimeUnit::Hours).threshold(2)))
+            .step(Step::throttle(Throttle::per(1, TimeUnit::Hours).threshold(2)))
             .step(Step::sms("{{ payload.sensor }} is too hot")?),
         WorkflowCreate::new("code", "Code")?
             .critical(true)

@@ -214,6 +214,46 @@ fn keys_are_not_printed() {
 }
 
 #[test]
+fn an_environment_is_opened_by_its_name_and_created_with_the_first_call() {
+    on_both(|world| {
+        let organization = &world.organization;
+        let staging = organization.environment_named("Staging").unwrap();
+        let again = world.unchanged(|| organization.environment_named("Staging")).unwrap();
+        assert_eq!(again.environment_id(), staging.environment_id());
+        let made = organization.environments().get(staging.environment_id()).unwrap();
+        assert_eq!((made.name.as_str(), wire(&made.color)), ("Staging", json!("gray")));
+        let taken = parsed(json!({ "name": "Staging", "color": "fff" }));
+        let taken = || organization.environments().create(&taken);
+        world.refuses("409 environment `Staging` is there already", taken);
+
+        // Reserved names, in any case, are those of the environments that are always there.
+        for name in ["Development", " development"] {
+            let found = world.unchanged(|| organization.environment_named(name)).unwrap();
+            assert_eq!(found.environment_id(), world.env.environment_id());
+        }
+        world.refuses("422 `name` must not be empty", || organization.environment_named(" "));
+    });
+}
+
+#[test]
+fn an_organization_opens_its_own_environments_only() {
+    on_both(|world| {
+        let own = world.env.environment_id();
+        let opened = world.organization.environment(own).unwrap();
+        assert_eq!(opened.environment_id(), own);
+
+        let other = world.engine.organization("umbrella").unwrap();
+        let missing = format!("404 environment `{own}` is not there");
+        world.refuses(&missing, || other.environment(own));
+        assert_eq!(world.engine.environment(own).unwrap().environment_id(), own);
+        let deleted = world.production().environment_id();
+        world.organization.delete_environment(deleted).unwrap();
+        let missing = format!("404 environment `{deleted}` is not there");
+        world.refuses(&missing, || world.organization.environment(deleted));
+    });
+}
+
+#[test]
 fn a_key_opens_its_environment() {
     on_both(|world| {
         let production = world.organization.environments().production().unwrap();

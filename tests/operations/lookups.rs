@@ -47,6 +47,9 @@ fn every_group_gets_and_finds() {
         let no = |entity: &str| refusal(&format!("{entity} `no`"));
         let no_id = |entity: &str| refusal(&format!("{entity} `{NO_ID}`"));
         looks_up!(world, env.subscribers(), "ada", "no", &no("subscriber"));
+        let ada = env.subscribers().get("ada").unwrap();
+        assert_eq!(env.subscribers().find_by_id(ada.id).unwrap(), Some(ada));
+        assert_eq!(env.subscribers().find_by_id(NO_ID).unwrap(), None);
         looks_up!(world, env.workflows(), "hi", "no", &no("workflow"));
         looks_up!(world, env.topics(), "news", "no", &no("topic"));
         looks_up!(world, env.layouts(), "plain", "no", &no("layout"));

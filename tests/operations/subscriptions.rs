@@ -12,7 +12,7 @@ use tidings::subscription::{
 };
 
 use crate::topics::key;
-use crate::world::{World, names, on_both, only, parsed, wire};
+use crate::world::{World, id, names, on_both, only, parsed, wire};
 
 #[test]
 fn subscribers_are_put_into_a_topic_that_is_created_if_need_be() {
@@ -324,6 +324,65 @@ fn subscriptions_are_listed_by_subscriber_and_contexts() {
         let refusal = "404 topic `unknown` is not there";
         let query = SubscriptionQuery::default();
         world.refuses(refusal, || world.env.topics().subscriptions(key("unknown"), &query));
+    });
+}
+
+#[test]
+fn the_subscriptions_of_a_subscriber_are_listed_over_all_topics() {
+    on_both(|world| {
+        for who in ["ada", "bob"] {
+            world.bare_subscriber(who);
+        }
+        // Those of a topic are not one behind the other.
+        for (topic, who, identifier) in [
+            ("news", "ada", "first"),
+            ("prices", "ada", "second"),
+            ("news", "bob", "bob's"),
+            ("sport", "bob", "bob's other"),
+            ("news", "ada", "third"),
+            ("culture", "ada", "fourth"),
+        ] {
+            world.tick();
+            subscribe_all(&world, topic, json!({ "subscriptions": [named(who, identifier)] }));
+        }
+        let tenant = json!({ "subscriptions": [named("ada", "fifth")], "context": { "tenant": "acme" } });
+        world.tick();
+        subscribe_all(&world, "news", tenant);
+
+        let of = |who: &str, query: Value| {
+            let page = world.env.subscribers().subscriptions(id(who), &parsed(query)).unwrap();
+            names(&page.data, |one| format!("{} {}", one.topic_key, one.identifier))
+        };
+        let all = ["news fifth", "culture fourth", "news third", "prices second", "news first"];
+        assert_eq!(of("ada", json!({})), all);
+        let ascending = json!({ "orderDirection": "ASC", "contextKeys": [] });
+        assert_eq!(of("ada", ascending), ["news first", "prices second", "news third", "culture fourth"]);
+        assert_eq!(of("ada", json!({ "contextKeys": ["tenant:acme"] })), ["news fifth"]);
+        assert_eq!(of("ada", json!({ "subscriberId": "ada" })), all);
+        assert!(of("ada", json!({ "subscriberId": "bob" })).is_empty());
+        assert_eq!(of("bob", json!({})), ["sport bob's other", "news bob's"]);
+
+        let page = |query: &SubscriptionQuery| {
+            world.env.subscribers().subscriptions(id("ada"), query).unwrap()
+        };
+        for limit in 1..=6 {
+            let mut query = SubscriptionQuery::default().limit(limit);
+            let mut found = Vec::new();
+            loop {
+                let part = page(&query);
+                assert_eq!(part.total.number(), all.len());
+                found.extend(names(&part.data, |one| format!("{} {}", one.topic_key, one.identifier)));
+                let Some(next) = part.next else { break };
+                query = query.after(next);
+            }
+            assert_eq!(found, all, "pages of {limit}");
+        }
+
+        world.env.topics().delete(key("news")).unwrap();
+        assert_eq!(of("ada", json!({})), ["culture fourth", "prices second"]);
+        let missing = "404 subscriber `nobody` is not there";
+        let query = SubscriptionQuery::default();
+        world.refuses(missing, || world.env.subscribers().subscriptions("nobody", &query));
     });
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Invalid, Unit};
+use crate::error::{Invalid, Reason, Unit};
 use crate::json::{Object, shape};
 use crate::limits;
 use crate::secret::Secret;
@@ -146,8 +146,14 @@ impl Credentials {
     /// Largest credentials, in bytes of JSON text.
     pub const MAX_SIZE: usize = 64 * 1024;
 
-    /// Refuses credentials that are too large.
+    /// Refuses credentials that are too large, or that have the mask of a secret in its place.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
+        for (name, secret) in self.clone().secrets() {
+            if secret.as_ref().is_some_and(Secret::is_mask) {
+                let reason = Reason::malformed("a secret, not its mask");
+                return Err(Invalid::new(format!("credentials.{name}"), reason));
+            }
+        }
         let size = serde_json::to_vec(self).map_or(usize::MAX, |text| text.len());
         limits::sized("credentials", size, Self::MAX_SIZE, Unit::Bytes)
     }
@@ -155,19 +161,37 @@ impl Credentials {
     /// Returns the credentials with secrets masked, and without TLS options.
     #[must_use]
     pub fn redacted(mut self) -> Self {
-        for secret in [
-            &mut self.api_key,
-            &mut self.secret_key,
-            &mut self.password,
-            &mut self.token,
-            &mut self.webhook_url,
-            &mut self.service_account,
-            &mut self.api_token,
-            &mut self.authentication_token_key,
-            &mut self.access_key,
-        ] {
+        for (_, secret) in self.secrets() {
             *secret = secret.as_ref().map(|_| Secret::redacted());
         }
         Self { tls_options: None, ..self }
+    }
+
+    /// Returns the credentials with the secrets of `before` in place of their masks, so that a redacted
+    /// record may be changed and sent back.
+    #[must_use]
+    pub(crate) fn unmasked(mut self, before: &Self) -> Self {
+        let mut before = before.clone();
+        for ((_, secret), (_, stored)) in self.secrets().into_iter().zip(before.secrets()) {
+            if secret.as_ref().is_some_and(Secret::is_mask) && stored.is_some() {
+                secret.clone_from(stored);
+            }
+        }
+        self
+    }
+
+    // The secrets, with their names.
+    fn secrets(&mut self) -> [(&'static str, &mut Option<Secret>); 9] {
+        [
+            ("apiKey", &mut self.api_key),
+            ("secretKey", &mut self.secret_key),
+            ("password", &mut self.password),
+            ("token", &mut self.token),
+            ("webhookUrl", &mut self.webhook_url),
+            ("serviceAccount", &mut self.service_account),
+            ("apiToken", &mut self.api_token),
+            ("authenticationTokenKey", &mut self.authentication_token_key),
+            ("accessKey", &mut self.access_key),
+        ]
     }
 }

@@ -269,6 +269,15 @@ impl EnvironmentCreate {
 }
 
 impl Provided {
+    /// Returns the environment that a name is reserved for.
+    pub fn of(name: &EnvironmentName) -> Option<Self> {
+        match name.0.to_lowercase().as_str() {
+            "development" => Some(Provided::Development),
+            "production" => Some(Provided::Production),
+            _ => None,
+        }
+    }
+
     /// Returns the request for this environment.
     pub fn create(self) -> EnvironmentCreate {
         let (name, color) = match self {
@@ -306,7 +315,7 @@ impl EnvironmentName {
     /// Returns `true` if the name is reserved for an environment that every organization has.
     #[doc(hidden)]
     pub fn is_reserved(&self) -> bool {
-        ["development", "production"].contains(&self.0.to_lowercase().as_str())
+        Provided::of(self).is_some()
     }
 
     /// Returns the purpose of an environment with this name.

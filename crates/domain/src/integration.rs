@@ -296,7 +296,9 @@ impl Integration {
         let mut integration = self.clone();
         integration.name = update.name.unwrap_or(integration.name);
         integration.identifier = update.identifier.unwrap_or(integration.identifier);
-        integration.credentials = update.credentials.unwrap_or(integration.credentials);
+        if let Some(credentials) = update.credentials {
+            integration.credentials = credentials.unmasked(&integration.credentials);
+        }
         integration.filters = update.filters.unwrap_or(integration.filters);
         integration.on_unknown = update.on_unknown.unwrap_or(integration.on_unknown);
         update.configurations.apply(&mut integration.configurations);

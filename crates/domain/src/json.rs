@@ -79,7 +79,6 @@ impl Object {
     /// assert!(Object::serialized("an order").is_err());
     /// # Ok::<(), tidings::error::Invalid>(())
     /// ```
-    #[doc(hidden)]
     pub fn serialized(value: impl Serialize) -> Result<Self, Invalid> {
         let unreadable =
             |error: serde_json::Error| Reason::Unreadable { problem: error.to_string() };

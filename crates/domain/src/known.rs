@@ -11,6 +11,7 @@ use serde_json::Value;
 pub(crate) use self::variables::Shared;
 
 use crate::condition::Rule;
+use crate::contact::TimeZone;
 use crate::context::{Context, ContextKey};
 use crate::error::Reason;
 use crate::ids::WorkflowIdentifier;
@@ -140,7 +141,13 @@ pub struct TemplateData<'a> {
     // Templates have it, and conditions do not.
     #[serde(skip)]
     link: Option<&'a Link>,
+    // Time zone of a subscriber without one.
+    #[serde(skip)]
+    default_zone: TimeZone,
 }
+
+/// Variable with the name of the time zone of a subscriber without one. No template can write it.
+pub(crate) const DEFAULT_ZONE: &str = "default zone";
 
 // Contexts by their types.
 #[derive(Debug)]
@@ -220,8 +227,8 @@ impl<'a> TemplateData<'a> {
         let context = ByType(contexts.into_iter().collect());
         let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
         let (subscriber, actor, steps, digested) = (subscriber.into(), None, None, None);
-        let link = None;
-        Self { subscriber, payload, context, workflow, actor, steps, digested, link }
+        let (link, default_zone) = (None, TimeZone::UTC);
+        Self { subscriber, payload, context, workflow, actor, steps, digested, link, default_zone }
     }
 
     /// Adds the subscriber that has caused the event, if there is one.
@@ -246,6 +253,12 @@ impl<'a> TemplateData<'a> {
     #[must_use]
     pub fn with_link(self, link: Option<&'a Link>) -> Self {
         Self { link, ..self }
+    }
+
+    /// Sets the time zone of times in texts for a subscriber without one.
+    #[must_use]
+    pub fn with_default_zone(self, default_zone: TimeZone) -> Self {
+        Self { default_zone, ..self }
     }
 
     /// Returns the data as a value, for conditions.

@@ -275,6 +275,28 @@ impl Total {
     /// Number up to which items are counted.
     pub const CAP: usize = 50_000;
 
+    /// Returns the number of items, or one that is not greater than it unless the total
+    /// [is exact](Self::is_exact).
+    ///
+    /// ```
+    /// # extern crate tidings_domain as tidings;
+    /// use tidings::page::Total;
+    ///
+    /// assert_eq!((Total::Exactly(7).number(), Total::Exactly(7).is_exact()), (7, true));
+    /// assert_eq!((Total::Capped.number(), Total::Capped.is_exact()), (50_000, false));
+    /// ```
+    pub const fn number(self) -> usize {
+        match self {
+            Total::Exactly(number) | Total::AtLeast(number) => number,
+            Total::Capped => Self::CAP,
+        }
+    }
+
+    /// Returns `true` if [`number`](Self::number) is that of the items.
+    pub const fn is_exact(self) -> bool {
+        matches!(self, Total::Exactly(_))
+    }
+
     /// Returns the total of a list with `counted` items, counted to one past the cap.
     #[doc(hidden)]
     pub fn of(counted: usize) -> Self {
@@ -294,11 +316,7 @@ impl From<TotalFields> for Total {
 
 impl From<Total> for TotalFields {
     fn from(total: Total) -> Self {
-        match total {
-            Total::Exactly(total_count) => TotalFields { total_count, total_count_capped: false },
-            Total::AtLeast(total_count) => TotalFields { total_count, total_count_capped: true },
-            Total::Capped => TotalFields { total_count: Total::CAP, total_count_capped: true },
-        }
+        TotalFields { total_count: total.number(), total_count_capped: !total.is_exact() }
     }
 }
 

@@ -79,6 +79,8 @@ pub struct Facts<'a> {
     pub suppressions: &'a [Suppression],
     /// Unsubscribe link of the message. Only an attempt has one.
     pub link: Option<&'a Link>,
+    /// Time zone of a subscriber without one.
+    pub default_zone: TimeZone,
     /// Time of the plan.
     pub now: Timestamp,
 }

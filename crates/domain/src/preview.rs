@@ -4,6 +4,7 @@ use std::slice;
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::TimeZone;
 use crate::context::{Context, ContextPayload};
 use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
@@ -75,6 +76,7 @@ impl Preview {
         subscriber: &Subscriber,
         contexts: &[Context],
         (texts, framed, link): (Option<&Texts>, Framed<'_>, Option<&Link>),
+        default_zone: TimeZone,
     ) -> Result<Rendered, Invalid> {
         workflow.check_payload(&self.payload)?;
         let (place, step) = self.step_of(workflow)?;
@@ -90,7 +92,7 @@ impl Preview {
         let facts = facts.with_origin(None, contexts);
         let known = TemplateData::new(&about, &self.payload, contexts, workflow);
         let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
-        let known = known.with_link(link);
+        let known = known.with_link(link).with_default_zone(default_zone);
         let variables = workflow.variables(known.variables(&Shared::default()), texts);
         let rendered = step.render(|| facts, &variables).ok_or_else(|| {
             Invalid::new("step", Reason::malformed("a step that sends a message"))
@@ -151,6 +153,9 @@ fn without_results(workflow: &Workflow) -> StepResults {
 setters! { Preview:
     /// Sets the fields of the event, for templates and conditions.
     payload: checked(Object, "payload");
+    /// Sets the fields of the event to those of `value`, a type of the host application that serializes
+    /// as an object.
+    payload_of @ payload: serialized("payload");
 }
 
 #[cfg(test)]
@@ -177,7 +182,8 @@ mod tests {
     fn preview(step: &str, payload: Value) -> Result<Rendered, Invalid> {
         let subscriber = sample::subscriber(json!({ "firstName": "Ada" }));
         let preview = Preview::new(step, "ada").unwrap().payload(sample::object(payload)).unwrap();
-        preview.render(&workflow(), &subscriber, &[], (None, Framed::Bare, None))
+        let shown = (None, Framed::Bare, None);
+        preview.render(&workflow(), &subscriber, &[], shown, TimeZone::UTC)
     }
 
     #[test]
@@ -220,7 +226,8 @@ mod tests {
         let render = |workflow: &Workflow| {
             let preview = Preview::new("inbox", "ada").unwrap();
             let preview = preview.payload(json!({ "a": "x" })).unwrap();
-            preview.render(workflow, &subscriber, &[], (None, Framed::Bare, None)).unwrap().content
+            let shown = (None, Framed::Bare, None);
+            preview.render(workflow, &subscriber, &[], shown, TimeZone::UTC).unwrap().content
         };
         assert_eq!(render(&workflow), MessageContent::Text("pending".into()));
 

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+const MASK: &str = "***";
+
 /// Secret text: prints as `***`, and is overwritten in memory on drop.
 ///
 /// It serializes in plain text, for the store and for providers. Records with secrets have a
@@ -28,7 +30,12 @@ impl Secret {
 
     /// Returns the masked form of a secret.
     pub fn redacted() -> Self {
-        Self("***".into())
+        Self(MASK.into())
+    }
+
+    /// Returns `true` if this is the masked form of a secret.
+    pub(crate) fn is_mask(&self) -> bool {
+        self.0 == MASK
     }
 }
 

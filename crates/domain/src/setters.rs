@@ -6,6 +6,7 @@
 /// * `name: exact(T)` takes a `T`,
 /// * `name: checked(T, "wireName")` takes a value and checks it as a `T`; refusals name the field,
 /// * `name: within(T)` does the same, but keeps the field name of the refusal,
+/// * `name: serialized("wireName")` takes a value that serializes as an object,
 /// * `name: flag(value)` takes no argument,
 /// * `name: each(T)` takes a list of values that convert into a `T`, and replaces the list,
 /// * `name: some_of(T, "wireName")` does the same for a query, which is refused with this field if the list is
@@ -73,6 +74,17 @@ macro_rules! setter {
         ) -> Result<Self, $crate::error::Invalid> {
             let value: $type = $name.into_checked()?;
             self.$($path).+ = value.into();
+            Ok(self)
+        }
+    };
+    ($(#[$doc:meta])* $name:ident [$($path:ident).+] serialized($wire:literal)) => {
+        $(#[$doc])*
+        pub fn $name(
+            mut self,
+            value: impl ::serde::Serialize,
+        ) -> Result<Self, $crate::error::Invalid> {
+            let value = $crate::json::Object::serialized(value);
+            self.$($path).+ = value.map_err(|invalid| invalid.named($wire))?;
             Ok(self)
         }
     };

@@ -351,12 +351,15 @@ pub struct PushTemplate {
 shape! { PushTemplate { "title": title, "body": body } }
 
 /// Content of a step, rendered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Rendered {
     /// Subject of an e-mail, or line above a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Title of a push message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Text.
     pub content: MessageContent,
@@ -364,6 +367,7 @@ pub struct Rendered {
     pub cta: Cta,
     /// Name of the variant, or the index of a variant without name. `None` for the step's own
     /// content.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// What is not as the author of the content wanted it.
     pub warnings: Vec<ContentWarning>,
@@ -379,7 +383,8 @@ impl Rendered {
 }
 
 /// Warning about the content of a message, which the log of its job has as well.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ContentWarning {
     /// Entry of the log.

@@ -89,7 +89,8 @@ pub struct Profile {
     /// Language of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<Locale>,
-    /// Time zone for times in messages.
+    /// Time zone of times in messages, of schedules, and of delays and digests that end at a time of day.
+    /// Absent, it is that of the engine, which is UTC unless set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<TimeZone>,
     /// Destinations of chat and push messages: at most 100, one for each integration. Those of an `upsert` or

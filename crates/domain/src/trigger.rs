@@ -43,7 +43,7 @@ pub use receipt::{CreatedNotification, TopicCounts, TriggerReceipt, TriggerStatu
 ///     .to(TopicRecipient::new("orders")?.exclude("bob")?)?
 ///     .to(SubscriberCreate::new("cleo")?.email("cleo@example.org")?)?
 ///     .payload(json!({ "order": "A-1001" }))?
-///     .transaction_id("order-A-1001")?
+///     .transaction_id("shipped-A-1001")?
 ///     .context("tenant", "acme")?;
 /// # Ok::<(), tidings::error::Invalid>(())
 /// ```

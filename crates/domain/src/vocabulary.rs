@@ -1,5 +1,6 @@
 //! Enums of words on the wire that several entities share, in the order of the specification.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -9,11 +10,24 @@ use serde::de::{Error, Visitor};
 use crate::error::Invalid;
 
 /// Declares an enum that is serialized, parsed and printed as words. The derive of serde alone
-/// would give no list of the words, and no `FromStr` or `Display`.
+/// would give no list of the words, and no `FromStr` or `Display`. The values are in the order of their
+/// declaration, but for `@unordered` ones.
 macro_rules! wire_enum {
-    ($(#[$attribute:meta])* $name:ident, $field:literal: $($variant:ident = $word:literal,)+) => {
+    ($(#[$attribute:meta])* $name:ident, $field:literal: $($words:tt)+) => {
+        $crate::vocabulary::wire_enum! {
+            @unordered
+            $(#[$attribute])*
+            #[derive(PartialOrd, Ord)]
+            $name, $field: $($words)+
+        }
+    };
+    (
+        @unordered
+        $(#[$attribute:meta])*
+        $name:ident, $field:literal: $($variant:ident = $word:literal,)+
+    ) => {
         $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
             $(#[doc = concat!("`", $word, "`")] $variant,)+
         }
@@ -160,7 +174,8 @@ impl StepType {
 }
 
 wire_enum! {
-    /// Severity of a notification.
+    @unordered
+    /// Severity of a notification. `High` is the greatest one.
     Severity, "severity":
     High = "high",
     Medium = "medium",
@@ -169,9 +184,30 @@ wire_enum! {
 }
 
 impl Severity {
+    const fn rank(self) -> u8 {
+        match self {
+            Severity::None => 0,
+            Severity::Low => 1,
+            Severity::Medium => 2,
+            Severity::High => 3,
+        }
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     pub(crate) const fn is_none(&self) -> bool {
         matches!(self, Severity::None)
+    }
+}
+
+impl PartialOrd for Severity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Severity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
     }
 }
 
@@ -343,6 +379,15 @@ mod tests {
         for provider in ChannelProviderId::ALL {
             assert!(provider.as_str().parse::<ProviderId>().is_ok(), "{provider}");
         }
+    }
+
+    #[test]
+    fn severities_are_in_the_order_of_their_weight() {
+        let mut all = Severity::ALL.to_vec();
+        all.sort_unstable();
+        let expected = [Severity::None, Severity::Low, Severity::Medium, Severity::High];
+        assert_eq!(all, expected);
+        assert_eq!(Severity::default(), expected[0]);
     }
 
     #[test]

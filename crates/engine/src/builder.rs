@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use activity::ActivityIndex;
 use domain::circuit::CircuitPolicy;
-use domain::contact::Locale;
+use domain::contact::{Locale, TimeZone};
 use domain::convert::IntoChecked;
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
@@ -243,6 +243,26 @@ impl Builder {
     pub fn default_locale(mut self, locale: impl IntoChecked<Locale>) -> crate::Result<Self> {
         let locale = locale.into_checked().map_err(|invalid| invalid.named("defaultLocale"))?;
         self.settings.default_locale = Some(locale);
+        Ok(self)
+    }
+
+    /// Sets the time zone of subscribers without one: of times in texts, of schedules, and of delays and
+    /// digests that end at a time of day. The default is UTC. What waits already keeps its time.
+    ///
+    /// ```
+    /// use tidings::{Engine, store::memory::MemoryStore};
+    ///
+    /// let builder = Engine::builder().default_timezone("Europe/Berlin")?;
+    /// # drop(builder);
+    /// # Ok::<(), tidings::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid), if it is no name of the IANA database.
+    pub fn default_timezone(mut self, zone: impl IntoChecked<TimeZone>) -> crate::Result<Self> {
+        let zone = zone.into_checked().map_err(|invalid| invalid.named("defaultTimezone"))?;
+        self.settings.default_timezone = zone;
         Ok(self)
     }
 

@@ -40,7 +40,7 @@ mod tx;
 mod watch;
 mod worker;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ::activity::ActivityIndex;
 use ::domain::api_key::ApiKey;
@@ -108,10 +108,44 @@ const _: () = {
     is_sent::<InboxChanged>();
 };
 
-/// A notification engine. Cheap to clone; clones share everything.
+/// A notification engine. Cheap to clone; clones share everything. Its operations are synchronous: a write
+/// waits for the disk, and in an asynchronous host belongs on a thread that may block.
 #[derive(Clone, Debug)]
 pub struct Engine {
     parts: Arc<builder::Parts>,
+}
+
+/// Reference to an engine that does not keep its file open, for an observer or a provider, which the engine
+/// owns. An [`Engine`] in one of them would never be dropped.
+///
+/// ```
+/// use std::sync::{Arc, OnceLock};
+/// use tidings::{Engine, WeakEngine, observer::Event, store::memory::MemoryStore};
+///
+/// let cell: Arc<OnceLock<WeakEngine>> = Arc::default();
+/// let own = Arc::clone(&cell);
+/// let engine = Engine::builder()
+///     .observer(move |_: &Event| {
+///         let engine = own.get().and_then(WeakEngine::upgrade);
+///         drop(engine.map(|engine| engine.delivery().next_due()));
+///     })
+///     .build(MemoryStore::default());
+/// cell.set(engine.downgrade()).expect("it is set once");
+///
+/// let own = engine.downgrade();
+/// drop(engine);
+/// assert!(own.upgrade().is_none());
+/// ```
+#[derive(Clone, Debug)]
+pub struct WeakEngine {
+    parts: Weak<builder::Parts>,
+}
+
+impl WeakEngine {
+    /// Returns the engine. Returns `None` if it was dropped.
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.parts.upgrade().map(|parts| Engine { parts })
+    }
 }
 
 impl Engine {
@@ -144,6 +178,12 @@ impl Engine {
         Self::builder().build(MemoryStore::default())
     }
 
+    /// Returns a reference that does not keep the file open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine {
+        WeakEngine { parts: Arc::downgrade(&self.parts) }
+    }
+
     /// Returns a builder, to choose the parts of an engine.
     pub fn builder() -> Builder {
         Builder::default()
@@ -158,7 +198,8 @@ impl Engine {
         Ok(Organization::new(self.clone(), id.into_checked()?))
     }
 
-    /// Returns the scope of an environment.
+    /// Returns the scope of an environment of any organization. An id that a tenant names belongs to
+    /// [`Organization::environment`].
     ///
     /// # Errors
     ///
@@ -168,15 +209,21 @@ impl Engine {
     }
 
     fn environment_of(&self, id: EnvironmentId) -> Result<Scope> {
-        let get = |snapshot: &dyn Snapshot| {
+        trace::operation("engine.environment", Some(id), || {
+            let found = self.environment_at(id)?;
+            let environment = found.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
+            Ok(Scope::new(self.clone(), &environment))
+        })
+    }
+
+    /// The environment of that id. Returns `None` if there is none, or it is being deleted.
+    pub(crate) fn environment_at(&self, id: EnvironmentId) -> Result<Option<Environment>> {
+        self.read(|snapshot| {
             let key = ::store::layout::environment_id(id);
-            let environment =
+            let found =
                 resources::environments::indexed(snapshot, &key, |one: &Environment| one.id == id)?;
-            let environment = environment.filter(|one| !one.is_deleted());
-            environment.ok_or_else(|| Error::not_found(Entity::Environment, id))
-        };
-        trace::operation("engine.environment", Some(id), || self.read(get))
-            .map(|environment| Scope::new(self.clone(), &environment))
+            Ok(found.filter(|one| !one.is_deleted()))
+        })
     }
 
     /// Returns the scope of the environment of an API key. `authorization` is the value of an

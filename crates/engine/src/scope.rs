@@ -3,7 +3,7 @@
 mod write;
 
 use domain::convert::IntoChecked;
-use domain::environment::{Environment, Home, Provided};
+use domain::environment::{Environment, EnvironmentCreate, EnvironmentName, Home, Provided};
 use domain::ids::{EnvironmentId, IdempotencyKey, OrganizationId, SubscriberId};
 use domain::page::{ListId, ListKind};
 
@@ -13,9 +13,9 @@ use crate::resources::environments::Viewer;
 use crate::trace;
 use crate::tx::Reading;
 use crate::{
-    ApiKeys, ChannelConnections, ChannelEndpoints, Contexts, DeadLetters, Engine, Environments,
-    Events, Inbox, Integrations, Layouts, Messages, Notifications, Result, SubscriberPreferences,
-    Subscribers, Suppressions, Topics, Translations, Workflows,
+    ApiKeys, ChannelConnections, ChannelEndpoints, Contexts, DeadLetters, Engine, Entity,
+    Environments, Error, Events, Inbox, Integrations, Layouts, Messages, Notifications, Result,
+    SubscriberPreferences, Subscribers, Suppressions, Topics, Translations, Workflows,
 };
 
 /// An organization, with its environments.
@@ -54,17 +54,54 @@ impl Organization {
 
     /// Returns the scope of the environment `Development`. The first call creates the environment.
     pub fn development(&self) -> Result<Scope> {
-        self.provided("organization.development", Provided::Development)
+        self.provided("organization.development", Provided::Development.create())
     }
 
     /// Returns the scope of the environment `Production`. The first call creates the environment.
     pub fn production(&self) -> Result<Scope> {
-        self.provided("organization.production", Provided::Production)
+        self.provided("organization.production", Provided::Production.create())
     }
 
-    fn provided(&self, operation: &'static str, provided: Provided) -> Result<Scope> {
-        let environment = self.environments().provided_for(operation, provided)?;
+    /// Returns the scope of the environment of that name. The first call creates the environment.
+    /// [`Environments::create`] gives it a color and a parent.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let engine = tidings::Engine::in_memory();
+    /// let acme = engine.organization("acme")?;
+    /// let staging = acme.environment_named("Staging")?;
+    /// assert_eq!(acme.environment(staging.environment_id())?.environment_id(), staging.environment_id());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid), if the name is empty, or longer than 128 characters.
+    pub fn environment_named(&self, name: impl IntoChecked<EnvironmentName>) -> Result<Scope> {
+        let create = EnvironmentCreate::new(name)?;
+        let provided = Provided::of(&create.name).map(Provided::create);
+        self.provided("organization.environment_named", provided.unwrap_or(create))
+    }
+
+    fn provided(&self, operation: &'static str, create: EnvironmentCreate) -> Result<Scope> {
+        let environment = self.environments().provided_for(operation, create)?;
         Ok(Scope::new(self.engine.clone(), &environment))
+    }
+
+    /// Returns the scope of the environment of that id, which a request of this organization may name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound), if the organization has no such environment.
+    pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
+        let id = id.into_checked()?;
+        trace::operation("organization.environment", Some(id), || {
+            let found = self.engine.environment_at(id)?;
+            let own = found.filter(|environment| environment.organization_id == self.id);
+            let own = own.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
+            Ok(Scope::new(self.engine.clone(), &own))
+        })
     }
 
     /// The organization's environments, with all of their keys.

@@ -83,6 +83,7 @@ static LISTS: LazyLock<Vec<(Value, &[OrderBy])>> = LazyLock::new(|| {
         (json!(["topics.list", { "name": "ne" }]), OrderBy::ALL),
         (json!(["topics.subscriptions", "prices", {}]), &[OrderBy::Id]),
         (json!(["topics.subscriptions", "prices", { "subscriberId": "ada" }]), &[OrderBy::Id]),
+        (json!(["subscribers.subscriptions", "ada", {}]), &[OrderBy::Id]),
         (json!(["layouts.list", {}]), &[OrderBy::Id]),
         (json!(["translations.list", {}]), &[OrderBy::Id]),
     ]

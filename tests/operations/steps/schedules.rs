@@ -7,7 +7,12 @@ use store::Table;
 use testkit::tables::{Entry, dump, put};
 
 use super::{delay, digest, event_at, run_at, say};
-use crate::world::{START, World, email, id, on_both, only, parsed, time, with, workflow_of};
+use crate::world::{
+    START, World, email, id, on_both, on_both_with, only, parsed, time, with, workflow_of,
+};
+use tidings::Builder;
+use tidings::content::MessageContent;
+use tidings::preview::Preview;
 use tidings::quarantine::QuarantineQuery;
 
 // Ada, who accepts messages on Saturdays from nine to five in Berlin. The start is a Friday at noon.
@@ -49,6 +54,38 @@ fn a_message_outside_the_hours_waits_for_the_next_opening() {
         run_at(&world, OPENING);
         assert_eq!(world.recorder.sent().len(), 1);
     });
+}
+
+/// Nine o'clock in Berlin, and not in London, where it is an hour later.
+#[test]
+fn a_subscriber_without_a_time_zone_has_that_of_the_engine() {
+    let in_berlin = |builder: Builder| builder.default_timezone("Europe/Berlin").unwrap();
+    on_both_with(in_berlin, |world| {
+        for (who, zone) in [("ada", Value::Null), ("bob", json!("Europe/London"))] {
+            world.subscriber(json!({ "subscriberId": who, "timezone": zone }));
+        }
+        let nine = delay(json!({ "type": "timed", "timed": { "atTime": "09:00" } }));
+        world.workflow_of("nine", &[nine, say("{{ payload.at | time }}")]);
+        let events = ["ada", "bob"].map(|who| {
+            let event = json!({
+                "name": "nine", "to": who, "payload": { "at": "2026-01-05T23:30:00Z" },
+            });
+            only(world.trigger(event).notifications).notification_id
+        });
+        run_at(&world, OPENING - 1);
+        assert_eq!(events.map(|id| world.statuses(id)[0].clone()), ["delayed", "delayed"]);
+        run_at(&world, OPENING);
+        assert_eq!(events.map(|id| world.statuses(id)[0].clone()), ["completed", "delayed"]);
+        run_at(&world, OPENING + 3_600);
+        assert_eq!(world.texts("ada"), ["00:30"]);
+        assert_eq!(world.texts("bob"), ["23:30"]);
+        let step = Preview::new("1", "ada").unwrap();
+        let preview = step.payload(json!({ "at": "2026-01-05T23:30:00Z" })).unwrap();
+        let shown = world.env.workflows().preview("nine", &preview).unwrap();
+        assert_eq!(shown.content, MessageContent::Text("00:30".into()));
+    });
+    let nowhere = Builder::default().default_timezone("Europe/Atlantis").unwrap_err();
+    assert_eq!(nowhere.to_string(), "`defaultTimezone` must be an IANA time zone");
 }
 
 /// A schedule that a context does not have is that of the default context.

@@ -59,7 +59,8 @@ setters! { IntegrationUpdate:
     name: into(String);
     /// Sets the identifier.
     identifier: checked(IntegrationIdentifier, "identifier");
-    /// Sets the credentials, which replace the stored ones.
+    /// Sets the credentials, which replace the stored ones. A secret that is masked, as in a redacted
+    /// record, keeps its value.
     credentials: exact(Credentials);
     /// Activates or deactivates the integration.
     active: exact(bool);

@@ -8,6 +8,7 @@ use crate::explain::Rejected;
 use crate::filter::FilterFacts;
 use crate::json::Object;
 use crate::sample;
+use crate::secret::Secret;
 
 // Shorthand for the integrations of a channel, oldest first. A letter is the identifier, and `?` a
 // condition that holds for the plan `pro`. Then comes `-` for an inactive one, `x` for a deleted
@@ -406,6 +407,25 @@ fn an_identifier_is_made_of_the_name() {
         let identifier = Integration::made_identifier(&create, "k7").unwrap();
         assert_eq!(identifier.as_str(), made);
     }
+}
+
+/// A redacted record may be changed and sent back.
+#[test]
+fn a_masked_secret_keeps_its_value() {
+    let account = Credentials::default().user("ada").password("secret").api_key("key");
+    let before = Integration { credentials: account, ..peer(Channel::Email, "a*2") };
+    let mut shown = before.clone().redacted().credentials;
+    shown.user = Some("bob".into());
+    shown.api_key = None;
+    let update = |credentials| IntegrationUpdate::default().credentials(credentials);
+    let after = before.updated(update(shown)).unwrap();
+    let expected = Credentials::default().user("bob").password("secret");
+    assert_eq!(after.credentials, expected);
+
+    // There is no value that the mask may stand for.
+    let token = Credentials::default().token(Secret::redacted());
+    let error = before.updated(update(token)).unwrap_err();
+    assert_eq!(error.to_string(), "`credentials.token` must be a secret, not its mask");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub fn read<T: Shaped>(json: &[u8]) -> Result<T, Invalid> {
 /// use tidings::json::read_value;
 /// use tidings::trigger::Trigger;
 ///
-/// let trigger = json!({ "name": "order-shipped", "to": "ada", "transactionID": "order-4711" });
+/// let trigger = json!({ "name": "order-shipped", "to": "ada", "transactionID": "shipped-4711" });
 /// let refused = read_value::<Trigger>(&trigger).unwrap_err();
 /// let expected = "`transactionID` is not known; did you mean `transactionId`?";
 /// assert_eq!(refused.to_string(), expected);

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use minijinja::value::{Enumerator, Object, Serde, Value};
 use serde::Serialize;
 
-use super::{AboutOwned, TemplateData};
+use super::{AboutOwned, DEFAULT_ZONE, TemplateData};
+use crate::contact::TimeZone;
 use crate::ids::StepId;
 use crate::step::Rendered;
 use crate::template::Variables;
@@ -42,6 +43,7 @@ struct Roots {
     steps: Option<Value>,
     digested: Option<Value>,
     link: Option<Link>,
+    default_zone: TimeZone,
 }
 
 impl TemplateData<'_> {
@@ -52,7 +54,8 @@ impl TemplateData<'_> {
         let (about, subscriber) = (self.subscriber.to_static(), OnceLock::new());
         let common = Arc::clone(shared.common.get_or_init(|| Arc::new(Common::of(self))));
         let (asked, link) = (AtomicBool::new(false), self.link.cloned());
-        let roots = Roots { common, asked, about, subscriber, steps, digested, link };
+        let default_zone = self.default_zone;
+        let roots = Roots { common, asked, about, subscriber, steps, digested, link, default_zone };
         Variables::of(Value::from_object(roots))
     }
 }
@@ -107,6 +110,7 @@ impl Object for Roots {
             "context" => return Some(context.clone()),
             "workflow" => return Some(workflow.clone()),
             "actor" => return actor.clone(),
+            DEFAULT_ZONE => return Some(Value::from(self.default_zone.as_str())),
             _ => self.asked.store(true, Ordering::Relaxed),
         }
         match name {

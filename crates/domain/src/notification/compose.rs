@@ -51,7 +51,7 @@ impl NotificationQuery {
     /// # use tidings::notification::NotificationQuery;
     /// # use tidings::ids::TransactionId;
     /// # fn main() -> Result<(), tidings::error::Invalid> {
-    /// let id = TransactionId::new("order-A-1001")?;
+    /// let id = TransactionId::new("shipped-A-1001")?;
     /// let query = NotificationQuery::of_transaction(&id).limit(50);
     /// assert_eq!(query, NotificationQuery::default().transaction_id(id)?.limit(50));
     /// # Ok(())

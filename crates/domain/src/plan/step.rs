@@ -59,9 +59,10 @@ impl<'a> RunStep<'a> {
 
     // The data of the event, without that of its steps.
     fn event(&self) -> TemplateData<'_> {
-        let Facts { contexts, actor, .. } = self.facts;
+        let Facts { contexts, actor, default_zone, .. } = self.facts;
         TemplateData::new(self.subscriber, &self.run.payload, contexts, self.workflow)
             .with_actor(actor)
+            .with_default_zone(default_zone)
     }
 
     pub(super) fn known(&self) -> TemplateData<'_> {
@@ -102,7 +103,7 @@ impl<'a> RunStep<'a> {
 
     /// Returns the time zone of the subscriber.
     pub(super) fn zone(&self) -> TimeZone {
-        self.subscriber.profile.timezone.unwrap_or(TimeZone::UTC)
+        self.subscriber.profile.timezone.unwrap_or(self.facts.default_zone)
     }
 
     /// Returns when a message that is ready now is sent.

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::condition::Rule;
-use crate::contact::Email;
+use crate::contact::{Email, TimeZone};
 use crate::content::MessageContent;
 use crate::explain::EvidenceKind;
 use crate::filter;
@@ -92,6 +92,7 @@ impl World {
             texts: None,
             framed: Framed::Bare,
             link: None,
+            default_zone: TimeZone::UTC,
             suppressions: &[],
             now: sample::at(60_000),
         }

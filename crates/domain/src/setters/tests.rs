@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use serde::Serialize;
@@ -27,6 +28,7 @@ use crate::preference::{
     Criticality, GlobalPreferenceUpdate, Preference, PreferencesQuery, WorkflowPreferenceUpdate,
     WorkflowPreferenceUpdates,
 };
+use crate::preview::Preview;
 use crate::sample;
 use crate::schedule::{DaySchedule, Schedule};
 use crate::step::{
@@ -43,7 +45,7 @@ use crate::topic::{TopicCreate, TopicQuery, TopicUpdate};
 use crate::translation::{
     Resource, ResourceType, TranslationImport, TranslationQuery, TranslationUpsert,
 };
-use crate::trigger::{Recipient, TopicRecipient, Trigger};
+use crate::trigger::{Broadcast, Recipient, TopicRecipient, Trigger};
 use crate::vocabulary::{
     Channel, ChannelProviderId, ProviderId, Severity, StepType, TimeUnit, Weekday,
 };
@@ -240,7 +242,7 @@ fn steps_that_send_nothing() {
         "timed": { "atTime": "09:30", "weekDays": ["monday"] },
     });
     same(Ok(Step::digest(timed)), json!({ "type": "digest", "metadata": metadata }));
-    let throttle = Throttle::new(1, TimeUnit::Days).threshold(3).throttle_key("k");
+    let throttle = Throttle::per(1, TimeUnit::Days).threshold(3).throttle_key("k");
     let metadata = json!({ "amount": 1, "unit": "days", "threshold": 3, "throttleKey": "k" });
     same(Ok(Step::throttle(throttle)), json!({ "type": "throttle", "metadata": metadata }));
     let custom = json!({ "type": "custom", "metadata": { "handler": "charge" } });
@@ -255,7 +257,7 @@ fn triggers() {
             .to(SubscriberCreate::new("cleo")?.email("cleo@example.org")?)?
             .payload(json!({ "order": "A-1001" }))?
             .overrides(json!({ "severity": "high" }))?
-            .transaction_id("order-A-1001")?
+            .transaction_id("shipped-A-1001")?
             .context("tenant", "acme")?
             .context("app", RichContext::new("shop").data(json!({ "seats": 5 }))?)
     };
@@ -270,14 +272,17 @@ fn triggers() {
             ],
             "payload": { "order": "A-1001" },
             "overrides": { "severity": "high" },
-            "transactionId": "order-A-1001",
+            "transactionId": "shipped-A-1001",
             "context": { "tenant": "acme", "app": { "id": "shop", "data": { "seats": 5 } } },
         }),
     );
-    let of = Trigger::new("w", "ada").and_then(|trigger| {
-        trigger.payload_of([("n", 1)].into_iter().collect::<std::collections::BTreeMap<_, _>>())
-    });
+    let typed = || BTreeMap::from([("n", 1)]);
+    let of = Trigger::new("w", "ada").and_then(|trigger| trigger.payload_of(typed()));
     same(of, json!({ "name": "w", "to": "ada", "payload": { "n": 1 } }));
+    let of = Broadcast::new("w").and_then(|broadcast| broadcast.payload_of(typed()));
+    same(of, json!({ "name": "w", "payload": { "n": 1 } }));
+    let of = Preview::new("s", "ada").and_then(|preview| preview.payload_of(typed()));
+    same(of, json!({ "step": "s", "subscriberId": "ada", "payload": { "n": 1 } }));
 }
 
 #[test]

@@ -263,7 +263,7 @@ proptest! {
     fn a_sliding_window_never_has_too_many_events(
         threshold in 1_u32..4, gaps in prop::collection::vec(0_i64..40, 0..60),
     ) {
-        let metadata = Throttle::new(60, TimeUnit::Seconds)
+        let metadata = Throttle::per(60, TimeUnit::Seconds)
             .threshold(threshold)
             .window_type(ThrottleWindow::Sliding);
         let (mut now, mut slots, mut passed) = (0, Vec::new(), Vec::<i64>::new());

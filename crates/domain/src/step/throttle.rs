@@ -77,8 +77,9 @@ impl Throttle {
     /// Largest number of events that pass in a window.
     pub const MAX_THRESHOLD: u32 = 10_000;
 
-    /// Returns a throttle with windows of `amount` units.
-    pub fn new(amount: u32, unit: TimeUnit) -> Self {
+    /// Returns a throttle that lets one event pass per `amount` units: `Throttle::per(1, TimeUnit::Hours)`
+    /// is one an hour, and with `threshold(50)` up to 50.
+    pub fn per(amount: u32, unit: TimeUnit) -> Self {
         Self { amount: Some(amount), unit: Some(unit), ..Self::default() }
     }
 

@@ -24,7 +24,7 @@ use crate::vocabulary::{TimeUnit, Weekday, wire_enum};
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct TimedConfig {
-    /// Time of day, as in `09:30`. If absent, midnight.
+    /// Time of day, as in `09:30`, in the time zone of the subscriber. If absent, midnight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_time: Option<String>,
     /// Days of the week. If empty, Monday.

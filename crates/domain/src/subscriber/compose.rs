@@ -29,13 +29,15 @@ setters! { SubscriberCreate:
     last_name @ profile.last_name: into(String);
     /// Sets the e-mail address.
     email @ profile.email: checked(Email, "email");
-    /// Sets the telephone number for text messages.
+    /// Sets the telephone number for text messages, as their provider wants it. The engine does not check
+    /// it, and cannot suppress what is no number.
     phone @ profile.phone: into(String);
     /// Sets the URL or the name of a picture.
     avatar @ profile.avatar: into(String);
     /// Sets the language of messages.
     locale @ profile.locale: checked(Locale, "locale");
-    /// Sets the time zone for times in messages.
+    /// Sets the time zone of times in messages, of schedules, and of delays and digests that end at a time
+    /// of day. Without one it is that of the engine, which is UTC unless set.
     timezone @ profile.timezone: checked(TimeZone, "timezone");
     /// Sets custom data.
     data @ profile.data: checked(Object, "data");

@@ -1,4 +1,4 @@
-//! Queries of the subscriptions of a topic.
+//! Queries of subscriptions.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,8 @@ use crate::ids::SubscriberId;
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 
-/// Query of the subscriptions of a topic. A subscription must meet every condition that is set.
+/// Query of the subscriptions in a topic, or of those of a subscriber. A subscription must meet every condition
+/// that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]

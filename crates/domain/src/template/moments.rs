@@ -10,6 +10,7 @@ use minijinja::{Error, State};
 
 use super::Template;
 use super::budget::refusal;
+use crate::known::DEFAULT_ZONE;
 use crate::suggest::nearest;
 
 const DATE: &str = "%Y-%m-%d";
@@ -89,11 +90,13 @@ fn arguments(values: &[Value]) -> Result<[Option<Value>; 2], Error> {
     Ok([argument(0, "format"), argument(1, "zone")])
 }
 
-// The zone of the subscriber, or UTC.
+// The zone of the subscriber, or else the default one.
 fn zone_of(state: &State<'_, '_>) -> Tz {
     let subscriber = state.lookup("subscriber");
-    let zone = subscriber.and_then(|subscriber| subscriber.get_attr("timezone").ok());
-    zone.as_ref().and_then(Value::as_str).and_then(|name| name.parse().ok()).unwrap_or(Tz::UTC)
+    let own = subscriber.and_then(|subscriber| subscriber.get_attr("timezone").ok());
+    let named = |zone: Value| zone.as_str()?.parse().ok();
+    let default = || state.lookup(DEFAULT_ZONE).and_then(named);
+    own.and_then(named).or_else(default).unwrap_or(Tz::UTC)
 }
 
 // A text in ISO 8601, or a number of milliseconds since 1970. A date alone is the same in each zone.

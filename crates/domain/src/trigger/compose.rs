@@ -1,7 +1,5 @@
 //! Constructors and setters of triggers.
 
-use serde::Serialize;
-
 use super::{
     Recipient, Recipients, SubscriberRecipient, TopicRecipient, TopicRecipientType, Trigger,
 };
@@ -43,13 +41,6 @@ impl Trigger {
         self.to = Recipients::Many(recipients);
         Ok(self)
     }
-
-    /// Sets the payload to `value` as serialized. Refuses a value that is no object.
-    #[doc(hidden)]
-    pub fn payload_of(self, value: impl Serialize) -> Result<Self, Invalid> {
-        let payload = Object::serialized(value).map_err(|invalid| invalid.named("payload"))?;
-        Ok(Self { payload, ..self })
-    }
 }
 
 /// Declares the setters of what triggers and broadcasts have in common.
@@ -60,6 +51,22 @@ macro_rules! event_setters {
         $crate::setters::setters! { $type:
             /// Sets the fields of the event, for templates and conditions.
             payload: checked($crate::json::Object, "payload");
+            /// Sets the fields of the event to those of `value`, a type of the host application that
+            /// serializes as an object.
+            ///
+            /// ```
+            /// # extern crate tidings_domain as tidings;
+            /// use serde::Serialize;
+            /// use tidings::trigger::Trigger;
+            ///
+            /// #[derive(Serialize)]
+            /// struct Shipped { order: u32 }
+            ///
+            /// let trigger = Trigger::new("order-shipped", "ada")?.payload_of(&Shipped { order: 7 })?;
+            /// assert_eq!(trigger.payload["order"], 7);
+            /// # Ok::<(), tidings::error::Invalid>(())
+            /// ```
+            payload_of @ payload: serialized("payload");
             /// Sets settings that override those of the workflow for this event.
             overrides: checked($crate::json::Object, "overrides");
             /// Sets the id of the event. An event that is triggered again under the same id happens once.
@@ -82,8 +89,10 @@ impl Recipient {
         id.into_checked().map(Self::from)
     }
 
-    /// Returns the subscribers in a topic.
-    /// [`TopicRecipient`] leaves some of them out.
+    /// Returns the subscribers in a topic. [`TopicRecipient`] leaves some of them out. A topic that does
+    /// not exist has none, and is no error: [`TriggerReceipt::missing_topics`] names it.
+    ///
+    /// [`TriggerReceipt::missing_topics`]: crate::trigger::TriggerReceipt::missing_topics
     pub fn topic(key: impl IntoChecked<TopicKey>) -> Result<Self, Invalid> {
         key.into_checked().map(Self::from)
     }

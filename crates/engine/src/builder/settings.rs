@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::circuit::CircuitPolicy;
-use domain::contact::Locale;
+use domain::contact::{Locale, TimeZone};
 use domain::job::RetryPolicy;
 use domain::limits::Limits;
 use domain::retention::Retention;
@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     /// Language of an environment without a default one, for workflows without one.
     pub(crate) default_locale: Option<Locale>,
+    /// Time zone of subscribers without one.
+    pub(crate) default_timezone: TimeZone,
     pub(crate) unsubscribe: Option<UnsubscribeLinks>,
     /// `None` if circuits never open.
     pub(super) circuit: Option<CircuitPolicy>,
@@ -34,6 +36,7 @@ impl Default for Settings {
             limits: Limits::default(),
             retention: Retention::default(),
             default_locale: None,
+            default_timezone: TimeZone::UTC,
             unsubscribe: None,
             circuit: Some(CircuitPolicy::default()),
             calls: CallLimits::default(),

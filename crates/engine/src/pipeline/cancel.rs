@@ -42,8 +42,8 @@ impl Events<'_> {
     /// # env.workflows().create(
     /// #     &WorkflowCreate::new("order-shipped", "Shipped")?.step(Step::email("Hi", "Hi")?))?;
     /// let ada = SubscriberCreate::new("ada")?.email("ada@example.org")?;
-    /// env.events().trigger(&Trigger::new("order-shipped", ada)?.transaction_id("order-4711")?)?;
-    /// let canceled = env.events().cancel("order-4711")?;
+    /// env.events().trigger(&Trigger::new("order-shipped", ada)?.transaction_id("shipped-4711")?)?;
+    /// let canceled = env.events().cancel("shipped-4711")?;
     /// assert_eq!((canceled.canceled, canceled.running), (1, 0));
     /// # Ok(())
     /// # }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::connection::ChannelConnection;
-use domain::contact::Email;
+use domain::contact::{Email, TimeZone};
 use domain::context::{Context, ContextSet};
 use domain::endpoint::{ChannelEndpoint, Endpoint};
 use domain::explain::EvidenceLog;
@@ -49,12 +49,13 @@ pub(crate) struct RunFacts {
 }
 
 /// Preferences of a subscriber for a set of contexts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Preferences {
     global: Option<Preference>,
     specific: Option<Preference>,
     schedule: Option<Schedule>,
     evidence: Option<Arc<EvidenceLog>>,
+    default_zone: TimeZone,
 }
 
 impl RunFacts {
@@ -261,8 +262,9 @@ impl Preferences {
         }
         let preference = |said: Option<SubscriberPreference>| said.map(|said| said.preference);
         let (global, specific) = (preference(global), preference(specific));
-        let evidence = view.engine().parts.evidence.clone();
-        Ok(Self { global, specific, schedule, evidence })
+        let parts = &view.engine().parts;
+        let (evidence, default_zone) = (parts.evidence.clone(), parts.settings.default_timezone);
+        Ok(Self { global, specific, schedule, evidence, default_zone })
     }
 
     /// Returns the facts of a turn at `now` with these preferences.
@@ -288,6 +290,7 @@ impl Preferences {
             texts: None,
             framed: Framed::Bare,
             link: None,
+            default_zone: self.default_zone,
             suppressions: &[],
             now,
         }

@@ -162,23 +162,25 @@ impl<'e> Environments<'e> {
     /// asked for.
     #[doc(hidden)]
     pub fn development(&self) -> Result<Environment> {
-        self.operation("environments.development", || self.provided(Provided::Development))
+        let create = Provided::Development.create();
+        self.operation("environments.development", || self.provided(create))
     }
 
-    /// One of the environments that every organization has, for the operation of that name.
+    /// The environment of that name, for an `operation`. It is created when it is first asked for.
     pub(crate) fn provided_for(
         &self,
         operation: &'static str,
-        provided: Provided,
+        create: EnvironmentCreate,
     ) -> Result<Environment> {
-        self.operation(operation, || self.provided(provided))
+        self.operation(operation, || self.provided(create))
     }
 
     /// The environment `Production`. Every organization has it: it is created when it is first
     /// asked for.
     #[doc(hidden)]
     pub fn production(&self) -> Result<Environment> {
-        self.operation("environments.production", || self.provided(Provided::Production))
+        let create = Provided::Production.create();
+        self.operation("environments.production", || self.provided(create))
     }
 
     /// The environment of that id.
@@ -225,8 +227,7 @@ impl<'e> Environments<'e> {
         Ok(environments.into_iter().map(|environment| self.shown(environment)).collect())
     }
 
-    fn provided(&self, provided: Provided) -> Result<Environment> {
-        let create = provided.create();
+    fn provided(&self, create: EnvironmentCreate) -> Result<Environment> {
         let found = |environments: Vec<Environment>| {
             environments.into_iter().find(|environment| environment.name == create.name)
         };

@@ -119,7 +119,7 @@ impl Integrations<'_> {
         })
     }
 
-    /// The integration of that name.
+    /// The integration of that name, with its secrets: [`Integration::redacted`] masks them.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Integrations<'_> {
         self.scope.read("integrations.find", |view| find_named(view, name.as_str()))
     }
 
-    /// Every integration, oldest first.
+    /// Every integration, oldest first, with its secrets: [`Integration::redacted`] masks them.
     pub fn list(&self) -> Result<Vec<Integration>> {
         self.scope.read("integrations.list", |view| Ok(cloned(all(view)?)))
     }
@@ -169,7 +169,9 @@ impl Integrations<'_> {
     }
 
     /// Changes an integration. One that becomes active does not become primary by that, and one
-    /// that becomes inactive or gets filters is not primary any more.
+    /// that becomes inactive or gets filters is not primary any more. Then no other one takes its place:
+    /// e-mails and text messages that no filter directs elsewhere fail until
+    /// [`set_primary`](Self::set_primary) names one.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
-use domain::ids::SubscriberId;
+use domain::ids::{InternalSubscriberId, SubscriberId};
 use domain::page::{ListKind, Page};
 use domain::person::{Erasure, PersonalData};
 use domain::subscriber::{
@@ -112,6 +112,18 @@ impl Subscribers<'_> {
     pub fn find(&self, id: impl IntoChecked<SubscriberId>) -> Result<Option<Subscriber>> {
         let id = id.into_checked()?;
         self.scope.operation("subscribers.find", || self.look_up(&id))
+    }
+
+    /// The subscriber to whom the engine has given that id, as in an [`Event`](crate::observer::Event) or
+    /// a record. Returns `None` if there is none.
+    pub fn find_by_id(
+        &self,
+        id: impl IntoChecked<InternalSubscriberId>,
+    ) -> Result<Option<Subscriber>> {
+        let id = id.into_checked()?;
+        let key = layout::subscriber_id(self.scope.environment_id(), id);
+        self.scope
+            .operation("subscribers.find_by_id", || self.scope.view(|view| Ok(view.find(&key)?)))
     }
 
     fn look_up(&self, id: &SubscriberId) -> Result<Option<Subscriber>> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use domain::context::{ContextSet, NamedContext};
 use domain::convert::IntoChecked;
-use domain::ids::{SubscriptionIdentifier, TopicKey};
-use domain::page::{ListKind, Page};
+use domain::ids::{SubscriberId, SubscriptionIdentifier, TopicId, TopicKey};
+use domain::page::{ListId, ListKind, Page};
 use domain::patch::Patch;
 use domain::subscriber::Subscriber;
 use domain::subscription::{
@@ -21,8 +21,8 @@ use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::damage::if_readable;
 use crate::resources::{contexts, subscribers, topics, workflows};
-use crate::tx::{Tx, View};
-use crate::{Entity, Error, Rejection, Result, Topics};
+use crate::tx::{Reading, Tx, View};
+use crate::{Entity, Error, Rejection, Result, Subscribers, Topics};
 
 impl Topics<'_> {
     /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of
@@ -147,18 +147,9 @@ impl Topics<'_> {
         query: &SubscriptionQuery,
     ) -> Result<Page<Subscription>> {
         let list_id = self.scope.list_id(ListKind::Subscriptions);
-        let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
         self.scope.read("topics.subscriptions", |view| {
             let topic = topics::get(view, topic)?;
-            query.check()?;
-            let request = query.page.check(list_id.within(topic.id), SubscriptionQuery::ORDERS)?;
-            let list = listed(view, &topic, query)?;
-            let list = list.of_records(!query.context_keys.is_any(), &matches);
-            let mut page: Page<Subscription> = view.page(&list, &request)?;
-            for subscription in &mut page.data {
-                *subscription = with_workflows(view, subscription.clone())?;
-            }
-            Ok(page)
+            page(view, query, list_id.within(topic.id), listed(view, &topic, query)?)
         })
     }
 
@@ -197,6 +188,81 @@ impl Topics<'_> {
             with_workflows(tx, after)
         })
     }
+}
+
+impl Subscribers<'_> {
+    /// A page of the subscriptions of a subscriber in all topics, newest first by default.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::subscription::{Subscribe, SubscriptionQuery};
+    /// # use tidings::subscriber::SubscriberCreate;
+    /// # let engine = tidings::Engine::in_memory();
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// env.topics().subscribe("news", &Subscribe::new("ada")?)?;
+    /// let page = env.subscribers().subscriptions("ada", &SubscriptionQuery::default())?;
+    /// assert_eq!(page.data[0].topic_key.as_str(), "news");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such subscriber; [`Error::Invalid`], if the limit, the
+    /// cursors or the order of the query cannot be used, or if it has more than 100 contexts.
+    pub fn subscriptions(
+        &self,
+        id: impl IntoChecked<SubscriberId>,
+        query: &SubscriptionQuery,
+    ) -> Result<Page<Subscription>> {
+        self.subscriptions_of(&id.into_checked()?, query)
+    }
+
+    fn subscriptions_of(
+        &self,
+        id: &SubscriberId,
+        query: &SubscriptionQuery,
+    ) -> Result<Page<Subscription>> {
+        let list_id = self.scope.list_id(ListKind::Subscriptions);
+        self.scope.read("subscribers.subscriptions", |view| {
+            let subscriber = subscribers::get(view, id)?;
+            let list_id = list_id.within(subscriber.id);
+            let environment = view.environment_id();
+            let topics = match &query.subscriber_id {
+                Some(other) if other != id => Vec::new(),
+                Some(_) | None => topics_of(view, &subscriber)?,
+            };
+            let in_topic = |topic| layout::topic_subscriber(environment, topic, subscriber.id);
+            page(view, query, list_id, List::new(topics.into_iter().map(in_topic)))
+        })
+    }
+}
+
+// The topics with a subscription of the subscriber.
+fn topics_of(view: &dyn View, subscriber: &Subscriber) -> Result<Vec<TopicId>> {
+    let (environment, own) = (view.environment_id(), subscriber.id);
+    let all = layout::subscriber_subscriptions(environment, own).range();
+    let behind = |topic: &TopicId| layout::subscriptions_behind(environment, own, *topic);
+    Ok(view.distinct(all, layout::topic_of_subscription, behind)?)
+}
+
+// A page of a list, with those subscriptions that meet the contexts of the query.
+fn page(
+    view: &Reading<'_>,
+    query: &SubscriptionQuery,
+    list_id: ListId,
+    list: List<'_, Subscription>,
+) -> Result<Page<Subscription>> {
+    query.check()?;
+    let request = query.page.check(list_id, SubscriptionQuery::ORDERS)?;
+    let matches = |one: &Subscription| query.context_keys.matches(&one.context_keys);
+    let list = list.of_records(!query.context_keys.is_any(), &matches);
+    let mut page: Page<Subscription> = view.page(&list, &request)?;
+    for subscription in &mut page.data {
+        *subscription = with_workflows(view, subscription.clone())?;
+    }
+    Ok(page)
 }
 
 // The list of the subscriptions in a topic, or of those of a subscriber in it.

@@ -181,7 +181,8 @@ impl Workflows<'_> {
             };
             let link = unsubscribe::link(view, &workflow, to)?;
             let shown = (texts.as_ref(), framed.as_framed(), link.as_ref());
-            Ok(preview.render(&workflow, &subscriber, &contexts, shown)?)
+            let zone = self.scope.engine.parts.settings.default_timezone;
+            Ok(preview.render(&workflow, &subscriber, &contexts, shown, zone)?)
         })
     }
 

@@ -346,6 +346,21 @@ pub fn topic_subscribers_behind(
     TOPIC_SUBSCRIBERS.within(environment).then(topic).behind_or_all(behind)
 }
 
+/// The topic of an entry in [`subscriber_subscriptions`].
+pub fn topic_of_subscription(entry: &[u8]) -> Option<TopicId> {
+    let (_, (_, (topic, _))) = SUBSCRIBER_SUBSCRIPTIONS.read(entry)?;
+    Some(topic)
+}
+
+/// The subscriptions of a subscriber in the topics behind one of them.
+pub fn subscriptions_behind(
+    environment: EnvironmentId,
+    subscriber: InternalSubscriberId,
+    topic: TopicId,
+) -> Range<Subscription> {
+    SUBSCRIBER_SUBSCRIPTIONS.within(environment).then(subscriber).behind(topic)
+}
+
 /// The subscribers of an environment behind one of them, oldest first.
 pub fn subscriber_ids_behind(
     environment: EnvironmentId,

@@ -22,7 +22,9 @@ pub(super) fn dispatch(engine: &Engine, env: &Scope, name: &str, given: &Argumen
         "dead_letters" => dead_letters(env, operation, given),
         "messages" | "notifications" | "events" => activity(env, group, operation, given),
         "inbox" => of_inbox(env, operation, given),
-        "delivery" | "quarantine" | "engine" => of_all(engine, group, operation, given),
+        "delivery" | "quarantine" | "engine" | "organization" => {
+            of_all(engine, group, operation, given)
+        }
         _ => people(env, group, operation, given),
     }
 }
@@ -58,6 +60,16 @@ fn of_all(engine: &Engine, group: &str, operation: &str, given: &Arguments<'_>) 
         ("engine", "environment") => {
             said(engine.environment(given.name(0)?).map(|scope| scope.environment_id()))
         }
+        ("organization", "environment") => {
+            let (organization, id) = (engine.organization(given.name(0)?), given.name(1)?);
+            let opened = organization.and_then(|organization| organization.environment(id));
+            said(opened.map(|scope| scope.environment_id()))
+        }
+        ("organization", "environment_named") => {
+            let (organization, name) = (engine.organization(given.name(0)?), given.name(1)?);
+            let opened = organization.and_then(|organization| organization.environment_named(name));
+            said(opened.map(|scope| scope.environment_id()))
+        }
         ("engine", "organizations") => {
             said(engine.organizations(given.get::<Option<OrganizationId>>(0)?.as_ref()))
         }
@@ -83,6 +95,7 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         ("subscribers", "upsert") => said(env.subscribers().upsert(&given.get(0)?)),
         ("subscribers", "get") => said(env.subscribers().get(given.name(0)?)),
         ("subscribers", "find") => said(env.subscribers().find(given.name(0)?)),
+        ("subscribers", "find_by_id") => said(env.subscribers().find_by_id(given.name(0)?)),
         ("subscribers", "list") => said(env.subscribers().list(&given.get(0)?)),
         ("subscribers", "update") => said(env.subscribers().update(given.name(0)?, &given.get(1)?)),
         ("subscribers", "set_channel") => {
@@ -100,6 +113,9 @@ fn people(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) -> A
         }
         ("subscribers", "set_online") => {
             said(env.subscribers().set_online(given.name(0)?, given.get(1)?))
+        }
+        ("subscribers", "subscriptions") => {
+            said(env.subscribers().subscriptions(given.name(0)?, &given.get(1)?))
         }
         ("subscribers", "delete") => said(env.subscribers().delete(given.name(0)?)),
         ("subscribers", "export") => said(env.subscribers().export(given.name(0)?)),

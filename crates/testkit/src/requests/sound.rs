@@ -35,9 +35,10 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 31] = [
+    const READING: [&str; 33] = [
         "get",
         "find",
+        "find_by_id",
         "get_subscription",
         "find_subscription",
         "digest_events",
@@ -63,6 +64,7 @@ pub fn writes(name: &str) -> bool {
         "subscriptions",
         "authenticate",
         "environment",
+        "environment_named",
         "organizations",
         "next_due",
         "url",
@@ -78,6 +80,9 @@ fn people() -> Vec<Value> {
     vec![
         json!(["engine.environment", "$environment 0"]),
         json!(["engine.authenticate", "$authorization 0"]),
+        json!(["organization.environment", "acme", "$environment 0"]),
+        json!(["organization.environment", "umbrella", "$environment 0"]),
+        json!(["organization.environment_named", "acme", "Development"]),
         json!(["engine.organizations", null]),
         json!(["engine.organizations", "acme"]),
         json!(["environments.create", { "name": "New", "color": "fff" }]),
@@ -273,6 +278,9 @@ fn topics() -> Vec<Value> {
         json!(["topics.find_subscription", "prices", "bobs"]),
         json!(["topics.find_subscription", "news", "tk_news:si_ada"]),
         json!(["topics.subscriptions", "news", {}]),
+        json!(["subscribers.subscriptions", "ada", {}]),
+        json!(["subscribers.subscriptions", "ada", { "limit": 1 }]),
+        json!(["subscribers.subscriptions", "ada", { "contextKeys": ["tenant:acme"] }]),
         json!(["topics.subscriptions", "news", { "subscriberId": "ada" }]),
         json!(["topics.subscriptions", "prices", { "subscriberId": "ada" }]),
         json!(["topics.subscriptions", "prices", { "contextKeys": ["tenant:acme"], "limit": 1 }]),

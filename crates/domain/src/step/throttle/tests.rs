@@ -22,7 +22,7 @@ fn check(metadata: &Throttle, rows: &[(i64, bool)]) -> Vec<Slot> {
 }
 
 fn throttle(amount: u32, threshold: u32, window_type: ThrottleWindow) -> Throttle {
-    let metadata = Throttle::new(amount, TimeUnit::Minutes).threshold(threshold);
+    let metadata = Throttle::per(amount, TimeUnit::Minutes).threshold(threshold);
     metadata.window_type(window_type)
 }
 
@@ -36,7 +36,7 @@ fn t1_a_window_is_exact() {
         check(&throttle(10, 1, window_type), &[(0, true), (last, false), (last + 1, true)]);
     }
     // Without a threshold, one event passes.
-    check(&Throttle::new(1, TimeUnit::Hours), &[(0, true), (1, false)]);
+    check(&Throttle::per(1, TimeUnit::Hours), &[(0, true), (1, false)]);
 }
 
 /// A fixed window starts with the first event that passes, and not with one that is refused.
@@ -74,7 +74,7 @@ fn a_refusal_says_when_an_event_can_pass() {
 /// T3: events with different values are counted separately.
 #[test]
 fn t3_values_have_keys_of_their_own() {
-    let metadata = Throttle::new(1, TimeUnit::Hours).throttle_key("order.id");
+    let metadata = Throttle::per(1, TimeUnit::Hours).throttle_key("order.id");
     let key = |payload: Value| metadata.event_key(&payload.try_into().unwrap());
     let order = |id: Value| json!({ "order": { "id": id } });
     assert_eq!(key(order(json!("a"))), key(order(json!("a"))));

@@ -15,13 +15,12 @@ use super::FailureReason;
 use super::claim::Leased;
 use super::provider::SendError;
 use super::task_result::{JobResult, TaskResult};
-use crate::Engine;
-use crate::Result;
 use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::live_events::LiveEvents;
 use crate::resources::notifications;
 use crate::tx::Reading;
+use crate::{Engine, Result, Scope};
 
 /// A function of the host application that a custom step calls.
 ///
@@ -75,6 +74,7 @@ pub struct Call {
     pub notification: Notification,
     /// Recipient.
     pub subscriber: Subscriber,
+    pub(super) scope: Scope,
     pub(super) handler: String,
     pub(super) job: JobId,
     pub(super) attempts: u32,
@@ -93,6 +93,41 @@ pub(super) enum CallFailure {
 }
 
 impl Call {
+    /// Returns the environment of the notification, for operations of the handler: it may trigger another
+    /// event. A scope that the handler keeps keeps the file of the engine open.
+    ///
+    /// ```
+    /// use tidings::{Call, Engine, SendError, trigger::Trigger};
+    /// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let engine = Engine::builder()
+    ///     .handler("tell the manager", |call: &Call| {
+    ///         let permanent = |error: &dyn std::error::Error| SendError::permanent(error.to_string());
+    ///         let event = format!("escalated-{}", call.idempotency_key());
+    ///         let trigger = Trigger::new("escalated", "manager")
+    ///             .and_then(|trigger| trigger.transaction_id(event))
+    ///             .map_err(|error| permanent(&error))?;
+    ///         call.scope().events().trigger(&trigger).map_err(|error| permanent(&error))?;
+    ///         Ok(None)
+    ///     })
+    ///     .build(tidings::store::memory::MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # env.subscribers().create(&SubscriberCreate::new("manager")?)?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("escalated", "Escalated")?.step(Step::in_app("Look at this")?))?;
+    /// # env.workflows().create(
+    /// #     &WorkflowCreate::new("alarm", "Alarm")?.step(Step::custom("tell the manager")))?;
+    /// env.events().trigger(&Trigger::new("alarm", "ada")?)?;
+    /// engine.delivery().run_due(10)?;
+    /// assert_eq!(env.inbox("manager")?.counts()?.unread, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// Returns the key of the call, the same for every attempt.
     pub fn idempotency_key(&self) -> JobId {
         self.job
@@ -130,8 +165,8 @@ pub(super) fn prepare(
             Err(refusal) => return Ok(Break(TaskResult::Job(JobResult::Refused(refusal)))),
         };
         let Some(subscriber) = facts.subscriber else { return Ok(Break(TaskResult::Dropped)) };
-        let attempts = leased.attempt();
-        let call = Call { notification, subscriber, handler, job: job_id, attempts };
+        let (scope, attempts) = (Scope::inside(engine.clone(), home.clone()), leased.attempt());
+        let call = Call { notification, subscriber, scope, handler, job: job_id, attempts };
         Ok(Continue(Box::new(call)))
     })
 }
