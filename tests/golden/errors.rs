@@ -113,10 +113,10 @@ fn errors_of_names_have_their_texts() {
         });
         check(&meant, &format!("{name} `a` is not there; did you mean `b`?"), 404);
         let conflict = json!({ "conflict": { "entity": entity, "id": "a" } });
-        let taken = if entity == "idempotencyKey" {
-            "was used for another call"
-        } else {
-            "is there already"
+        let taken = match entity {
+            "idempotencyKey" => "was used for another call",
+            "event" => "is one of another workflow",
+            _ => "is there already",
         };
         check(&conflict, &format!("{name} `a` {taken}"), 409);
         let deleted = json!({ "beingDeleted": { "entity": entity, "id": "a" } });

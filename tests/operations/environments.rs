@@ -221,7 +221,7 @@ fn an_environment_is_opened_by_its_name_and_created_with_the_first_call() {
         let again = world.unchanged(|| organization.environment_named("Staging")).unwrap();
         assert_eq!(again.environment_id(), staging.environment_id());
         let made = organization.environments().get(staging.environment_id()).unwrap();
-        assert_eq!((made.name.as_str(), wire(&made.color)), ("Staging", json!("gray")));
+        assert_eq!((made.name.as_str(), wire(&made.color)), ("Staging", json!("#888")));
         let taken = parsed(json!({ "name": "Staging", "color": "fff" }));
         let taken = || organization.environments().create(&taken);
         world.refuses("409 environment `Staging` is there already", taken);
@@ -247,7 +247,7 @@ fn an_organization_opens_its_own_environments_only() {
         world.refuses(&missing, || other.environment(own));
         assert_eq!(world.engine.environment(own).unwrap().environment_id(), own);
         let deleted = world.production().environment_id();
-        world.organization.delete_environment(deleted).unwrap();
+        assert!(world.organization.delete_environment(deleted).unwrap().is_finished);
         let missing = format!("404 environment `{deleted}` is not there");
         world.refuses(&missing, || world.organization.environment(deleted));
     });

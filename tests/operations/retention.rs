@@ -644,9 +644,10 @@ fn space_is_used_again() {
         assert_eq!(open().0.delivery().run_due(usize::MAX).unwrap().swept, 3_000);
         full
     };
-    let sizes: Vec<_> = (0..9).map(|_| round()).collect();
+    let sizes: Vec<_> = (0..13).map(|_| round()).collect();
     assert!(sizes[0] > 1_000_000, "{sizes:?}");
-    // Rounds differ in the pages that are free, so that single files differ in size.
-    let largest = |rounds: &[u64]| rounds.iter().max().copied();
-    assert!(largest(&sizes[5..]) <= largest(&sizes[1..5]), "{sizes:?}");
+    // Rounds differ in the pages that are free, so that single files differ in size, by less than a quarter of
+    // what one round writes.
+    let largest = |rounds: &[u64]| rounds.iter().max().copied().unwrap_or_default();
+    assert!(largest(&sizes[9..]) <= largest(&sizes[1..5]) + sizes[0] / 4, "{sizes:?}");
 }
