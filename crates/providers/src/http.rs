@@ -2,6 +2,7 @@
 
 mod connecting;
 mod guard;
+mod quotes;
 
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, SystemTime};
@@ -20,6 +21,9 @@ const LONGEST_ANSWER: u64 = 4 * 1024;
 
 // Longest text of an answer in an error, in characters.
 const LONGEST_REASON: usize = 300;
+
+// What an error says in place of a text with a part of the URL.
+const HIDDEN: &str = "(the text has a part of the URL)";
 
 /// Settings of the providers that send over HTTP.
 #[derive(Clone, Debug)]
@@ -59,7 +63,7 @@ pub(crate) struct Client {
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Start of the body.
+    /// Start of the body, unless it has a part of the URL in it.
     pub(crate) text: String,
     /// Time for which the service asks not to be called.
     retry_after: Option<Duration>,
@@ -111,7 +115,8 @@ impl Client {
             request = request.header(*name, value);
         }
         let sent = request.send(body);
-        sent.map(|response| Answer::read(response, of)).map_err(|error| failure(&error, of))
+        let answer = sent.map_err(|error| failure(&error, of))?;
+        Ok(Answer::read(answer, (url, of)))
     }
 
     /// Returns `Ok` if there is a service at the URL, whatever it answers.
@@ -123,7 +128,7 @@ impl Client {
 }
 
 impl Answer {
-    fn read(mut response: http::Response<Body>, of: UrlOf) -> Self {
+    fn read(mut response: http::Response<Body>, (url, of): (&str, UrlOf)) -> Self {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after = header("retry-after").and_then(span);
         let location = header("location").map(ToOwned::to_owned);
@@ -131,7 +136,10 @@ impl Answer {
         let mut text = Vec::new();
         // The status has been read. What is missing of the text changes nothing.
         let _ = response.body_mut().as_reader().take(LONGEST_ANSWER).read_to_end(&mut text);
-        let text = String::from_utf8_lossy(&text).trim().to_owned();
+        let text = String::from_utf8_lossy(&text);
+        // The URL is a secret, and errors are in logs and dead letters.
+        let is_hidden = !text.is_empty() && quotes::has_part_of(url, &text);
+        let text = if is_hidden { HIDDEN } else { text.trim() }.to_owned();
         Self { status, text, retry_after, location, of }
     }
 

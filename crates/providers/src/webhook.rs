@@ -33,6 +33,9 @@ pub use signature::{SignedHeaders, Unverified, WebhookKeys};
 ///
 /// An attempt ends within the timeout, follows no redirect, uses no proxy of the environment, and
 /// goes to public addresses over `https` only.
+///
+/// A URL is a secret, and no error shows one. The text of an answer is left out of the error if it has a word
+/// of the path or the query in it that is longer than four bytes.
 #[derive(Debug)]
 pub struct Webhook {
     settings: Settings,
