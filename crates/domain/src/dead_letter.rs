@@ -75,7 +75,7 @@ wire_enum! {
     /// | `retries_exhausted` | the provider did not accept the message in any attempt |
     /// | `refused` | the provider never accepts the message |
     /// | `recipient_gone` | the address has no recipient |
-    /// | `misconfigured` | the integration lacks a setting, and no other one took over |
+    /// | `misconfigured` | a setting of the integration is missing or wrong, and no other one took over |
     /// | `answer_lost` | the provider may have accepted the message, and it is not sent twice, or the last attempt has no outcome |
     /// | `no_integration` | no integration of the channel may send |
     /// | `no_provider` | the host has registered no provider for the integration |

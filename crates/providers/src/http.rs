@@ -127,6 +127,17 @@ impl Client {
     }
 }
 
+impl UrlOf {
+    // Returns the error of a URL that will not do, whatever is sent to it. That of a recipient says nothing of
+    // the integration, and that of the integration nothing of the message, which a fallback may send.
+    fn broken(self, reason: impl Into<String>) -> SendError {
+        match self {
+            UrlOf::Recipient => SendError::permanent(reason),
+            UrlOf::Integration => SendError::misconfigured(reason),
+        }
+    }
+}
+
 impl Answer {
     fn read(mut response: http::Response<Body>, (url, of): (&str, UrlOf)) -> Self {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -149,12 +160,12 @@ impl Answer {
         Err(match self.status {
             200..300 => return Ok(self),
             // A redirect may lead anywhere, and a request that follows it may be another one.
-            300..400 => {
+            300..=399 => {
                 let to = self.location.as_deref().unwrap_or_default();
-                SendError::permanent(format!("{reason}: redirects to {}", shown(to)))
+                self.of.broken(format!("{reason}: redirects to {}", shown(to)))
             }
             410 if self.of == UrlOf::Recipient => SendError::recipient_gone(reason),
-            410 => SendError::misconfigured(reason),
+            401 | 403 | 404 | 405 | 410 => self.of.broken(reason),
             408 | 409 | 423 | 425 | 429 | 500..600 => match self.retry_after {
                 Some(span) => SendError::retry_after(reason, span),
                 None => SendError::retryable(reason),
@@ -216,20 +227,15 @@ fn failure(error: &ureq::Error, of: UrlOf) -> SendError {
         | ureq::Error::HostNotFound
         | ureq::Error::ConnectionFailed => SendError::retryable(reason),
         // Their texts show the URL, which is a secret of webhooks.
-        ureq::Error::BadUri(_) => SendError::permanent("the URL is not valid"),
-        ureq::Error::RequireHttpsOnly(_) => SendError::permanent("the URL is not one of `https`"),
+        ureq::Error::BadUri(_) => of.broken("the URL is not valid"),
+        ureq::Error::RequireHttpsOnly(_) => of.broken("the URL is not one of `https`"),
         // The second is one of a host whose name no certificate may have.
-        ureq::Error::Http(_) | ureq::Error::Tls(_) => SendError::permanent(reason),
+        ureq::Error::Http(_) | ureq::Error::Tls(_) => of.broken(reason),
         // The certificates that are trusted make no sense.
         ureq::Error::Rustls(_) => SendError::misconfigured(reason),
-        ureq::Error::Io(error) if is_untrusted(error) => match of {
-            UrlOf::Recipient => SendError::permanent(reason),
-            UrlOf::Integration => SendError::misconfigured(reason),
-        },
+        ureq::Error::Io(error) if is_untrusted(error) => of.broken(reason),
         // The guard refuses the address.
-        ureq::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
-            SendError::permanent(reason)
-        }
+        ureq::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => of.broken(reason),
         ureq::Error::Other(error) if error.is::<NotConnected>() => {
             SendError::retryable(error.to_string())
         }

@@ -34,6 +34,11 @@ pub use signature::{SignedHeaders, Unverified, WebhookKeys};
 /// An attempt ends within the timeout, follows no redirect, uses no proxy of the environment, and
 /// goes to public addresses over `https` only.
 ///
+/// A URL of the integration that redirects, answers 401, 403, 404, 405 or 410, is not valid, leads to a private
+/// address or has a certificate that is not trusted is [`Misconfigured`](SendError::Misconfigured), since no message
+/// gets through it. Such a URL of a subscriber is [`Permanent`](SendError::Permanent), or
+/// [`RecipientGone`](SendError::RecipientGone) if it answers 410.
+///
 /// A URL is a secret, and no error shows one. The text of an answer is left out of the error if it has a word
 /// of the path or the query in it that is longer than four bytes.
 #[derive(Debug)]

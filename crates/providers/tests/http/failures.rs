@@ -10,7 +10,7 @@ use testkit::child;
 use tidings::credentials::Credentials;
 use tidings::step::Step;
 use tidings::vocabulary::Channel;
-use tidings::{Provider, SendError};
+use tidings::{Delivery, Provider, SendError};
 use tidings_providers::Webhook;
 
 use crate::server::{Act, Server, answer};
@@ -31,6 +31,12 @@ fn webhook() -> Webhook {
 
 fn signed() -> Credentials {
     Credentials::default().secret_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+}
+
+/// A text message to the URL of the integration.
+fn of_integration(url: &str) -> Delivery {
+    let step = Step::sms("Your code is 17").unwrap();
+    delivery(&step, Channel::Sms, json!({}), signed().webhook_url(url))
 }
 
 /// One row per answer: the error, and how long the service asks not to be called.
@@ -65,6 +71,29 @@ fn an_answer_decides_what_follows() {
         }
         // A redirect is not followed.
         assert_eq!(server.requests().len(), 1, "{status}");
+    }
+}
+
+/// One row per answer of a URL of the integration: whether it is blamed on the integration or on the message.
+#[test]
+fn a_url_of_the_integration_that_will_not_do_is_blamed_on_the_integration() {
+    for (status, expected) in [
+        (301, "misconfigured"),
+        (308, "misconfigured"),
+        (401, "misconfigured"),
+        (403, "misconfigured"),
+        (404, "misconfigured"),
+        (405, "misconfigured"),
+        (410, "misconfigured"),
+        (400, "permanent"),
+        (413, "permanent"),
+        (422, "permanent"),
+        (429, "retryable"),
+        (503, "retryable"),
+    ] {
+        let server = Server::start(move |_| answer(status, "", ""));
+        let error = webhook().send(&of_integration(&server.url("http"))).unwrap_err();
+        assert_eq!(kind(&error), expected, "{status}: {error}");
     }
 }
 
@@ -154,9 +183,13 @@ fn no_error_shows_a_url() {
         (&webhook(), &moved.url("http")),
         (&webhook(), &quoted),
     ] {
-        let error = webhook.send(&chat(url, signed())).unwrap_err();
-        assert_eq!(kind(&error), "permanent", "{url}: {error}");
-        assert!(!error.to_string().contains("SECRET"), "{error}");
+        for (delivery, expected) in
+            [(chat(url, signed()), "permanent"), (of_integration(url), "misconfigured")]
+        {
+            let error = webhook.send(&delivery).unwrap_err();
+            assert_eq!(kind(&error), expected, "{url}: {error}");
+            assert!(!error.to_string().contains("SECRET"), "{error}");
+        }
     }
 }
 
@@ -177,11 +210,7 @@ fn no_error_shows_a_url_that_the_answer_quotes() {
             answer(404, "", &quote(path))
         });
         let url = format!("http://{}/SECRET-0198?key=0123456789abcdef", server.address);
-        let step = Step::sms("Your code is 17").unwrap();
-        let of_integration = signed().webhook_url(&url);
-        for delivery in
-            [chat(&url, signed()), delivery(&step, Channel::Sms, json!({}), of_integration)]
-        {
+        for delivery in [chat(&url, signed()), of_integration(&url)] {
             let error = webhook().send(&delivery).unwrap_err().to_string();
             assert!(error.ends_with(": 404 (the text has a part of the URL)"), "{error}");
         }
@@ -228,10 +257,7 @@ fn a_certificate_that_is_wrong_ends_the_attempt() {
     let error = webhook().send(&chat(&url, signed())).unwrap_err();
     assert_eq!(kind(&error), "permanent", "{error}");
 
-    let step = Step::sms("Your code is 17").unwrap();
-    let credentials = signed().webhook_url(&url);
-    let of_integration = delivery(&step, Channel::Sms, json!({}), credentials);
-    let error = webhook().send(&of_integration).unwrap_err();
+    let error = webhook().send(&of_integration(&url)).unwrap_err();
     assert_eq!(kind(&error), "misconfigured", "{error}");
     assert_eq!(server.requests().len(), 0);
 

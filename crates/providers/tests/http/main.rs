@@ -10,6 +10,7 @@
 mod common;
 mod destinations;
 mod failures;
+mod integrations;
 mod server;
 mod slack;
 mod web_push;

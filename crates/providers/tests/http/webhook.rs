@@ -156,6 +156,13 @@ fn a_private_address_is_not_called() {
         let error = webhook.send(&chat(&url, signed())).unwrap_err();
         assert!(["permanent", "retryable"].contains(&kind(&error)), "{url}: {error}");
     }
+    let of_integration = {
+        let step = Step::sms("Your code is 17").unwrap();
+        let credentials = signed().webhook_url(format!("https://127.0.0.1:{port}/"));
+        delivery(&step, Channel::Sms, json!({}), credentials)
+    };
+    let error = Webhook::default().send(&of_integration).unwrap_err();
+    assert_eq!(kind(&error), "misconfigured", "{error}");
     assert_eq!(server.requests().len(), 0);
 }
 
@@ -201,6 +208,7 @@ fn a_test_of_an_integration_reaches_its_url() {
     };
     assert_eq!(tested(signed().webhook_url(server.url("http"))), "passed");
     assert_eq!(tested(signed().webhook_url("http://127.0.0.1:1/")), "retryable");
+    assert_eq!(tested(signed().webhook_url("nonsense")), "misconfigured");
     assert_eq!(tested(signed()), "not supported");
     assert_eq!(tested(Credentials::default()), "misconfigured");
 }

@@ -203,11 +203,11 @@ pub enum SendError {
         /// Reason of the service.
         reason: String,
     },
-    /// The integration lacks a setting.
+    /// The integration cannot send, whatever the message: a setting is missing or wrong.
     #[error("not set up: {reason}")]
     #[non_exhaustive]
     Misconfigured {
-        /// The missing setting.
+        /// The setting, or the answer of the service to it.
         reason: String,
     },
     /// The answer of the service was lost. The service may have accepted the message.
