@@ -166,6 +166,9 @@ impl Answer {
             }
             410 if self.of == UrlOf::Recipient => SendError::recipient_gone(reason),
             401 | 403 | 404 | 405 | 410 => self.of.broken(reason),
+            // The gateway has sent the request on, and has no answer, or none that makes sense. A time for which it
+            // asks not to be called is dropped, since errors of lost answers have none.
+            502 | 504 => SendError::unknown(reason),
             408 | 409 | 423 | 425 | 429 | 500..600 => match self.retry_after {
                 Some(span) => SendError::retry_after(reason, span),
                 None => SendError::retryable(reason),

@@ -34,6 +34,10 @@ pub use signature::{SignedHeaders, Unverified, WebhookKeys};
 /// An attempt ends within the timeout, follows no redirect, uses no proxy of the environment, and
 /// goes to public addresses over `https` only.
 ///
+/// 502 and 504 are answers of a gateway that has lost that of the receiver, who may have the message: they are
+/// [`Unknown`](SendError::Unknown), as a timeout is, and [`OnUnknown`](tidings::integration::OnUnknown) decides what
+/// follows. The header `Retry-After` counts for 408, 409, 423, 425, 429 and other answers from 500 on.
+///
 /// A URL of the integration that redirects, answers 401, 403, 404, 405 or 410, is not valid, leads to a private
 /// address or has a certificate that is not trusted is [`Misconfigured`](SendError::Misconfigured), since no message
 /// gets through it. Such a URL of a subscriber is [`Permanent`](SendError::Permanent), or

@@ -57,6 +57,9 @@ fn an_answer_decides_what_follows() {
         (429, "retry-after: soon\r\n", "retryable", None),
         (503, "retry-after: Thu, 01 Jan 1970 00:00:00 GMT\r\n", "retryable", seconds(0)),
         (500, "", "retryable", None),
+        (502, "", "unknown", None),
+        (504, "retry-after: 90\r\n", "unknown", None),
+        (505, "", "retryable", None),
     ] {
         let server = Server::start(move |_| answer(status, headers, "because"));
         match webhook().send(&chat(&server.url("http"), signed())) {
@@ -89,7 +92,9 @@ fn a_url_of_the_integration_that_will_not_do_is_blamed_on_the_integration() {
         (413, "permanent"),
         (422, "permanent"),
         (429, "retryable"),
+        (502, "unknown"),
         (503, "retryable"),
+        (504, "unknown"),
     ] {
         let server = Server::start(move |_| answer(status, "", ""));
         let error = webhook().send(&of_integration(&server.url("http"))).unwrap_err();

@@ -2,7 +2,8 @@
 
 use tidings::circuit::{Circuit, CircuitPolicy};
 use tidings::credentials::Credentials;
-use tidings::integration::IntegrationCreate;
+use tidings::dead_letter::{DeadLetterQuery, DeadLetterReason};
+use tidings::integration::{IntegrationCreate, OnUnknown};
 use tidings::step::Step;
 use tidings::store::memory::MemoryStore;
 use tidings::subscriber::SubscriberCreate;
@@ -61,4 +62,21 @@ fn a_url_that_is_not_found_opens_the_circuit_of_its_integration() {
     }
     let circuit = env.integrations().health().unwrap()[0].circuit;
     assert!(matches!(circuit, Circuit::Open { .. }), "{circuit:?}");
+}
+
+/// One row per answer of a gateway: the receiver may have the message.
+#[test]
+fn a_message_that_is_sent_once_at_most_is_given_up_behind_a_gateway() {
+    for status in [502, 504] {
+        let gateway = Server::start(move |_| answer(status, "", "no answer"));
+        let (engine, env) = engine();
+        let once = integration("once", &gateway).on_unknown(OnUnknown::GiveUp);
+        env.integrations().create(&once).unwrap();
+        trigger(&env);
+
+        assert_eq!(engine.delivery().run_due(100).unwrap().failed, 1, "{status}");
+
+        let letters = env.dead_letters().list(&DeadLetterQuery::default()).unwrap().data;
+        assert_eq!(letters[0].reason, DeadLetterReason::AnswerLost, "{status}");
+    }
 }

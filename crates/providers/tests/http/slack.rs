@@ -79,6 +79,7 @@ fn an_answer_of_slack_is_understood() {
         (400, "invalid_payload", "permanent"),
         (500, "rollup_error", "retryable"),
         (429, "rate_limited", "retryable"),
+        (504, "upstream request timeout", "unknown"),
     ] {
         let server = Server::start(move |_| answer(status, "", text));
         let slack = Slack::default().allow_private_addresses();

@@ -137,6 +137,7 @@ fn an_answer_of_a_push_service_is_understood() {
         (413, "permanent"),
         (429, "retryable"),
         (500, "retryable"),
+        (502, "unknown"),
     ] {
         let service = Server::start(move |_| answer(status, "", ""));
         let delivery = push(&[Browser::new(1).subscription(&service.url("http"))]);
