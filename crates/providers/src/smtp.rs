@@ -19,7 +19,7 @@ use tidings::vocabulary::Channel;
 use tidings::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 
 use self::account::Account;
-use self::connection::Connection;
+use self::connection::{Connection, Time};
 use self::mail::Mail;
 use self::pool::Relays;
 use crate::LONGEST_TIMEOUT;
@@ -70,13 +70,18 @@ use crate::LONGEST_TIMEOUT;
 #[derive(Debug)]
 pub struct Smtp {
     timeout: Duration,
+    acceptance: Duration,
     relays: Relays,
 }
 
 impl Default for Smtp {
-    /// 30 seconds for an e-mail.
+    /// 30 seconds for an e-mail up to the end of its content, and 2 minutes for the answer to it.
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), relays: Relays::default() }
+        Self {
+            timeout: Duration::from_secs(30),
+            acceptance: Duration::from_secs(120),
+            relays: Relays::default(),
+        }
     }
 }
 
@@ -86,24 +91,48 @@ impl Smtp {
     /// Longest `unsubscribeUrl` in the overrides, in bytes: a line of a header has 998 at most.
     pub const MAX_URL: usize = 900;
 
-    /// Sets how long an e-mail may take, from when it is made to the last answer of the server: a day at
-    /// most.
+    /// Sets how long an e-mail may take, from when it is made to the end of its content: a day at most. The
+    /// answer to the content has a [time of its own](Self::acceptance_timeout). A test of an integration ends
+    /// within this one.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    fn deadline(&self) -> Instant {
-        Instant::now() + self.timeout.min(LONGEST_TIMEOUT)
+    /// Sets how long the server may take to answer the content of an e-mail, such as to scan it: a day at most.
+    /// Without an answer within that time, the server may have accepted the e-mail
+    /// ([`SendError::Unknown`]), and another attempt may send it twice.
+    ///
+    /// RFC 5321 asks for 10 minutes. The [lease](tidings::Builder::lease) of the engine has to be longer than this
+    /// time and [`timeout`](Self::timeout) together, by a few seconds. No call extends it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::{Engine, store::memory::MemoryStore};
+    /// use tidings_providers::Smtp;
+    ///
+    /// let patient = Smtp::default().acceptance_timeout(Duration::from_secs(10 * 60));
+    /// let lease = Duration::from_secs(11 * 60);
+    /// let engine = Engine::builder().provider("smtp", patient).lease(lease);
+    /// # engine.build(MemoryStore::default());
+    /// ```
+    #[must_use]
+    pub fn acceptance_timeout(self, timeout: Duration) -> Self {
+        Self { acceptance: timeout, ..self }
+    }
+
+    fn time(&self) -> Time {
+        let deadline = Instant::now() + self.timeout.min(LONGEST_TIMEOUT);
+        Time { deadline, acceptance: self.acceptance.min(LONGEST_TIMEOUT) }
     }
 }
 
 impl Provider for Smtp {
     fn send(&self, delivery: &Delivery) -> Result<ProviderReceipt, SendError> {
-        let deadline = self.deadline();
+        let time = self.time();
         let relay = self.relays.of(&delivery.integration).map_err(misconfigured)?;
         let mail = Mail::of(delivery, relay.account())?;
-        let sent = self.relays.send(&relay, &mail, deadline);
+        let sent = self.relays.send(&relay, &mail, time);
         sent.map_err(|failure| failure.of(mail.has_one_recipient()))?;
         Ok(ProviderReceipt::with_id(mail.id))
     }
@@ -119,7 +148,7 @@ impl Provider for Smtp {
     fn check(&self, integration: &Integration) -> IntegrationTestResult {
         let account = Account::of(&integration.credentials).map_err(misconfigured);
         let tried = account.and_then(|account| {
-            let opened = Connection::open(&account, self.deadline());
+            let opened = Connection::open(&account, self.time().deadline);
             opened.and_then(Connection::close).map_err(|failure| failure.of(true))
         });
         tried.into()

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lettre::Address;
 use lettre::address::Envelope;
@@ -22,6 +22,16 @@ pub(super) struct Connection {
     wire: Wire,
     abilities: Vec<Ability>,
     since: Instant,
+}
+
+/// Time for an e-mail.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Time {
+    /// End of all that comes before the answer to the content.
+    pub(super) deadline: Instant,
+    /// Time for the answer to the content, from the last dot on. A server that scans the content may take longer
+    /// for it than for all the rest.
+    pub(super) acceptance: Duration,
 }
 
 // Keywords of the answer to EHLO that matter.
@@ -111,8 +121,13 @@ impl Connection {
         judged(Stage::Login, self.wire.read().map(|answer| login.hidden(answer, &command)))
     }
 
-    /// Sends an e-mail, which ends with a line break.
-    pub(super) fn send(&mut self, envelope: &Envelope, mail: &[u8]) -> Result<()> {
+    /// Sends an e-mail, which ends with a line break. Waits for `acceptance` for the answer to the content.
+    pub(super) fn send(
+        &mut self,
+        envelope: &Envelope,
+        mail: &[u8],
+        acceptance: Duration,
+    ) -> Result<()> {
         let mut options = Vec::new();
         let mut addresses = envelope.to().iter().chain(envelope.from());
         let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
@@ -134,6 +149,7 @@ impl Connection {
         // The server accepts nothing before the last dot. Until all is written, nothing is sent.
         let written = self.wire.write(&with_dots(mail));
         written.map_err(|error| Failure { stage: Stage::Content, cause: Cause::Broken(error) })?;
+        self.wire.set_deadline(Instant::now() + acceptance);
         self.answer(Stage::Acceptance).map(drop)
     }
 

@@ -11,7 +11,7 @@ use tidings::ids::IntegrationId;
 use tidings::integration::Integration;
 
 use super::account::Account;
-use super::connection::Connection;
+use super::connection::{Connection, Time};
 use super::mail::Mail;
 use super::outcome::Failure;
 
@@ -82,17 +82,12 @@ impl Relays {
     }
 
     /// Sends an e-mail through a connection that waits, or through a new one.
-    pub(super) fn send(
-        &self,
-        relay: &Arc<Relay>,
-        mail: &Mail,
-        deadline: Instant,
-    ) -> Result<(), Failure> {
-        let mut connection = match self.waiting(relay, deadline) {
+    pub(super) fn send(&self, relay: &Arc<Relay>, mail: &Mail, time: Time) -> Result<(), Failure> {
+        let mut connection = match self.waiting(relay, time.deadline) {
             Some(connection) => connection,
-            None => Connection::open(&relay.account, deadline)?,
+            None => Connection::open(&relay.account, time.deadline)?,
         };
-        let sent = connection.send(&mail.envelope, &mail.content);
+        let sent = connection.send(&mail.envelope, &mail.content, time.acceptance);
         if sent.as_ref().err().is_none_or(Failure::leaves_connection) {
             self.keep(Waiting { relay: Arc::clone(relay), connection: connection.rest() });
         }
@@ -258,7 +253,8 @@ mod tests {
     fn send_within(relays: &Relays, delivery: &Delivery, time: Duration) {
         let relay = relays.of(&delivery.integration).unwrap();
         let mail = Mail::of(delivery, relay.account()).unwrap();
-        relays.send(&relay, &mail, Instant::now() + time).unwrap();
+        let time = Time { deadline: Instant::now() + time, acceptance: time };
+        relays.send(&relay, &mail, time).unwrap();
     }
 
     #[test]

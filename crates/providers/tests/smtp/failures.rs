@@ -128,7 +128,8 @@ fn nothing_hangs_and_only_a_lost_answer_is_unknown() {
         let delivery = delivery(account(&server).user("ada").password("secret"));
         let start = Instant::now();
 
-        let (found, said) = outcome(&Smtp::default().timeout(timeout), &delivery);
+        let smtp = Smtp::default().timeout(timeout).acceptance_timeout(timeout);
+        let (found, said) = outcome(&smtp, &delivery);
 
         assert_eq!(found, kind, "row {number}: {said}");
         assert!(start.elapsed() < SHORT * 10, "row {number}: {:?}", start.elapsed());
@@ -137,6 +138,27 @@ fn nothing_hangs_and_only_a_lost_answer_is_unknown() {
         for (number, row) in rows.into_iter().enumerate() {
             threads.spawn(move || check(number, row));
         }
+    });
+}
+
+/// A server that scans an e-mail answers later than the rest of the dialogue may take. One that does not answer
+/// at all holds up a thread no longer than the time for the answer, however long the rest may take.
+#[test]
+fn the_answer_to_the_content_has_a_time_of_its_own() {
+    let check = |acts: Vec<Act>, [timeout, acceptance]: [Duration; 2], kind: &str| {
+        let server = Server::start(but(move |line| (line == "sent").then(|| acts.clone())));
+        let smtp = Smtp::default().timeout(timeout).acceptance_timeout(acceptance);
+        let start = Instant::now();
+
+        let (found, said) = outcome(&smtp, &delivery(account(&server)));
+
+        assert_eq!(found, kind, "{said}");
+        assert!(start.elapsed() < SHORT * 10, "{:?}", start.elapsed());
+    };
+    let scans = vec![Act::Wait(AMPLE + SHORT), Act::Say("250 kept".into())];
+    thread::scope(|threads| {
+        threads.spawn(|| check(scans, [AMPLE, LONG], "sent"));
+        threads.spawn(|| check(vec![Act::Wait(AMPLE * 4)], [LONG, SHORT], "unknown"));
     });
 }
 

@@ -81,8 +81,8 @@ fn each_email_arrives_and_arrives_twice_only_if_an_answer_was_lost() {
     let tries = Tries::default();
     let server = Server::start(unreliable(tries.clone()));
     let engine = Engine::builder()
-        .provider("smtp", Smtp::default().timeout(AMPLE))
-        .lease(AMPLE * 2)
+        .provider("smtp", Smtp::default().timeout(AMPLE).acceptance_timeout(AMPLE))
+        .lease(AMPLE * 3)
         .retry(RetryPolicy::new(8, Duration::from_millis(20)))
         .build(MemoryStore::default());
     let env = triggered(&engine, &server);
