@@ -81,7 +81,6 @@ fn people() -> Vec<Value> {
         json!(["engine.environment", "$environment 0"]),
         json!(["engine.authenticate", "$authorization 0"]),
         json!(["organization.environment", "acme", "$environment 0"]),
-        json!(["organization.environment", "umbrella", "$environment 0"]),
         json!(["organization.environment_named", "acme", "Development"]),
         json!(["engine.organizations", null]),
         json!(["engine.organizations", "acme"]),
