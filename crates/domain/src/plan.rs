@@ -6,6 +6,7 @@
 //! decided a second time, when it is sent: the subscriber and the preferences may have changed.
 
 mod attempt;
+mod digested;
 mod step;
 mod targets;
 mod turn;
@@ -42,7 +43,10 @@ use crate::unsubscribe::Link;
 use crate::vocabulary::StepType;
 use crate::workflow::Workflow;
 
+use self::digested::{collected, only};
+
 pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call, layout};
+pub use digested::DigestedEvents;
 pub use targets::ConnectedEndpoint;
 pub use turn::{PASSED_OVER, STOPPED, close, decide_again, stop, stops_on_failure, turn};
 
@@ -102,9 +106,11 @@ pub struct Run<'a> {
     pub jobs: Vec<RunJob>,
     /// Results of the jobs, if a step refers to some.
     pub results: StepResults,
-    /// Events of the latest digest that has closed. The event of the trigger, if it has passed every
-    /// digest so far.
-    pub digested: Option<DigestedEvents>,
+    /// Events of the digests that have closed, each with the number of its job.
+    pub closed: Vec<(usize, Digested<'a>)>,
+    /// The event of the trigger, as that of the first digest that it has passed, with the number of the
+    /// first job behind that digest.
+    pub passed: Option<(usize, DigestEvent)>,
     /// Values that templates share. The contexts, the workflow and the actor are those of the event
     /// in all facts of a run.
     pub(crate) shared: Shared,
@@ -114,17 +120,6 @@ pub struct Run<'a> {
     pub open: Vec<IntegrationId>,
     /// Destination of the attempt, if the message has several.
     pub target: Option<SendTarget>,
-}
-
-/// Events of a digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DigestedEvents {
-    /// First events, in the order of their arrival.
-    pub events: Vec<DigestEvent>,
-    /// Last event of all.
-    pub last: Option<DigestEvent>,
-    /// Number of all events.
-    pub count: u32,
 }
 
 /// Job of a run.
@@ -279,7 +274,8 @@ impl<'a> Run<'a> {
             payload: Cow::Borrowed(&event.trigger.payload),
             overrides: event.trigger.overrides.as_ref(),
             results: StepResults::default(),
-            digested: None,
+            closed: Vec::new(),
+            passed: None,
             shared: Shared::default(),
             tries: Tries::default(),
             open: Vec::new(),
@@ -293,6 +289,7 @@ impl<'a> Run<'a> {
     /// Returns the run of a notification.
     pub fn of(notification: &'a Notification) -> Self {
         let jobs = notification.jobs.iter();
+        let closed = |(number, job)| Some((number, collected(job)?));
         let run = Self {
             transaction_id: &notification.transaction_id,
             created_at: notification.created_at,
@@ -301,13 +298,17 @@ impl<'a> Run<'a> {
             expires_at: notification.expires_at,
             results: StepResults::default(),
             shared: Shared::default(),
-            digested: jobs.clone().rev().find_map(DigestedEvents::of),
+            closed: jobs.clone().enumerate().filter_map(closed).collect(),
+            passed: None,
             jobs: jobs.map(RunJob::of).collect(),
             tries: Tries::default(),
             open: Vec::new(),
             target: None,
         };
-        if run.jobs.iter().any(|job| job.has_passed()) { run.passing() } else { run }
+        match run.jobs.iter().position(|job| job.has_passed()) {
+            Some(digest) => run.passing(digest + 1),
+            None => run,
+        }
     }
 
     /// Adds the results of the jobs of `notification`, to which steps of `workflow` refer. `stage`
@@ -322,14 +323,14 @@ impl<'a> Run<'a> {
         for job in &notification.jobs {
             let Some(step) = workflow.step(job.step.id) else { continue };
             let stage = job.message_id.and_then(&stage);
-            let alone = || RunJob::of(job).has_passed().then(|| self.alone());
-            let events = DigestedEvents::of(job).or_else(alone);
+            let alone = RunJob::of(job).has_passed().then(|| self.alone());
+            let events = collected(job).or(alone.as_ref().map(only));
             let value = job.result.clone().map(Value::from);
-            let output = match (&stage, &events, &value) {
+            let output = match (&stage, events, &value) {
                 (Some(stage), ..) => {
                     StepOutput::Message { seen: stage.is_seen(), read: stage.is_read() }
                 }
-                (None, Some(events), _) => StepOutput::Digest(events.as_known()),
+                (None, Some(events), _) => StepOutput::Digest(events),
                 (None, None, Some(value)) => StepOutput::Value(value),
                 (None, None, None) => StepOutput::Nothing,
             };
@@ -341,46 +342,21 @@ impl<'a> Run<'a> {
     /// Returns the run of an event that passes the inactive digests of its workflow. They have no jobs.
     #[must_use]
     pub fn past_inactive_digests(mut self, workflow: &Workflow) -> Self {
-        for step in workflow.steps.iter().filter(|step| step.is_inactive_digest()) {
-            if self.jobs.iter().any(|job| job.step == step.id) {
+        for (place, step) in workflow.steps.iter().enumerate() {
+            if !step.is_inactive_digest() || self.jobs.iter().any(|job| job.step == step.id) {
                 continue;
             }
             if workflow.refers_to_results() {
                 let alone = self.alone();
-                let output = StepOutput::Digest(alone.as_known());
+                let output = StepOutput::Digest(only(&alone));
                 self.results.insert(step, JobStatus::Skipped.as_str(), output);
             }
-            self = self.passing();
+            let before = workflow.steps.get(..place).unwrap_or_default();
+            let is_before = |job: &RunJob| before.iter().any(|step| step.id == job.step);
+            let behind = self.jobs.iter().rposition(is_before).map_or(0, |last| last + 1);
+            self = self.passing(behind);
         }
         self
-    }
-
-    // The run of an event that passes a digest. The events of an earlier one that has closed stay.
-    fn passing(mut self) -> Self {
-        if self.digested.is_none() {
-            self.digested = Some(self.alone());
-        }
-        self
-    }
-
-    // The events of a digest that the event passes.
-    fn alone(&self) -> DigestedEvents {
-        let payload = self.payload.clone().into_owned();
-        let event = DigestEvent { id: self.transaction_id.clone(), time: self.created_at, payload };
-        DigestedEvents { events: vec![event], last: None, count: 1 }
-    }
-}
-
-impl DigestedEvents {
-    /// Returns the events of a digest job. Returns `None` if the job has none.
-    fn of(job: &Job) -> Option<Self> {
-        let digest = job.digest.as_ref()?;
-        let count = digest.event_count?;
-        Some(Self { events: digest.events.clone(), last: digest.last_event.clone(), count })
-    }
-
-    fn as_known(&self) -> Digested<'_> {
-        Digested::new(&self.events, self.last.as_ref(), self.count.into())
     }
 }
 

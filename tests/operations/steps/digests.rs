@@ -407,6 +407,72 @@ fn d10_digests_of_one_workflow_are_independent() {
     });
 }
 
+/// A message between two digests tells of the events of the first one, also if it is sent again, or for the
+/// first time, when the second one has closed.
+#[test]
+fn a_message_between_two_digests_tells_of_the_first_one() {
+    let body = "{% for event in events %}{{ event.payload.n }} {% endfor %}";
+    let template = json!({ "subject": "{{ total_count }} new", "body": body });
+    let mail = |name| json!({ "type": "email", "name": name, "template": template });
+    let hour = digest(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
+    let hour = with(hour, json!({ "name": "hourly" }));
+    let (five, one) = ("5 new: 0 10 20 30 40 ", "1 new: 0 ");
+    for (is_held, expected) in [(false, vec![five, one, five]), (true, vec![five, one])] {
+        on_both(|world| {
+            world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+            let ses = world.active_integration("email", "ses").id;
+            world.workflow_of("news", &[minute(), mail("first"), hour.clone(), mail("second")]);
+            if is_held {
+                world.env.integrations().pause(ses).unwrap();
+            }
+            let [id, ..] =
+                [0, 10, 20, 30, 40].map(|at| event_at(&world, at, "news", json!({ "n": at })));
+            run_at(&world, 60);
+            run_at(&world, 3_660);
+            assert_eq!(
+                world.notification(id).jobs[2].digest.as_ref().unwrap().event_count,
+                Some(1)
+            );
+            if is_held {
+                world.env.integrations().resume(ses).unwrap();
+            } else {
+                world.env.notifications().resend(id, "first").unwrap();
+            }
+            run_at(&world, 3_661);
+            let mut sent = names(&world.recorder.sent(), |sent| {
+                let subject = sent.message.subject.clone().unwrap();
+                format!("{subject}: {}", sent.message.text().unwrap())
+            });
+            if is_held {
+                sent.sort_unstable_by(|one, other| other.cmp(one));
+            }
+            assert_eq!(sent, expected, "{is_held}");
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+/// The first one of the inbox had failed, and is made anew when the second digest has closed.
+#[test]
+fn a_message_that_is_made_anew_tells_of_the_digest_before_it() {
+    on_both(|world| {
+        let again = with(minute(), json!({ "name": "again" }));
+        let steps = |text: &str| [minute(), say(text), again.clone(), say("{{ total_count }}")];
+        world.workflow_of("news", &steps("{{ payload.n / payload.by }}"));
+        let [id, _] =
+            [0, 10].map(|at| event_at(&world, at, "news", json!({ "n": at, "by": "two" })));
+        run_at(&world, 60);
+        run_at(&world, 120);
+        assert_eq!(world.statuses(id), ["completed", "failed", "completed", "completed"]);
+        let repaired = json!({ "steps": steps("{{ total_count }} of {{ last.payload.n }}") });
+        world.env.workflows().update("news", &parsed(repaired)).unwrap();
+
+        world.env.notifications().resend(id, "1").unwrap();
+
+        assert_eq!(world.texts("ada"), ["1", "2 of 10"]);
+    });
+}
+
 /// The message of a closed window is that of all its events. It is canceled with the last of them.
 #[test]
 fn a_digest_is_canceled_with_its_last_event() {

@@ -67,8 +67,8 @@ impl<'a> RunStep<'a> {
 
     pub(super) fn known(&self) -> TemplateData<'_> {
         let known = self.event().with_steps(self.results);
-        match &self.run.digested {
-            Some(digested) => known.with_digest(digested.as_known()),
+        match self.run.digested_before(self.step.id) {
+            Some(digested) => known.with_digest(digested),
             None => known,
         }
     }

@@ -424,7 +424,7 @@ fn the_condition_of_a_preference_has_the_data_that_its_check_knows() {
     let mut run = Run::of(&world.notification);
     let step = &world.workflow.as_ref().unwrap().steps[0];
     run.results.insert(step, "completed", StepOutput::Nothing);
-    run = run.passing();
+    run = run.passing(0);
     for (root, is_known) in [
         (vec!["payload", ""], true),
         (vec!["work", "flow"], true),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use super::digested::only;
 use super::step::RunStep;
 use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
 use crate::explain::{EvidenceKind, SendTime};
@@ -46,14 +47,14 @@ fn decide_from(run: &Run<'_>, closed: Option<usize>, facts: Facts<'_>) -> Vec<Ac
         let effect = Effect::of(&action, facts.workflow, job);
         let passes = job.kind == StepType::Digest && action.passes();
         if passes {
-            so_far = Cow::Owned(so_far.into_owned().passing());
+            so_far = Cow::Owned(so_far.into_owned().passing(number + 1));
         }
         if let Some(step) = facts.workflow.and_then(|workflow| workflow.step(job.step))
             && refers
         {
             let (status, output) = action.result();
             let alone = passes.then(|| run.alone());
-            let output = alone.as_ref().map_or(output, |one| StepOutput::Digest(one.as_known()));
+            let output = alone.as_ref().map_or(output, |one| StepOutput::Digest(only(one)));
             results.insert(step, status, output);
         }
         actions.push(action);
