@@ -358,6 +358,28 @@ fn d11_calendar_times_are_those_of_the_subscriber() {
     }
 }
 
+/// A call may wait for its transaction while the window is closed.
+#[test]
+fn a_calendar_digest_has_one_message_at_each_time() {
+    const NINE: u64 = 21 * 3_600;
+    on_both(|world| {
+        let nine = json!({ "type": "timed", "timed": { "cronExpression": "0 9 * * *" } });
+        world.workflow_of("news", &[digest(nine), said()]);
+        event_at(&world, 0, "news", json!({ "n": 1 }));
+        run_at(&world, NINE);
+        let late = event_at(&world, NINE - 1, "news", json!({ "n": 2 }));
+        assert_eq!(world.log(late, 0), ["digest_opened"]);
+        for at in [NINE, NINE + 3_600] {
+            run_at(&world, at);
+            assert_eq!(world.texts("ada"), ["1: 1 "]);
+        }
+        event_at(&world, NINE + 7_200, "news", json!({ "n": 3 }));
+        run_at(&world, NINE + 24 * 3_600);
+        assert_eq!(world.texts("ada"), ["1: 1 ", "2: 2 3 "]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// D14: the overrides of an event set the lengths of its windows and delays, each by its own name.
 #[test]
 fn d14_an_event_sets_the_length_of_its_digest_and_of_its_delay() {

@@ -102,8 +102,10 @@ shape! { TimedWindow {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DigestState {
-    /// End of the latest window.
+    /// End of the latest window, if that is open.
     pub window_end: Option<Timestamp>,
+    /// End of the latest window, if that has closed.
+    pub closed_at: Option<Timestamp>,
     /// Time of the latest event, whatever came of it.
     pub last_event: Option<Timestamp>,
 }
@@ -125,6 +127,14 @@ impl DigestState {
     fn as_of(self, now: Timestamp) -> Self {
         let is_ahead = self.last_event.is_some_and(|last| last.is_ahead_of(now));
         if is_ahead { Self::default() } else { self }
+    }
+
+    // Time from which on the next calendar time is one at which no window has closed. A call may have waited
+    // for its transaction while the window was closed: its time is before the end of that window. A clock has
+    // shown that end, which does not count if it is more than a day away: the clock was ahead.
+    fn since_last_end(self, now: Timestamp) -> Timestamp {
+        let sound = self.closed_at.filter(|end| !end.is_ahead_of(now));
+        sound.map_or(now, |end| end.max(now))
     }
 }
 
@@ -180,8 +190,8 @@ impl Digest {
     }
 
     /// Returns what the digest does with an event at `now`. An open window takes it, also after a
-    /// quiet time. At its end, a window is no longer open. A clock that was ahead by more than a day
-    /// leaves nothing that counts.
+    /// quiet time. At its end, a window is no longer open, and no other one closes at the same calendar
+    /// time. A clock that was ahead by more than a day leaves nothing that counts.
     #[doc(hidden)]
     pub fn arrival(
         &self,
@@ -196,7 +206,11 @@ impl Digest {
         if self.is_first_after_quiet(state.last_event, now, zone)? {
             return Ok(Arrival::Passes);
         }
-        self.window_end(now, zone).map(Arrival::Opens)
+        let opened_at = match self {
+            Self::Timed(_) => state.since_last_end(now),
+            Self::Regular(_) | Self::Backoff(_) => now,
+        };
+        self.window_end(opened_at, zone).map(Arrival::Opens)
     }
 
     // The look-back excludes its start: an event that is exactly that old leaves the time quiet.

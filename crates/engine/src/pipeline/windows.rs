@@ -25,10 +25,12 @@ impl NotificationTx<'_, '_> {
         let id = step.and_then(|step| BucketId::of(&self.notification, step, gather.key));
         let Some(id) = id else { return Ok(ControlFlow::Break(())) };
         let before = self.tx.find::<DigestBucket>(&layout::digest_bucket(&id))?;
-        let window = self.open_window(before.as_ref())?;
+        let latest = before.as_ref().and_then(|bucket| bucket.window);
+        let window = latest.map_or(Ok(None), |latest| self.if_open(latest))?;
         let window_end = window.map(|window| window.until);
+        let closed_at = latest.map(|window| window.until).filter(|_| window.is_none());
         let last_event = before.as_ref().map(|bucket| bucket.last_event);
-        let (state, now) = (DigestState { window_end, last_event }, self.tx.now());
+        let (state, now) = (DigestState { window_end, closed_at, last_event }, self.tx.now());
         let (window, result) = match (gather.metadata.arrival(state, now, gather.zone), window) {
             (Ok(Arrival::Joins), Some(window)) => {
                 let result = DigestResult::joins(window.until, window.events);
@@ -58,11 +60,10 @@ impl NotificationTx<'_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    // The latest window, if events may join it. The time of a call that has waited for its
-    // transaction, and that of a clock that has gone back, may be before the end of a window that
-    // is being closed.
-    fn open_window(&self, bucket: Option<&DigestBucket>) -> Result<Option<OpenWindow>> {
-        let Some(window) = bucket.and_then(|bucket| bucket.window) else { return Ok(None) };
+    // The window, if events may join it. The time of a call that has waited for its transaction,
+    // and that of a clock that has gone back, may be before the end of a window that is being
+    // closed.
+    fn if_open(&self, window: OpenWindow) -> Result<Option<OpenWindow>> {
         let task = layout::task(self.tx.environment_id(), window.id.into());
         let is_open = match self.tx.find::<Task>(&task)? {
             Some(task) => !task.state.is_leased(),

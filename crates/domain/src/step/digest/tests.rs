@@ -234,7 +234,11 @@ fn d5_the_first_event_after_a_quiet_time_passes_at_once() {
 fn d4_an_event_at_the_end_opens_the_next_window() {
     let digest = digest(json!({ "type": "regular", "amount": 60, "unit": "seconds" }));
     let second = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
-    let state = DigestState { window_end: Some(second(60)), last_event: Some(second(0)) };
+    let state = DigestState {
+        window_end: Some(second(60)),
+        last_event: Some(second(0)),
+        ..DigestState::default()
+    };
     let arrival = |now| digest.arrival(state, second(now), TimeZone::UTC).unwrap();
     assert_eq!(arrival(59), Arrival::Joins);
     assert_eq!(arrival(60), Arrival::Opens(second(120)));
@@ -253,13 +257,42 @@ fn what_a_clock_that_was_ahead_has_left_does_not_count() {
     let day = Duration::from_secs(24 * 60 * 60);
     let now = at("2026-11-20T10:00:00Z");
     let arrival = |window_end, last_event| {
-        let state = DigestState { window_end: Some(window_end), last_event: Some(last_event) };
+        let state = DigestState {
+            window_end: Some(window_end),
+            last_event: Some(last_event),
+            ..DigestState::default()
+        };
         backoff.arrival(state, now, TimeZone::UTC).unwrap()
     };
     let last = now.after(day);
     assert_eq!(arrival(now.after(day * 100), last), Arrival::Joins);
     let ahead = last.after(Duration::from_millis(1));
     assert_eq!(arrival(now.after(day * 100), ahead), Arrival::Passes);
+}
+
+/// One row per time of an event, and end of the window before, which has closed: the end of the next one.
+#[test]
+fn no_two_windows_close_at_one_calendar_time() {
+    let nine = timed(json!({ "timed": { "cronExpression": "0 9 * * *" } }));
+    let hour = digest(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
+    for (digest, now, closed_at, end) in [
+        // The call has waited for its transaction.
+        (&nine, "2026-11-20T08:59:59Z", "2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z"),
+        (&nine, "2026-11-20T09:00:00Z", "2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z"),
+        (&nine, "2026-11-20T10:00:00Z", "2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z"),
+        // The end had moved to the opening of a schedule.
+        (&nine, "2026-11-20T09:59:59Z", "2026-11-20T10:00:00Z", "2026-11-21T09:00:00Z"),
+        // The clock was ahead by a day, and by more.
+        (&nine, "2026-11-20T08:30:00Z", "2026-11-21T08:30:00Z", "2026-11-21T09:00:00Z"),
+        (&nine, "2026-11-20T08:30:00Z", "2026-11-21T08:30:00.001Z", "2026-11-20T09:00:00Z"),
+        // A span begins with its first event.
+        (&hour, "2026-11-20T08:59:59Z", "2026-11-20T09:00:00Z", "2026-11-20T09:59:59Z"),
+    ] {
+        let closed_at = Some(at(closed_at));
+        let state = DigestState { closed_at, ..DigestState::default() };
+        let arrival = digest.arrival(state, at(now), TimeZone::UTC);
+        assert_eq!(arrival, Ok(Arrival::Opens(at(end))), "{now} behind {closed_at:?}");
+    }
 }
 
 /// D10: each digest has settings and windows of its own.
