@@ -4,14 +4,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use store::Table;
 use testkit::interposed::Point;
+use testkit::tables::{Entry, dump, put};
 use tidings::ids::NotificationId;
 use tidings::job::JobStatus;
+use tidings::quarantine::QuarantineQuery;
 use tidings::time::Timestamp;
 use tidings::{Clock, ManualClock, Scope};
 
 use super::{delay, event_at, run_at, say};
-use crate::world::{START, World, email, id, on_both, parsed, time};
+use crate::world::{START, World, email, id, on_both, only, parsed, time};
 
 #[test]
 fn the_steps_behind_a_delay_go_on_when_it_is_over() {
@@ -193,4 +196,40 @@ impl Clock for Back {
             _ => Timestamp::from_millis(now.as_millis() - 3_600_000),
         }
     }
+}
+
+/// The turn of the first message meets the damaged record again, while the delay behind it lasts.
+#[test]
+fn a_turn_that_is_put_back_and_fails_again_leaves_a_delay_alone() {
+    let day = 24 * 3_600;
+    let world = World::in_memory();
+    world.bare_subscriber("ada");
+    let wait = delay(json!({ "type": "regular", "amount": 1, "unit": "days" }));
+    world.workflow_of("late", &[say("now"), wait, say("later")]);
+    world.env.workflows().pause("late").unwrap();
+    let id = event_at(&world, 0, "late", json!({}));
+    world.env.workflows().resume("late").unwrap();
+    let of_subscriber = |(table, ..): &Entry| *table == Table::Subscribers;
+    let (table, key, value) = dump(&world.store).into_iter().find(of_subscriber).unwrap();
+    let damaged = |work: &dyn Fn()| {
+        put(&world.store, table, &key, Some(b"?"));
+        work();
+        put(&world.store, table, &key, Some(&value));
+    };
+    let entry = || only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
+    damaged(&|| _ = world.engine.delivery().run_due(1).unwrap());
+    world.run_due();
+    assert_eq!(world.statuses(id), ["failed", "delayed", "pending"]);
+
+    world.engine.quarantine().requeue(entry().id).unwrap();
+    damaged(&|| _ = world.engine.delivery().run_due(1).unwrap());
+    run_at(&world, day - 1);
+
+    assert_eq!(world.statuses(id), ["failed", "delayed", "pending"]);
+    world.engine.quarantine().requeue(entry().id).unwrap();
+    world.run_due();
+    assert_eq!(world.texts("ada"), ["now"]);
+    run_at(&world, day);
+    assert_eq!(world.texts("ada"), ["now", "later"]);
+    assert_eq!(world.engine.check().unwrap().findings, []);
 }

@@ -6,8 +6,8 @@ use crate::notification::Notification;
 
 impl Work {
     /// Returns the number of the job of `notification` that waits for the work: for a turn, the first one
-    /// that it decides. Returns `None` if the job has ended, if an open window holds up the turn, and for
-    /// work on no job.
+    /// that it decides. Returns `None` if the job has ended, if a delay or an open window holds up the turn,
+    /// and for work on no job.
     pub fn job_in(&self, notification: &Notification) -> Option<usize> {
         let mut jobs = notification.jobs.iter();
         let waits = |job: &Job| !job.status.has_ended();
@@ -18,8 +18,11 @@ impl Work {
             Work::Close { step_id, .. } => {
                 jobs.position(|job| job.step.id == *step_id && waits(job))
             }
-            Work::Turn { .. } if notification.is_collecting() => None,
-            Work::Turn { .. } => jobs.position(|job| job.status == JobStatus::Pending),
+            Work::Turn { .. } => {
+                let is_delayed = |job: &&Job| matches!(job.status, JobStatus::Delayed { .. });
+                let mut before = jobs.take_while(|job| !is_delayed(job));
+                before.position(|job| job.status == JobStatus::Pending)
+            }
             Work::Sweep { .. }
             | Work::FanOut { .. }
             | Work::Wake { .. }
@@ -57,6 +60,7 @@ mod tests {
             ("turn", 0, [Completed, queued, Pending], Some(2)),
             ("turn", 0, [Completed, Pending, Pending], Some(1)),
             ("turn", 0, [delayed, Pending, Pending], None),
+            ("turn", 0, [Pending, delayed, Pending], Some(0)),
             ("turn", 0, [Completed, queued, queued], None),
             ("wake", 0, [Pending, Pending, Pending], None),
         ] {

@@ -1,7 +1,7 @@
 //! Settlement of work whose last attempt had no end.
 
 use domain::ids::NotificationId;
-use domain::job::{Detail, JobStatus};
+use domain::job::{Detail, Job, JobStatus};
 use domain::task::{Task, Work};
 use store::WriteRecords;
 
@@ -49,14 +49,17 @@ impl NotificationTx<'_, '_> {
         Ok(Settled::Turned { skipped, failed: failure.into_iter().collect() })
     }
 
-    // Ends the delay that a turn was due for, if the turn fails.
+    // Ends the delay that a turn was due for, if the turn fails. A turn that was put back may be one of a job
+    // in front of a delay, which has a task of its own as long as it lasts.
     pub(super) fn end_delay(&mut self, task: &Task) {
         let is_turn = matches!(task.work, Work::Turn { .. });
         if !is_turn || self.notification.is_collecting() {
             return;
         }
-        let mut jobs = self.notification.jobs.iter();
-        if let Some(job) = jobs.position(|job| matches!(job.status, JobStatus::Delayed { .. })) {
+        let now = self.tx.now();
+        let is_over =
+            |job: &Job| matches!(job.status, JobStatus::Delayed { until } if until <= now);
+        if let Some(job) = self.notification.jobs.iter().position(is_over) {
             self.complete(job, Detail::DelayFinished, None);
         }
     }
