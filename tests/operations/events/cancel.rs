@@ -13,7 +13,7 @@ use tidings::{Delivery, Provider, ProviderReceipt, Scope, SendError};
 
 use crate::delivery::log;
 use crate::subscriptions::subscribe_all;
-use crate::world::{Backend, Counts, World, email, in_app, on_both, only, wire, with};
+use crate::world::{Backend, Counts, World, email, in_app, on_both, only, parsed, wire, with};
 
 const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
 
@@ -315,4 +315,83 @@ fn an_event_that_is_canceled_between_plan_and_settlement_ends() {
     }
     // Behind the claim, there are the plan and the settlement.
     assert!(canceled >= 3, "{canceled}");
+}
+
+/// A message that is sent again holds up the one behind a digest, which is that of another event, too.
+#[test]
+fn what_is_left_of_a_canceled_event_does_not_wait_for_what_has_ended() {
+    on_both(|world| {
+        let ses = world.active_integration("email", "ses").id;
+        let mail = with(email(), json!({ "name": "mail", "shouldStopOnFail": true }));
+        world.workflow_of("news", &[mail, hourly(), counted()]);
+        let [first, _] = ["t1", "t2"].map(|id| told(&world, id));
+        world.env.integrations().pause(ses).unwrap();
+        world.env.notifications().resend(first, "mail").unwrap();
+        world.pass(Duration::from_secs(3_600));
+        world.run_due();
+        assert_eq!(world.statuses(first), ["queued", "completed", "pending"]);
+
+        assert_eq!(world.env.events().cancel("t1").unwrap().canceled, 1);
+
+        world.run_due();
+        assert_eq!(world.statuses(first), ["canceled", "completed", "completed"]);
+        assert_eq!(world.texts("ada"), ["2"]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// One row per first run of a message for two devices, of which one never gets it and the other one waits:
+/// what is behind it goes on if the message was sent before, and ends with it otherwise.
+#[test]
+fn what_is_left_of_a_canceled_event_ends_with_a_message_that_has_failed() {
+    for (was_sent, expected) in [(true, "completed"), (false, "canceled")] {
+        on_both(|world| {
+            let fcm = world.active_integration("push", "fcm").id;
+            let template = json!({ "title": "Hello", "body": "Hello" });
+            let push = json!({ "type": "push", "name": "push", "template": template });
+            let push = with(push, json!({ "shouldStopOnFail": true }));
+            world.workflow_of("news", &[push, hourly(), counted()]);
+            let devices = json!({ "subscriberId": "ada", "channels": [{
+                "providerId": "fcm", "_integrationId": fcm,
+                "credentials": { "deviceTokens": ["phone", "tablet"] },
+            }] });
+            if was_sent {
+                world.subscriber(devices.clone());
+            }
+            let [first, _] = ["t1", "t2"].map(|id| told(&world, id));
+            world.env.subscribers().upsert(&parsed(devices)).unwrap();
+            world.recorder.refuse_next(SendError::permanent("no"));
+            world.recorder.refuse_next(SendError::retryable("busy"));
+            world.pass(Duration::from_secs(3_599));
+            world.env.notifications().resend(first, "push").unwrap();
+            world.run_due();
+            world.tick();
+            world.env.integrations().pause(fcm).unwrap();
+            world.run_due();
+            assert_eq!(world.statuses(first), ["queued", "completed", "pending"]);
+
+            assert_eq!(world.env.events().cancel("t1").unwrap().canceled, 1);
+
+            world.run_due();
+            assert_eq!(world.statuses(first), ["failed", "completed", expected]);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
+fn hourly() -> Value {
+    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
+    json!({ "type": "digest", "name": "hourly", "metadata": hour })
+}
+
+fn counted() -> Value {
+    json!({ "type": "in_app", "template": { "body": "{{ total_count }}" } })
+}
+
+/// An event for ada, whose message has been sent.
+fn told(world: &World, id: &str) -> NotificationId {
+    let event = json!({ "name": "news", "to": ada(), "transactionId": id });
+    let id = only(world.trigger(event).notifications).notification_id;
+    world.run_due();
+    id
 }

@@ -3,14 +3,15 @@
 
 use domain::convert::IntoChecked;
 use domain::ids::TransactionId;
-use domain::job::{Detail, JobStatus, SendStatus};
+use domain::job::{Detail, Job, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan;
 use domain::task::{Task, Work};
 use domain::trigger::{AcceptedTrigger, CanceledTrigger, Cancellation, FanOutState};
 use store::{Order, ReadRecords, WriteRecords, layout};
 
-use crate::pipeline::facts::is_canceled;
+use crate::damage::if_readable;
+use crate::pipeline::facts::{is_canceled, workflow_of};
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::pipeline::trigger::find_receipt;
@@ -166,14 +167,30 @@ fn end_jobs_of(
 ) -> Result<()> {
     ended.notifications += 1;
     let mut notification_tx = NotificationTx::of(tx, before.clone(), None);
+    let mut jobs = Vec::new();
     for job in 0..before.jobs.len() {
         match notification_tx.cancel(job, look)? {
-            Canceled::Ended => ended.canceled += 1,
+            Canceled::Ended => {
+                ended.canceled += 1;
+                jobs.push(job);
+            }
             Canceled::Runs => ended.running += 1,
             Canceled::Stays => {}
         }
     }
-    notification_tx.store_over(&before).map(drop)
+    let after = notification_tx.notification;
+    let is_left = after.jobs.iter().any(|job| job.status == JobStatus::Pending);
+    // One whose other sends have failed may end those behind it.
+    let has_failed = |job: &Job| job.status == JobStatus::Failed;
+    let failed = jobs.iter().find(|number| after.jobs.get(**number).is_some_and(has_failed));
+    let Some(ended) = failed.or(jobs.first()).filter(|_| is_left) else {
+        return Ok(tx.replace(&before, &after)?);
+    };
+    // What is left goes on for the other events of a digest, and may have waited for what has ended.
+    let workflow = if_readable(workflow_of(tx, &after))?.flatten();
+    let mut left = NotificationTx::of(tx, after, workflow.as_deref());
+    left.go_on_behind(*ended)?;
+    left.store_over(&before).map(drop)
 }
 
 // Effect of the cancellation of a job.

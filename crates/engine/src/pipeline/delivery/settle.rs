@@ -370,9 +370,9 @@ impl NotificationTx<'_, '_> {
         self.go_on_behind(job)
     }
 
-    // Lets the jobs go on behind a job that has ended. They end too if it has failed and its step
-    // demands that, unless its message was sent before, and was sent again.
-    fn go_on_behind(&mut self, job: usize) -> Result<()> {
+    /// Lets the jobs go on behind a job that has ended. They end too if it has failed and its step
+    /// demands that, unless its message was sent before, and was sent again.
+    pub(in crate::pipeline) fn go_on_behind(&mut self, job: usize) -> Result<()> {
         let run = Run::of(&self.notification);
         let failed = run.jobs.get(job).filter(|job| job.status == JobStatus::Failed);
         let was_sent = self.notification.jobs.get(job).is_some_and(Job::was_sent);
