@@ -7,6 +7,7 @@ mod delays;
 mod digests;
 mod results;
 mod schedules;
+mod set_aside;
 mod throttles;
 
 use std::time::Duration;

@@ -26,7 +26,8 @@ pub enum RequeueRefusal {
 
 impl Notification {
     /// Returns the job that waits again if `work` is put back into the queue at `now`, with its
-    /// status. Returns `None` if it still waits.
+    /// status. Returns `None` if it still waits. The end of a window is asked of the first event that is
+    /// left: if that has joined the window, it takes over its own jobs when the window closes.
     #[doc(hidden)]
     pub fn requeued(
         &self,
@@ -63,7 +64,10 @@ impl Notification {
         if is_set_aside(job) {
             return Ok(Some((job, status)));
         }
-        let waits = self.jobs.get(job).is_some_and(|job| !job.status.has_ended());
+        let is_close = matches!(work, Work::Close { .. });
+        let waits = self.jobs.get(job).is_some_and(|job| {
+            !job.status.has_ended() || (is_close && job.status == JobStatus::Merged)
+        });
         if waits { Ok(None) } else { Err(RequeueRefusal::Ended) }
     }
 

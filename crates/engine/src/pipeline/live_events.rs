@@ -5,9 +5,10 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use domain::digest::WindowEvent;
-use domain::ids::{DigestWindowId, NotificationId, StepId};
+use domain::ids::{NotificationId, StepId};
 use domain::job::JobDigest;
 use domain::notification::Notification;
+use domain::task::Work;
 use domain::time::Timestamp;
 use store::{Order, Range, ReadRecords, layout};
 
@@ -72,49 +73,49 @@ impl LiveEvents {
                 Ok(event.notification_id != notification.id
                     && self.is_left(view, event, (job.step.id, number))?)
             };
-            if self.is_any(view, &events, is_other_left)? {
+            if self.first_of(view, &events, is_other_left)?.is_some() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Returns the notification of the first event in a window of that step that is left. Returns `None`
-    /// if there is none among those that it looks at.
-    pub(crate) fn first(
+    /// Returns the notification whose jobs go on with `work`. For the end of a window, that is the one of the
+    /// first event that is left, if there is any.
+    pub(crate) fn notification_of(
         &self,
         view: &dyn View,
-        window: DigestWindowId,
-        step: StepId,
+        work: &Work,
     ) -> Result<Option<NotificationId>> {
-        let events = layout::digest_events(view.environment_id(), window).range();
-        let first = Cell::new(None);
-        self.is_any(view, &events, |event| {
-            let is_left = self.is_left(view, event, (step, usize::MAX))?;
-            first.set(Some(event.notification_id).filter(|_| is_left));
-            Ok(is_left)
-        })?;
-        Ok(first.get())
+        if let Work::Close { window_id, step_id, .. } = work {
+            let events = layout::digest_events(view.environment_id(), *window_id).range();
+            let is_left = |event: &WindowEvent| self.is_left(view, event, (*step_id, usize::MAX));
+            if let Some(first) = self.first_of(view, &events, is_left)? {
+                return Ok(Some(first));
+            }
+        }
+        Ok(work.notification_id())
     }
 
-    // Returns `true` if `is_it` of an event. The first two are nearly always enough: the one is that of
-    // the notification itself, and the other is left.
-    fn is_any(
+    // Returns the notification of the first event for which `is_it` holds, or which counts as left. The first
+    // two are nearly always enough: the one is that of the notification itself, and the other is left.
+    fn first_of(
         &self,
         view: &dyn View,
         events: &Range<WindowEvent>,
         is_it: impl Fn(&WindowEvent) -> Result<bool>,
-    ) -> Result<bool> {
+    ) -> Result<Option<NotificationId>> {
         for event in view.first::<WindowEvent>(events, Order::Ascending, 2)? {
             if is_it(&event)? {
-                return Ok(true);
+                return Ok(Some(event.notification_id));
             }
         }
-        let mut found = Ok(false);
+        let mut found = Ok(None);
         view.each::<WindowEvent>(events, Order::Ascending, |event| {
-            found = if self.room.get() == 0 { Ok(true) } else { is_it(&event) };
+            let counts = if self.room.get() == 0 { Ok(true) } else { is_it(&event) };
             self.room.set(self.room.get().saturating_sub(1));
-            if matches!(found, Ok(false)) {
+            found = counts.map(|counts| counts.then_some(event.notification_id));
+            if matches!(found, Ok(None)) {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())

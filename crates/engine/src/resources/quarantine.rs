@@ -9,6 +9,8 @@ use domain::task::Task;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
 use crate::error::{Reason, Rejection};
+use crate::pipeline::delivery::end_window;
+use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::{Draft, Tx};
@@ -83,13 +85,14 @@ impl<'e> Quarantine<'e> {
 
     /// Puts the task of an entry back into the delivery queue, such as after the damaged record was
     /// written anew. The task is due at once. A job that has failed for the damage waits again, and
-    /// jobs behind it that have ended stay as they are.
+    /// jobs behind it that have ended stay as they are. The jobs behind the window of a digest have waited
+    /// meanwhile. Its end is put back as long as one of its events is left, whichever has opened it.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no entry with this id. [`Rejection::NotRequeued`], if it has no task
     /// or one that cannot be read, if the notification of the task is gone, or if its job has ended in another
-    /// way. [`Error::Store`], if the notification cannot be read.
+    /// way. [`Error::Store`], if the notification, or an event of the window, cannot be read.
     pub fn requeue(&self, id: impl IntoChecked<QuarantineId>) -> Result<()> {
         let id = id.into_checked()?;
         let requeue = |draft: &mut Draft<'_>| {
@@ -103,7 +106,8 @@ impl<'e> Quarantine<'e> {
     }
 
     /// Removes an entry. What has waited for its task, such as a snoozed message, goes on with the next
-    /// [repair](Engine::repair).
+    /// [repair](Engine::repair). If the task is the end of a digest's window, the digest fails for all of its
+    /// events, and the jobs behind it end.
     ///
     /// # Errors
     ///
@@ -111,10 +115,17 @@ impl<'e> Quarantine<'e> {
     pub fn discard(&self, id: impl IntoChecked<QuarantineId>) -> Result<()> {
         let id = id.into_checked()?;
         let discard = |draft: &mut Draft<'_>| {
-            // An entry that cannot be read is removed too.
             let key = layout::quarantined(id);
             if !draft.writer.contains(&key)? {
                 return Err(missing(id));
+            }
+            // An entry that cannot be read is removed too.
+            let entry = store::if_readable(draft.writer.find(&key))?.flatten();
+            if let Some(entry) = entry
+                && let Ok(task) = entry.readable_task()
+                && !draft.writer.contains(&task.key())?
+            {
+                end_window(&mut draft.within(&task.home()), &task, &entry.table)?;
             }
             Ok(draft.writer.delete_key(&key)?)
         };
@@ -164,9 +175,8 @@ fn put_back(tx: &mut Tx<'_>, quarantined: &Quarantined, task: &Task) -> Result<(
     if tx.contains(&task.key())? {
         return Err(refused(RequeueRefusal::Queued));
     }
-    if task.work.notification_id().is_some() {
-        let found = notifications::of_work(tx, &task.work)?;
-        let before = found.ok_or_else(|| refused(RequeueRefusal::Gone))?;
+    if let Some(id) = LiveEvents::bounded(due_at).notification_of(tx, &task.work)? {
+        let before = notifications::find(tx, id)?.ok_or_else(|| refused(RequeueRefusal::Gone))?;
         let mut notification_tx = NotificationTx::of(tx, before.clone(), None);
         if let Some((job, status)) = before.requeued(&task.work, due_at).map_err(refused)? {
             notification_tx.log(job, Detail::StepQueued, None);

@@ -47,6 +47,7 @@ pub use recording::RecordingProvider;
 pub(crate) use report::Untold;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(super) use settle::AGAIN;
+pub(crate) use settle::end_window;
 pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 
 /// The delivery queue of all environments.

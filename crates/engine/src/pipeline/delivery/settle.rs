@@ -7,6 +7,7 @@ mod paused;
 mod requeue;
 mod returned;
 mod sends;
+mod set_aside;
 mod turned;
 mod woken;
 
@@ -18,7 +19,6 @@ use domain::ids::SendId;
 use domain::job::{Detail, Job, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
-use domain::quarantine::Unreadable;
 use domain::task::{Claim, Task};
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
@@ -29,12 +29,13 @@ use super::claim::Leased;
 use super::task_result::{JobResult, TaskResult};
 use super::turn::Turn;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, quarantine};
-use crate::damage::if_readable;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
 use crate::{Engine, Error, Result};
+
+pub(crate) use set_aside::end_window;
 
 /// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
 /// event has changed since it was read.
@@ -203,7 +204,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Set
         }
         TaskResult::GaveUp => given_up::settle(tx, &task),
         TaskResult::Dropped => drop_task(tx, &task),
-        TaskResult::Unreadable(unreadable) => set_aside(tx, &task, unreadable),
+        TaskResult::Unreadable(unreadable) => set_aside::settle(tx, &task, unreadable),
         // A call that was stored and not made has no unknown outcome. The attempt counts.
         TaskResult::Lost => {
             let uncalled = Task::clone(&task).uncalled(&leased.task);
@@ -274,22 +275,6 @@ fn change_jobs_with(
 fn drop_task(tx: &mut Tx<'_>, task: &Task) -> Result<Settled> {
     tx.remove(task)?;
     Ok(Settled::Nothing)
-}
-
-// Puts a task into quarantine. Its job fails, if the notification can be read.
-fn set_aside(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Settled> {
-    quarantine::move_task(tx, task, unreadable)?;
-    let found = if_readable(notifications::of_work(tx, &task.work))?.flatten();
-    let Some(before) = found else { return Ok(Settled::Quarantined) };
-    let workflow = if_readable(workflow_of(tx, &before))?.flatten();
-    let mut notification_tx = NotificationTx::of(tx, before.clone(), workflow.as_deref());
-    notification_tx.end_delay(task);
-    if let Some(job) = task.work.job_in(&notification_tx.notification) {
-        notification_tx.log(job, Detail::RecordUnreadable, Some(unreadable.table.into()));
-        notification_tx.end_failed(job, task.send_id())?;
-    }
-    notification_tx.store_over(&before)?;
-    Ok(Settled::Quarantined)
 }
 
 impl NotificationTx<'_, '_> {

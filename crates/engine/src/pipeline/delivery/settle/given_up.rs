@@ -1,6 +1,5 @@
 //! Settlement of work whose last attempt had no end.
 
-use domain::ids::NotificationId;
 use domain::job::{Detail, Job, JobStatus};
 use domain::task::{Task, Work};
 use store::WriteRecords;
@@ -13,25 +12,15 @@ use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::Tx;
 
-/// Ends the job of a task, unless its notification is gone.
+/// Ends the job of a task, unless its notification is gone. The end of a window fails for the first event
+/// that is left: its jobs would go on.
 pub(super) fn settle(tx: &mut Tx<'_>, task: &Task) -> Result<Settled> {
-    let found = match notification_of(tx, &task.work)? {
+    let found = match LiveEvents::bounded(tx.now()).notification_of(tx, &task.work)? {
         Some(id) => notifications::find_again(tx, id, None)?,
         None => None,
     };
     let Some(before) = found else { return drop_task(tx, task) };
     change_jobs(tx, &before, |notification_tx| notification_tx.give_up(task))
-}
-
-// The notification whose job fails if a task is given up. For the end of a window, it is that of the first
-// event that is left: its jobs would go on.
-fn notification_of(tx: &Tx<'_>, work: &Work) -> Result<Option<NotificationId>> {
-    if let Work::Close { window_id, step_id, .. } = work
-        && let Some(first) = LiveEvents::bounded(tx.now()).first(tx, *window_id, *step_id)?
-    {
-        return Ok(Some(first));
-    }
-    Ok(work.notification_id())
 }
 
 impl NotificationTx<'_, '_> {
@@ -66,7 +55,7 @@ impl NotificationTx<'_, '_> {
 
     // Takes over the jobs behind a window whose end is given up, so that they fail. Returns the number of
     // those that are skipped.
-    fn carry_given_up(&mut self, task: &Task) -> Result<usize> {
+    pub(super) fn carry_given_up(&mut self, task: &Task) -> Result<usize> {
         let Work::Close { step_id, .. } = task.work else { return Ok(0) };
         let mut jobs = self.notification.jobs.iter();
         let digest = jobs.find(|job| job.step.id == step_id).and_then(|job| job.digest.clone());
