@@ -24,7 +24,7 @@
 //! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`], [`MAX_TOKEN`](UnsubscribeLinks::MAX_TOKEN) |
 //! | suppressions, and receipts of providers | [`SuppressionCreate::MAX_TEXT`], [`Receipt::MAX_ID`], [`Receipt::MAX_TEXT`], [`Receipt::MAX_RECORDED`] |
 //! | reports of providers, with receipts in them | `tidings::InboundReport::MAX_BODY`, `InboundReport::MAX_RECEIPTS` |
-//! | events that a job of a digest shows | [`JobDigest::MAX_EVENTS`] |
+//! | events that a job of a digest shows | [`JobDigest::MAX_EVENTS`], [`MAX_EVENTS_SIZE`](JobDigest::MAX_EVENTS_SIZE) |
 //! | integrations | [`Integration::MAX_NAME`], [`Credentials::MAX_SIZE`] |
 //! | connections and endpoints | [`Workspace::MAX_NAME`], [`ConnectionAuth::MAX_TOKEN`], [`WebhookUrl::MAX_LEN`], [`ChannelEndpoint::MAX_PER_INTEGRATION`] |
 //! | layouts and translations | [`Layout::MAX_NAME`], [`Translation::MAX_CONTENT`], [`TranslationImport::MAX`] |

@@ -87,6 +87,11 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         &["JobDigest::MAX_EVENTS"],
     ),
     (
+        "tests/operations/steps/digests.rs",
+        "a_job_has_the_first_mebibyte_of_events",
+        &["JobDigest::MAX_EVENTS_SIZE"],
+    ),
+    (
         "tests/operations/inbox/filters.rs",
         "a_page_of_few_among_many_has_an_end",
         &["MessageQuery::MAX_SCANNED"],

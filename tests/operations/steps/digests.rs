@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidings::ids::NotificationId;
+use tidings::job::JobDigest;
 use tidings::json::Object;
+use tidings::limits::Limits;
 use tidings::{Call, DeliveryReport, ManualClock, Scope, SendError};
 
 use super::{delay, digest, event_at, run_at, say, set};
@@ -710,6 +712,37 @@ fn a_job_has_the_first_hundred_events() {
         let gathered = only(notifications.last()).jobs[0].digest.clone().unwrap();
         assert_eq!((gathered.events.len(), gathered.event_count), (100, Some(250)));
     });
+}
+
+/// A job has as many of its events as fit, the last one and the number of all. One that fits nowhere is there
+/// nevertheless.
+#[test]
+fn a_job_has_the_first_mebibyte_of_events() {
+    let text = "{% for event in events %}{{ event.payload.n }} {% endfor %}\
+                and {{ total_count - events | length }} more, the last is {{ last.payload.n }}";
+    for (size, expected) in [
+        (200 * 1024, "0 1 2 3 4 and 3 more, the last is 7"),
+        (JobDigest::MAX_EVENTS_SIZE, "0 and 7 more, the last is 7"),
+        (100 * 1024, "0 1 2 3 4 5 6 7 and 0 more, the last is 7"),
+    ] {
+        let limits = Limits::default().payload(2 * JobDigest::MAX_EVENTS_SIZE);
+        on_both_with(
+            |builder| builder.limits(limits),
+            |world| {
+                world.workflow_of("news", &[minute(), say(text)]);
+                let large = "x".repeat(size);
+                let [id, ..] = [0, 1, 2, 3, 4, 5, 6, 7]
+                    .map(|n| event_at(&world, 0, "news", json!({ "n": n, "large": large })));
+                run_at(&world, 60);
+                assert_eq!(world.texts("ada"), [expected]);
+                let gathered = world.notification(id).jobs[0].digest.clone().unwrap();
+                assert_eq!(gathered.event_count, Some(8));
+                assert_eq!(gathered.last_event.is_none(), gathered.events.len() == 8);
+                let page = world.env.notifications().digest_events(id, None).unwrap();
+                assert_eq!((page.data.len(), page.next), (8, None));
+            },
+        );
+    }
 }
 
 #[test]

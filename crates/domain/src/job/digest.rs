@@ -29,7 +29,7 @@ pub struct JobDigest {
     /// Last event, if `events` does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event: Option<DigestEvent>,
-    /// Number of all events. `events` has the first hundred.
+    /// Number of all events. `events` has the first hundred at most, and fewer if they are large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_count: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,8 +90,14 @@ impl JobDigest {
         Self { events: Vec::new(), last_event: None, event_count: None, ..self.clone() }
     }
 
-    /// Largest number of events in a job.
+    /// Largest number of events in a job. The last event of all comes on top, and
+    /// `notifications().digest_events` has the others. A template knows how many there are:
+    /// `{{ total_count - events | length }} more`.
     pub const MAX_EVENTS: usize = 100;
+
+    /// Largest size of the events in a job, in bytes of JSON text. The first event is always there. The job is
+    /// written anew with each entry of a log of its notification.
+    pub const MAX_EVENTS_SIZE: usize = 1024 * 1024;
 
     /// Returns the window, if it has closed.
     #[doc(hidden)]

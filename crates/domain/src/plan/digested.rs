@@ -4,7 +4,8 @@ use std::slice;
 
 use super::Run;
 use crate::ids::StepId;
-use crate::job::Job;
+use crate::job::{Job, JobDigest};
+use crate::json;
 use crate::step::{DigestEvent, Digested};
 
 /// Events of a digest.
@@ -16,12 +17,28 @@ pub struct DigestedEvents {
     pub last: Option<DigestEvent>,
     /// Number of all events.
     pub count: u32,
+    // Size of the first events, in bytes.
+    size: usize,
 }
 
 impl DigestedEvents {
     /// Returns the digest of `count` events, which has none of them yet.
     pub fn of(count: u32) -> Self {
         Self { count, ..Self::default() }
+    }
+
+    /// Adds the next one of the first events. Returns `false` if a job has no room for it.
+    #[must_use]
+    pub fn add(&mut self, event: DigestEvent) -> bool {
+        let size = self.size + json::size(&event);
+        let is_within =
+            self.events.len() < JobDigest::MAX_EVENTS && size <= JobDigest::MAX_EVENTS_SIZE;
+        let has_room = is_within || self.events.is_empty();
+        if has_room {
+            self.events.push(event);
+            self.size = size;
+        }
+        has_room
     }
 }
 
@@ -68,7 +85,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::job::{DigestType, JobDigest, JobStatus};
+    use crate::job::{DigestType, JobStatus};
     use crate::sample;
 
     #[derive(Clone, Copy, Debug)]
@@ -116,7 +133,7 @@ mod tests {
                     Passed => job.status = JobStatus::Skipped,
                     Closed(count) => {
                         let mut digested = DigestedEvents::of(count);
-                        digested.events = (0..count).map(|_| event.clone()).collect();
+                        assert!((0..count).all(|_| digested.add(event.clone())));
                         let mut digest = JobDigest::new(DigestType::Regular);
                         digest.collect(&digested);
                         job.digest = Some(digest);

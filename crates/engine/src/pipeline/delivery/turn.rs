@@ -186,17 +186,19 @@ fn events(
     place: (DigestWindowId, StepId),
     now: Timestamp,
 ) -> Result<(Option<Notification>, DigestedEvents)> {
-    let LeftEvents { first, last, count } = left_events(view, place, now)?;
-    let mut opening = None;
-    let mut events = Vec::with_capacity(first.len());
-    for event in first {
-        if let Some((event, notification)) = with_payload(view, &event)? {
-            events.push(event);
-            opening.get_or_insert(notification);
+    let LeftEvents { first, mut last, count } = left_events(view, place, now)?;
+    let (mut opening, mut digested) = (None, DigestedEvents::of(count));
+    for event in &first {
+        let Some((event, notification)) = with_payload(view, event)? else { continue };
+        if !digested.add(event) {
+            last = last.or_else(|| first.last().cloned());
+            break;
         }
+        opening.get_or_insert(notification);
     }
     let last = last.map_or(Ok(None), |event| with_payload(view, &event))?;
-    Ok((opening, DigestedEvents { events, last: last.map(|(event, _)| event), count }))
+    digested.last = last.map(|(event, _)| event);
+    Ok((opening, digested))
 }
 
 // Events of a window that are left: the first ones, the last one behind them, and the number of all.
