@@ -142,7 +142,8 @@ fn every_operation_of_an_organization_is_the_same_whatever_another_one_has() {
     let organizations = Organizations::new();
     let of_all = |request: &Value| {
         let name = request[0].as_str().unwrap_or_default();
-        ["delivery.", "engine.", "quarantine."].iter().any(|group| name.starts_with(group))
+        let groups = ["delivery.", "engine.", "organization.", "quarantine."];
+        groups.iter().any(|group| name.starts_with(group))
     };
     let (mut done, mut refused) = (0, 0);
     for request in requests::sound().iter().filter(|request| !of_all(request)) {

@@ -345,7 +345,8 @@ fn the_subscriptions_of_a_subscriber_are_listed_over_all_topics() {
             world.tick();
             subscribe_all(&world, topic, json!({ "subscriptions": [named(who, identifier)] }));
         }
-        let tenant = json!({ "subscriptions": [named("ada", "fifth")], "context": { "tenant": "acme" } });
+        let tenant =
+            json!({ "subscriptions": [named("ada", "fifth")], "context": { "tenant": "acme" } });
         world.tick();
         subscribe_all(&world, "news", tenant);
 
@@ -356,7 +357,10 @@ fn the_subscriptions_of_a_subscriber_are_listed_over_all_topics() {
         let all = ["news fifth", "culture fourth", "news third", "prices second", "news first"];
         assert_eq!(of("ada", json!({})), all);
         let ascending = json!({ "orderDirection": "ASC", "contextKeys": [] });
-        assert_eq!(of("ada", ascending), ["news first", "prices second", "news third", "culture fourth"]);
+        assert_eq!(
+            of("ada", ascending),
+            ["news first", "prices second", "news third", "culture fourth"]
+        );
         assert_eq!(of("ada", json!({ "contextKeys": ["tenant:acme"] })), ["news fifth"]);
         assert_eq!(of("ada", json!({ "subscriberId": "ada" })), all);
         assert!(of("ada", json!({ "subscriberId": "bob" })).is_empty());
@@ -371,7 +375,9 @@ fn the_subscriptions_of_a_subscriber_are_listed_over_all_topics() {
             loop {
                 let part = page(&query);
                 assert_eq!(part.total.number(), all.len());
-                found.extend(names(&part.data, |one| format!("{} {}", one.topic_key, one.identifier)));
+                found.extend(names(&part.data, |one| {
+                    format!("{} {}", one.topic_key, one.identifier)
+                }));
                 let Some(next) = part.next else { break };
                 query = query.after(next);
             }

@@ -391,7 +391,9 @@ fn an_event_of_another_workflow_cannot_have_the_transaction_id() {
         world.in_app_workflow("shipped");
         let event = |workflow: &str, payload: Value| -> Trigger {
             let id = "order-1";
-            parsed(json!({ "name": workflow, "to": "ada", "transactionId": id, "payload": payload }))
+            parsed(
+                json!({ "name": workflow, "to": "ada", "transactionId": id, "payload": payload }),
+            )
         };
         let first = world.env.events().trigger(&event("placed", json!({}))).unwrap();
 

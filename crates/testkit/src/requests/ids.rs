@@ -17,6 +17,7 @@ use crate::seeded;
 /// The ids in the seeded world that requests can name.
 static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     let env = &seeded::world().env;
+    let ada = env.subscribers().get("ada").expect("she is there");
     let integrations = env.integrations().list().expect("they are there");
     let of_inbox = |who: &str, query: MessageQuery| {
         let page = env.inbox(who).and_then(|inbox| inbox.list(&query)).expect("they are there");
@@ -59,6 +60,7 @@ static IDS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
     [
         named("authorization", headers),
         named("environment", vec![json!(env.environment_id())]),
+        named("subscriber", vec![json!(ada.id)]),
         named("integration", integrations.iter().map(|found| json!(found.id)).collect()),
         named("message", of_inbox("ada", MessageQuery::default())),
         named("archived", of_inbox("ada", MessageQuery::default().archived())),

@@ -99,6 +99,7 @@ fn people() -> Vec<Value> {
         json!(["subscribers.get", "ada"]),
         json!(["subscribers.find", "ada"]),
         json!(["subscribers.find", "nobody"]),
+        json!(["subscribers.find_by_id", "$subscriber 0"]),
         json!(["subscribers.list", {}]),
         json!(["subscribers.list", { "email": "ada@example.org", "limit": 5 }]),
         json!(["subscribers.list", { "phone": "+44 20 7946 0000" }]),
