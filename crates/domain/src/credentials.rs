@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Invalid, Reason, Unit};
+use crate::error::{Invalid, Unit};
 use crate::json::{Object, shape};
 use crate::limits;
 use crate::secret::Secret;
@@ -146,14 +146,18 @@ impl Credentials {
     /// Largest credentials, in bytes of JSON text.
     pub const MAX_SIZE: usize = 64 * 1024;
 
-    /// Refuses credentials that are too large, or that have the mask of a secret in its place.
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+    /// Refuses credentials with a mask in place of a secret, as a redacted record has them.
+    pub(crate) fn check_unmasked(&self) -> Result<(), Invalid> {
         for (name, secret) in self.clone().secrets() {
-            if secret.as_ref().is_some_and(Secret::is_mask) {
-                let reason = Reason::malformed("a secret, not its mask");
-                return Err(Invalid::new(format!("credentials.{name}"), reason));
+            if let Some(secret) = secret {
+                secret.check_unmasked(format!("credentials.{name}"))?;
             }
         }
+        Ok(())
+    }
+
+    /// Refuses credentials that are too large.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
         let size = serde_json::to_vec(self).map_or(usize::MAX, |text| text.len());
         limits::sized("credentials", size, Self::MAX_SIZE, Unit::Bytes)
     }
@@ -165,19 +169,6 @@ impl Credentials {
             *secret = secret.as_ref().map(|_| Secret::redacted());
         }
         Self { tls_options: None, ..self }
-    }
-
-    /// Returns the credentials with the secrets of `before` in place of their masks, so that a redacted
-    /// record may be changed and sent back.
-    #[must_use]
-    pub(crate) fn unmasked(mut self, before: &Self) -> Self {
-        let mut before = before.clone();
-        for ((_, secret), (_, stored)) in self.secrets().into_iter().zip(before.secrets()) {
-            if secret.as_ref().is_some_and(Secret::is_mask) && stored.is_some() {
-                secret.clone_from(stored);
-            }
-        }
-        self
     }
 
     // The secrets, with their names.

@@ -157,6 +157,16 @@ shape! { Configurations {
     "inboundWebhookSigningKey": inbound_webhook_signing_key,
 } }
 
+impl Configurations {
+    // Refuses a mask in place of a secret, as a redacted record has it.
+    fn check_unmasked(&self) -> Result<(), Invalid> {
+        match &self.inbound_webhook_signing_key {
+            Some(key) => key.check_unmasked("configurations.inboundWebhookSigningKey"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// New integration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -273,6 +283,8 @@ impl Integration {
             fallback: create.fallback,
             on_unknown: create.on_unknown,
         };
+        integration.credentials.check_unmasked()?;
+        integration.configurations.as_ref().map_or(Ok(()), Configurations::check_unmasked)?;
         integration.check()?;
         Ok(integration)
     }
@@ -297,7 +309,11 @@ impl Integration {
         integration.name = update.name.unwrap_or(integration.name);
         integration.identifier = update.identifier.unwrap_or(integration.identifier);
         if let Some(credentials) = update.credentials {
-            integration.credentials = credentials.unmasked(&integration.credentials);
+            credentials.check_unmasked()?;
+            integration.credentials = credentials;
+        }
+        if let Patch::Set(configurations) = &update.configurations {
+            configurations.check_unmasked()?;
         }
         integration.filters = update.filters.unwrap_or(integration.filters);
         integration.on_unknown = update.on_unknown.unwrap_or(integration.on_unknown);

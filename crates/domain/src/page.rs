@@ -275,8 +275,7 @@ impl Total {
     /// Number up to which items are counted.
     pub const CAP: usize = 50_000;
 
-    /// Returns the number of items, or one that is not greater than it unless the total
-    /// [is exact](Self::is_exact).
+    /// Returns the number of items, or a lower bound, if the total [is not exact](Self::is_exact).
     ///
     /// ```
     /// # extern crate tidings_domain as tidings;

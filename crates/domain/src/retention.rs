@@ -84,9 +84,10 @@ impl SweepPace {
         (now < until).then_some((Self { doubted_at: Some(since), ..self }, until))
     }
 
-    /// Returns the pace behind a step at `now`.
-    pub const fn stepped(now: Timestamp) -> Self {
-        Self { stepped_at: Some(now), doubted_at: None }
+    /// Returns the pace behind a step at `now`. A clock that is behind makes no later step one that comes late.
+    #[must_use]
+    pub fn stepped(self, now: Timestamp) -> Self {
+        Self { stepped_at: self.stepped_at.max(Some(now)), doubted_at: None }
     }
 }
 

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::error::{Invalid, Reason};
+
 const MASK: &str = "***";
 
 /// Secret text: prints as `***`, and is overwritten in memory on drop.
@@ -33,9 +35,12 @@ impl Secret {
         Self(MASK.into())
     }
 
-    /// Returns `true` if this is the masked form of a secret.
-    pub(crate) fn is_mask(&self) -> bool {
-        self.0 == MASK
+    /// Refuses the masked form of a secret in `field`: stored, it would be taken for the secret.
+    pub(crate) fn check_unmasked(&self, field: impl Into<String>) -> Result<(), Invalid> {
+        if self.0 == MASK {
+            return Err(Invalid::new(field, Reason::malformed("a secret, not its mask")));
+        }
+        Ok(())
     }
 }
 
@@ -73,7 +78,7 @@ impl FromStr for Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.write_str(MASK)
     }
 }
 

@@ -129,8 +129,8 @@ impl Task {
 
     /// Returns the task that sweeps an environment from `due_at` on. An environment has one, which
     /// has the id of the environment.
-    pub fn sweep(home: &Home, due_at: Timestamp) -> Self {
-        let (part, pace) = (SweepPart::default(), SweepPace::default());
+    pub fn sweep(home: &Home, due_at: Timestamp, pace: SweepPace) -> Self {
+        let part = SweepPart::default();
         let work = Work::Sweep { part, after: Vec::new(), pace };
         Self::background(home, None, Uuid::from(home.environment_id).into(), due_at, work)
     }

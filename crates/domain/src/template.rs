@@ -4,7 +4,7 @@
 //! `data`) and `workflow`, and `t` with the texts of the workflow's translations: `t.cart.title`,
 //! `t("cart.items", count=3)`. [`MissingVariables`] says what a value that is absent or `null` renders as.
 //!
-//! `date` and `time` show a moment in the time zone of the subscriber, or in UTC:
+//! `date` and `time` show a moment in the time zone of the subscriber, or else in that of the engine:
 //! `{{ payload.at | date("%d.%m.%Y") }}`. Formats are those of `strftime`.
 //!
 //! Templates are as trusted as the code of workflows. The scan and the engine bound instructions

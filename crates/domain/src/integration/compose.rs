@@ -60,7 +60,7 @@ setters! { IntegrationUpdate:
     /// Sets the identifier.
     identifier: checked(IntegrationIdentifier, "identifier");
     /// Sets the credentials, which replace the stored ones. A secret that is masked, as in a redacted
-    /// record, keeps its value.
+    /// record, is refused.
     credentials: exact(Credentials);
     /// Activates or deactivates the integration.
     active: exact(bool);

@@ -8,7 +8,6 @@ use crate::explain::Rejected;
 use crate::filter::FilterFacts;
 use crate::json::Object;
 use crate::sample;
-use crate::secret::Secret;
 
 // Shorthand for the integrations of a channel, oldest first. A letter is the identifier, and `?` a
 // condition that holds for the plan `pro`. Then comes `-` for an inactive one, `x` for a deleted
@@ -409,23 +408,32 @@ fn an_identifier_is_made_of_the_name() {
     }
 }
 
-/// A redacted record may be changed and sent back.
+/// As of a redacted record that is changed and sent back.
 #[test]
-fn a_masked_secret_keeps_its_value() {
-    let account = Credentials::default().user("ada").password("secret").api_key("key");
-    let before = Integration { credentials: account, ..peer(Channel::Email, "a*2") };
-    let mut shown = before.clone().redacted().credentials;
-    shown.user = Some("bob".into());
-    shown.api_key = None;
-    let update = |credentials| IntegrationUpdate::default().credentials(credentials);
-    let after = before.updated(update(shown)).unwrap();
-    let expected = Credentials::default().user("bob").password("secret");
-    assert_eq!(after.credentials, expected);
+fn a_masked_secret_is_not_stored() {
+    let key = Configurations {
+        inbound_webhook_signing_key: Some("key".into()),
+        ..Configurations::default()
+    };
+    let before = Integration {
+        credentials: Credentials::default().user("ada").password("secret"),
+        configurations: Some(key),
+        ..peer(Channel::Email, "a*2")
+    };
+    let shown = before.clone().redacted();
+    let update = IntegrationUpdate::default();
+    let refused = |update: IntegrationUpdate| before.updated(update).unwrap_err().to_string();
+    let error = refused(update.clone().credentials(shown.credentials.clone()));
+    assert_eq!(error, "`credentials.password` must be a secret, not its mask");
+    let configurations = Patch::Set(shown.configurations.clone().unwrap());
+    let error = refused(IntegrationUpdate { configurations, ..update.clone() });
+    let field = "configurations.inboundWebhookSigningKey";
+    assert_eq!(error, format!("`{field}` must be a secret, not its mask"));
 
-    // There is no value that the mask may stand for.
-    let token = Credentials::default().token(Secret::redacted());
-    let error = before.updated(update(token)).unwrap_err();
-    assert_eq!(error.to_string(), "`credentials.token` must be a secret, not its mask");
+    // Another change does not ask for what an older version has stored.
+    let renamed = IntegrationUpdate { name: Some("Main".into()), ..update };
+    assert_eq!(shown.updated(renamed.clone()).unwrap().credentials, shown.credentials);
+    assert_eq!(before.updated(renamed).unwrap().credentials, before.credentials);
 }
 
 #[test]

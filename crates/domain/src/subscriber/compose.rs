@@ -71,9 +71,9 @@ setters! { SubscriberUpdate:
     locale: checked(Locale, "locale");
     /// Removes the language of messages.
     clear_locale @ locale: clear();
-    /// Sets the time zone for times in messages.
+    /// Sets the time zone.
     timezone: checked(TimeZone, "timezone");
-    /// Removes the time zone for times in messages.
+    /// Removes the time zone, so that it is that of the engine.
     clear_timezone @ timezone: clear();
     /// Sets custom data.
     data: checked(Object, "data");

@@ -183,13 +183,13 @@ fn end_jobs_of(
     // One whose other sends have failed may end those behind it.
     let has_failed = |job: &Job| job.status == JobStatus::Failed;
     let failed = jobs.iter().find(|number| after.jobs.get(**number).is_some_and(has_failed));
-    let Some(ended) = failed.or(jobs.first()).filter(|_| is_left) else {
+    let Some(number) = failed.or(jobs.first()).filter(|_| is_left) else {
         return Ok(tx.replace(&before, &after)?);
     };
     // What is left goes on for the other events of a digest, and may have waited for what has ended.
     let workflow = if_readable(workflow_of(tx, &after))?.flatten();
     let mut left = NotificationTx::of(tx, after, workflow.as_deref());
-    left.go_on_behind(*ended)?;
+    left.go_on_behind(*number)?;
     left.store_over(&before).map(drop)
 }
 

@@ -90,7 +90,10 @@ impl LiveEvents {
         if let Work::Close { window_id, step_id, .. } = work {
             let events = layout::digest_events(view.environment_id(), *window_id).range();
             let is_left = |event: &WindowEvent| self.is_left(view, event, (*step_id, usize::MAX));
-            if let Some(first) = self.first_of(view, &events, is_left)? {
+            // One that counts as left, because too many others were looked at, may be gone.
+            if let Some(first) = self.first_of(view, &events, is_left)?
+                && notifications::exists(view, first)?
+            {
                 return Ok(Some(first));
             }
         }

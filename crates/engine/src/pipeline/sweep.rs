@@ -68,7 +68,7 @@ pub(crate) fn step(engine: &Engine, task: &Task, since: Timestamp) -> Result<usi
     let home = task.home();
     // A clock that is ahead for a moment makes no record old.
     let now = engine.now().min(since);
-    let sweep = Sweep { engine, task, part: *part, after, home: &home, now };
+    let sweep = Sweep { engine, task, part: *part, after, pace: *pace, home: &home, now };
     if let Some((pace, until)) = pace.doubted(now)
         && engine.parts.clock.as_manual().is_none()
     {
@@ -91,6 +91,7 @@ struct Sweep<'s> {
     task: &'s Task,
     part: SweepPart,
     after: &'s [u8],
+    pace: SweepPace,
     home: &'s Home,
     now: Timestamp,
 }
@@ -367,7 +368,7 @@ impl Sweep<'_> {
                 (SweepPart::default(), Vec::new(), Some(next).filter(|next| *next > self.now)?)
             }
         };
-        Some(self.then(Work::Sweep { part, after, pace: SweepPace::stepped(self.now) }, due_at))
+        Some(self.then(Work::Sweep { part, after, pace: self.pace.stepped(self.now) }, due_at))
     }
 
     fn then(&self, work: Work, due_at: Timestamp) -> Task {

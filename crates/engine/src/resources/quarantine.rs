@@ -106,8 +106,9 @@ impl<'e> Quarantine<'e> {
     }
 
     /// Removes an entry. What has waited for its task, such as a snoozed message, goes on with the next
-    /// [repair](Engine::repair). If the task is the end of a digest's window, the digest fails for all of its
-    /// events, and the jobs behind it end.
+    /// [repair](Engine::repair). If the task is the end of a digest's window, the digest fails for the first event
+    /// that is left, and the jobs behind it end; those of its other events stay `merged`. As long as the
+    /// notification of that event cannot be read, none of them ends.
     ///
     /// # Errors
     ///

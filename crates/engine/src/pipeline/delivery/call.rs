@@ -67,7 +67,7 @@ impl fmt::Debug for dyn Handler {
 }
 
 /// A call of a [`Handler`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Call {
     /// Notification of the step.
@@ -78,6 +78,19 @@ pub struct Call {
     pub(super) handler: String,
     pub(super) job: JobId,
     pub(super) attempts: u32,
+}
+
+// An engine has much to print.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("notification", &self.notification)
+            .field("subscriber", &self.subscriber)
+            .field("handler", &self.handler)
+            .field("job", &self.job)
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Result of a call.

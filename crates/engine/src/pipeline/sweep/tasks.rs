@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use domain::environment::{Environment, Home};
-use domain::retention::Retention;
-use domain::task::Task;
+use domain::retention::{Retention, SweepPace};
+use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -100,9 +100,13 @@ fn lacks_task(
     home: &Home,
     now: Timestamp,
 ) -> store::Result<Option<(Option<Task>, Task)>> {
-    let task = Task::sweep(home, now);
+    let task = Task::sweep(home, now, SweepPace::default());
     let Some(there) = store::if_readable(snapshot.find::<Task>(&task.key()))? else {
         return Ok(None);
+    };
+    let task = match there.as_ref().map(|there| &there.work) {
+        Some(Work::Sweep { pace, .. }) => Task::sweep(home, now, *pace),
+        Some(_) | None => task,
     };
     // A clock that was ahead has put it off.
     let latest = Some(now.after(Retention::INTERVAL));
