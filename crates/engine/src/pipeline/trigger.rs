@@ -63,11 +63,10 @@ impl Events<'_> {
     /// # Errors
     ///
     /// [`Error::NotFound`], if there is no such workflow; [`Error::Conflict`], if an event of another
-    /// workflow has the transaction id; [`Error::Invalid`], if there is no recipient or there are
-    /// more than 100, if a context is not well formed, if the schema of the
-    /// workflow does not allow the payload, if the payload, the overrides or a subscriber are too
-    /// large, if an override has no valid value or names a step that the workflow does not have, or if
-    /// there is more content than [`Limits::content`](crate::limits::Limits::content).
+    /// workflow has the transaction id; [`Error::Invalid`], if there is no recipient or there are more
+    /// than 100, if a context is not well formed, if the schema of the workflow does not allow the
+    /// payload, if the payload, the overrides or a subscriber are too large, if an override has no valid
+    /// value or names a step that the workflow does not have, or if there is more content than [`Limits::content`](crate::limits::Limits::content).
     pub fn trigger(&self, trigger: &Trigger) -> Result<TriggerReceipt> {
         let receipt = self.scope.operation("events.trigger", || self.accept(trigger))?;
         self.scope.engine.tend_after_trigger(self.scope.environment_id());

@@ -50,8 +50,9 @@ pub struct SubscriberPreferences<'s> {
 
 impl SubscriberPreferences<'_> {
     /// Returns the global preference and that of every active workflow, with all channels. Critical
-    /// workflows, which no preference holds back, are there if the query asks for them. Each channel names the layer that decides. Each context set has preferences of its own. Only the
-    /// schedule without contexts also holds in each context set that has none.
+    /// workflows, which no preference holds back, are there if the query asks for them. Each channel names
+    /// the layer that decides. Each context set has preferences of its own. Only the schedule without
+    /// contexts also holds in each context set that has none.
     ///
     /// # Errors
     ///
