@@ -51,7 +51,7 @@ pub enum SweepPart {
     ThrottleSlots,
 }
 
-/// Last steps of a sweep, which tell whether the clock may be ahead.
+/// Times of the last steps of a sweep. A long gap between two steps may be that of a clock that is ahead.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -84,7 +84,8 @@ impl SweepPace {
         (now < until).then_some((Self { doubted_at: Some(since), ..self }, until))
     }
 
-    /// Returns the pace behind a step at `now`. A clock that is behind makes no later step one that comes late.
+    /// Returns the pace behind a step at `now`. A clock that is behind does not set the time of the last step
+    /// back.
     #[must_use]
     pub fn stepped(self, now: Timestamp) -> Self {
         Self { stepped_at: self.stepped_at.max(Some(now)), doubted_at: None }
