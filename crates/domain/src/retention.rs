@@ -73,8 +73,8 @@ impl SweepPace {
     const CONFIRMATION: Duration = Duration::from_secs(60 * 60);
 
     /// Returns the pace of a sweep whose step at `now` is put off, and the time until when. Returns `None`
-    /// if the step may be done.
-    pub fn doubted(self, now: Timestamp) -> Option<(Self, Timestamp)> {
+    /// if the step may be done at `now`.
+    pub fn put_off(self, now: Timestamp) -> Option<(Self, Timestamp)> {
         let last = self.stepped_at?;
         if now.since(last) <= Self::LATE {
             return None;

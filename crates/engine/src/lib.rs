@@ -210,14 +210,14 @@ impl Engine {
 
     fn environment_of(&self, id: EnvironmentId) -> Result<Scope> {
         trace::operation("engine.environment", Some(id), || {
-            let found = self.environment_at(id)?;
+            let found = self.find_environment(id)?;
             let environment = found.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
             Ok(Scope::new(self.clone(), &environment))
         })
     }
 
     /// The environment of that id. Returns `None` if there is none, or it is being deleted.
-    pub(crate) fn environment_at(&self, id: EnvironmentId) -> Result<Option<Environment>> {
+    pub(crate) fn find_environment(&self, id: EnvironmentId) -> Result<Option<Environment>> {
         self.read(|snapshot| {
             let key = ::store::layout::environment_id(id);
             let found =

@@ -54,12 +54,12 @@ impl Organization {
 
     /// Returns the scope of the environment `Development`. The first call creates the environment.
     pub fn development(&self) -> Result<Scope> {
-        self.provided("organization.development", Provided::Development.create())
+        self.open("organization.development", Provided::Development.create())
     }
 
     /// Returns the scope of the environment `Production`. The first call creates the environment.
     pub fn production(&self) -> Result<Scope> {
-        self.provided("organization.production", Provided::Production.create())
+        self.open("organization.production", Provided::Production.create())
     }
 
     /// Returns the scope of the environment of that name. The first call creates the environment.
@@ -81,11 +81,11 @@ impl Organization {
     pub fn environment_named(&self, name: impl IntoChecked<EnvironmentName>) -> Result<Scope> {
         let create = EnvironmentCreate::new(name)?;
         let provided = Provided::of(&create.name).map(Provided::create);
-        self.provided("organization.environment_named", provided.unwrap_or(create))
+        self.open("organization.environment_named", provided.unwrap_or(create))
     }
 
-    fn provided(&self, operation: &'static str, create: EnvironmentCreate) -> Result<Scope> {
-        let environment = self.environments().provided_for(operation, create)?;
+    fn open(&self, operation: &'static str, create: EnvironmentCreate) -> Result<Scope> {
+        let environment = self.environments().open(operation, create)?;
         Ok(Scope::new(self.engine.clone(), &environment))
     }
 
@@ -97,7 +97,7 @@ impl Organization {
     pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
         let id = id.into_checked()?;
         trace::operation("organization.environment", Some(id), || {
-            let found = self.engine.environment_at(id)?;
+            let found = self.engine.find_environment(id)?;
             let own = found.filter(|environment| environment.organization_id == self.id);
             let own = own.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
             Ok(Scope::new(self.engine.clone(), &own))

@@ -69,7 +69,7 @@ pub(crate) fn step(engine: &Engine, task: &Task, since: Timestamp) -> Result<usi
     // A clock that is ahead for a moment makes no record old.
     let now = engine.now().min(since);
     let sweep = Sweep { engine, task, part: *part, after, pace: *pace, home: &home, now };
-    if let Some((pace, until)) = pace.doubted(now)
+    if let Some((pace, until)) = pace.put_off(now)
         && engine.parts.clock.as_manual().is_none()
     {
         return sweep.put_off(pace, until);

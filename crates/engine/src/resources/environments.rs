@@ -163,16 +163,16 @@ impl<'e> Environments<'e> {
     #[doc(hidden)]
     pub fn development(&self) -> Result<Environment> {
         let create = Provided::Development.create();
-        self.operation("environments.development", || self.provided(create))
+        self.open("environments.development", create)
     }
 
     /// The environment of that name, for an `operation`. It is created when it is first asked for.
-    pub(crate) fn provided_for(
+    pub(crate) fn open(
         &self,
         operation: &'static str,
         create: EnvironmentCreate,
     ) -> Result<Environment> {
-        self.operation(operation, || self.provided(create))
+        self.operation(operation, || self.find_or_create(create))
     }
 
     /// The environment `Production`. Every organization has it: it is created when it is first
@@ -180,7 +180,7 @@ impl<'e> Environments<'e> {
     #[doc(hidden)]
     pub fn production(&self) -> Result<Environment> {
         let create = Provided::Production.create();
-        self.operation("environments.production", || self.provided(create))
+        self.open("environments.production", create)
     }
 
     /// The environment of that id.
@@ -227,7 +227,7 @@ impl<'e> Environments<'e> {
         Ok(environments.into_iter().map(|environment| self.shown(environment)).collect())
     }
 
-    fn provided(&self, create: EnvironmentCreate) -> Result<Environment> {
+    fn find_or_create(&self, create: EnvironmentCreate) -> Result<Environment> {
         let found = |environments: Vec<Environment>| {
             environments.into_iter().find(|environment| environment.name == create.name)
         };

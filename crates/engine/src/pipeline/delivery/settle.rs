@@ -202,9 +202,9 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Set
             let due_at = tx.now().min(*since).after(until.since(*since));
             requeue::undone(tx, leased, &task, due_at).map(|()| Settled::Postponed)
         }
-        TaskResult::GaveUp => given_up::settle(tx, &task),
+        TaskResult::GaveUp => given_up::settle(tx, leased, &task),
         TaskResult::Dropped => drop_task(tx, &task),
-        TaskResult::Unreadable(unreadable) => set_aside::settle(tx, &task, unreadable),
+        TaskResult::Unreadable(unreadable) => set_aside::settle(tx, leased, &task, unreadable),
         // A call that was stored and not made has no unknown outcome. The attempt counts.
         TaskResult::Lost => {
             let uncalled = Task::clone(&task).uncalled(&leased.task);

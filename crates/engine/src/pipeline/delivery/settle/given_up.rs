@@ -2,11 +2,13 @@
 
 use domain::job::{Detail, Job, JobStatus};
 use domain::task::{Task, Work};
+use domain::time::Timestamp;
 use store::WriteRecords;
 
 use super::{Settled, change_jobs, drop_task};
 use crate::Result;
 use crate::pipeline::delivery::FailureReason;
+use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
@@ -14,18 +16,18 @@ use crate::tx::Tx;
 
 /// Ends the job of a task, unless its notification is gone. The end of a window fails for the first event
 /// that is left: its jobs would go on.
-pub(super) fn settle(tx: &mut Tx<'_>, task: &Task) -> Result<Settled> {
+pub(super) fn settle(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<Settled> {
     let found = match LiveEvents::bounded(tx.now()).notification_of(tx, &task.work)? {
         Some(id) => notifications::find_again(tx, id, None)?,
         None => None,
     };
     let Some(before) = found else { return drop_task(tx, task) };
-    change_jobs(tx, &before, |notification_tx| notification_tx.give_up(task))
+    change_jobs(tx, &before, |notification_tx| notification_tx.give_up(leased, task))
 }
 
 impl NotificationTx<'_, '_> {
-    fn give_up(&mut self, task: &Task) -> Result<Settled> {
-        self.end_delay(task);
+    fn give_up(&mut self, leased: &Leased, task: &Task) -> Result<Settled> {
+        self.end_delay(task, leased.since);
         let skipped = self.carry_given_up(task)?;
         self.tx.remove(task)?;
         let Some(job) = task.work.job_in(&self.notification) else {
@@ -39,13 +41,14 @@ impl NotificationTx<'_, '_> {
     }
 
     // Ends the delay that a turn was due for, if the turn fails. A turn that was put back may be one of a job
-    // in front of a delay, which has a task of its own as long as it lasts.
-    pub(super) fn end_delay(&mut self, task: &Task) {
+    // in front of a delay, which has a task of its own as long as it lasts. The clock may have gone back since
+    // the claim.
+    pub(super) fn end_delay(&mut self, task: &Task, claimed_at: Timestamp) {
         let is_turn = matches!(task.work, Work::Turn { .. });
         if !is_turn || self.notification.is_collecting() {
             return;
         }
-        let now = self.tx.now();
+        let now = self.tx.now().max(claimed_at);
         let is_over =
             |job: &Job| matches!(job.status, JobStatus::Delayed { until } if until <= now);
         if let Some(job) = self.notification.jobs.iter().position(is_over) {

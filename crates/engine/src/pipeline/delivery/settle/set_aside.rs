@@ -3,10 +3,12 @@
 use domain::job::Detail;
 use domain::quarantine::Unreadable;
 use domain::task::{Task, Work};
+use domain::time::Timestamp;
 
 use super::Settled;
 use crate::Result;
 use crate::damage::if_readable;
+use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::quarantine;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::live_events::LiveEvents;
@@ -17,10 +19,15 @@ use crate::tx::Tx;
 /// Puts a task into quarantine. Its job fails, if the notification can be read. The jobs behind a window
 /// wait until its end is put back or discarded: they would end with a digest that fails, and an event that
 /// goes on for the others would find none.
-pub(super) fn settle(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<Settled> {
+pub(super) fn settle(
+    tx: &mut Tx<'_>,
+    leased: &Leased,
+    task: &Task,
+    unreadable: &Unreadable,
+) -> Result<Settled> {
     quarantine::move_task(tx, task, unreadable)?;
     if !matches!(task.work, Work::Close { .. }) {
-        fail(tx, task, unreadable.table)?;
+        fail(tx, task, leased.since, unreadable.table)?;
     }
     Ok(Settled::Quarantined)
 }
@@ -28,11 +35,12 @@ pub(super) fn settle(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> R
 /// Ends the jobs behind a window whose end is discarded, for a damaged record of this table. Does nothing if
 /// the task has other work.
 pub(crate) fn end_window(tx: &mut Tx<'_>, task: &Task, table: &str) -> Result<()> {
-    if matches!(task.work, Work::Close { .. }) { fail(tx, task, table) } else { Ok(()) }
+    let now = tx.now();
+    if matches!(task.work, Work::Close { .. }) { fail(tx, task, now, table) } else { Ok(()) }
 }
 
-// Fails the job of a task, if its notifications can be read.
-fn fail(tx: &mut Tx<'_>, task: &Task, table: &str) -> Result<()> {
+// Fails the job of a task that was claimed at this time, if its notifications can be read.
+fn fail(tx: &mut Tx<'_>, task: &Task, claimed_at: Timestamp, table: &str) -> Result<()> {
     // The end of a window ends the jobs of the notification that has waited for it, too.
     let Some(waiting) = if_readable(notifications::of_work(tx, &task.work))? else {
         return Ok(());
@@ -46,7 +54,7 @@ fn fail(tx: &mut Tx<'_>, task: &Task, table: &str) -> Result<()> {
     let Some(before) = found else { return Ok(()) };
     let workflow = if_readable(workflow_of(tx, &before))?.flatten();
     let mut notification_tx = NotificationTx::of(tx, before.clone(), workflow.as_deref());
-    notification_tx.end_delay(task);
+    notification_tx.end_delay(task, claimed_at);
     notification_tx.carry_given_up(task)?;
     if let Some(job) = task.work.job_in(&notification_tx.notification) {
         notification_tx.log(job, Detail::RecordUnreadable, Some(table.into()));
