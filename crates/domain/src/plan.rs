@@ -141,7 +141,7 @@ pub enum Action {
     /// The job ends.
     Refuse(usize, Refusal),
     /// The message of the job is put into the inbox.
-    Keep(usize, Box<Rendered>),
+    DeliverInApp(usize, Box<Rendered>),
     /// The message of the job is sent by a task of its own.
     Send {
         /// Number of the job.
@@ -150,7 +150,7 @@ pub enum Action {
         due_at: Timestamp,
     },
     /// The job is done.
-    Pass(usize, Detail),
+    Complete(usize, Detail),
     /// The jobs behind this one go on at a later time.
     Delay {
         /// Number of the job.
@@ -167,10 +167,10 @@ pub enum Action {
     },
     /// The event joins a window of the digest, opens one, or passes. The actions behind this one
     /// count only if it passes.
-    Gather(usize, Box<Gather>),
+    Digest(usize, Box<DigestAction>),
     /// The event takes a place in a window of the throttle, if one is free. The actions behind this
     /// one count only in that case.
-    Limit(usize, Box<Limit>),
+    Throttle(usize, Box<ThrottleAction>),
     /// A function of the host application is called by a task of its own.
     Call(usize),
 }
@@ -180,13 +180,13 @@ impl Action {
     pub const fn job(&self) -> usize {
         match self {
             Action::Refuse(job, _)
-            | Action::Keep(job, _)
+            | Action::DeliverInApp(job, _)
             | Action::Send { job, .. }
-            | Action::Pass(job, _)
+            | Action::Complete(job, _)
             | Action::Delay { job, .. }
             | Action::Extend { job, .. }
-            | Action::Gather(job, _)
-            | Action::Limit(job, _)
+            | Action::Digest(job, _)
+            | Action::Throttle(job, _)
             | Action::Call(job) => *job,
         }
     }
@@ -196,7 +196,7 @@ impl Action {
 /// payload and the overrides of its event, which take `event` bytes.
 pub fn messages_size(event: usize, actions: &[Action]) -> usize {
     let size = |action: &Action| match action {
-        Action::Keep(_, rendered) => event + rendered.size(),
+        Action::DeliverInApp(_, rendered) => event + rendered.size(),
         _ => 0,
     };
     actions.iter().map(size).sum()
@@ -204,7 +204,7 @@ pub fn messages_size(event: usize, actions: &[Action]) -> usize {
 
 /// Digest of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gather {
+pub struct DigestAction {
     /// Settings of the step.
     pub metadata: Digest,
     /// Value in the payload.
@@ -215,7 +215,7 @@ pub struct Gather {
 
 /// Throttle of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct ThrottleAction {
     /// Settings of the step.
     pub metadata: Throttle,
     /// Value in the payload.

@@ -1,6 +1,6 @@
 //! Errors of operations.
 
-use std::fmt;
+use std::{error, fmt};
 
 use domain::content::ButtonType;
 use domain::dead_letter::RedriveRefusal;
@@ -275,6 +275,15 @@ impl Error {
     /// Returns the error of a rejected request.
     pub const fn rejected(rejection: Rejection) -> Self {
         Error::Rejected(rejection)
+    }
+
+    /// Returns the table of the record that cannot be read, and the error of decoding it. Returns `None` for any
+    /// other error.
+    pub(crate) fn corruption(&self) -> Option<(&'static str, &(dyn error::Error + Send + Sync))> {
+        match self {
+            Error::Store(store::Error::Corrupt { table, source }) => Some((table, &**source)),
+            _ => None,
+        }
     }
 
     /// Returns the HTTP status for the answer of a service.

@@ -86,7 +86,7 @@ fn heal(engine: &Engine, environment: EnvironmentId, rows: Derived) -> Result<()
 
 // The derived rows that an error is about, of those that an operation makes anew.
 fn damaged(error: &Error) -> Option<Derived> {
-    let Error::Store(store::Error::Corrupt { table, .. }) = error else { return None };
+    let (table, _) = error.corruption()?;
     let role = Table::named(table).map(Table::role);
     let Some(Role::Derived(rows)) = role else { return None };
     match rows {

@@ -343,7 +343,7 @@ impl Repaired {
                 if !contains(draft, *table, key)? {
                     return Ok(());
                 }
-                damage::put_aside(draft, *table, unreadable)?;
+                damage::quarantine(draft, *table, unreadable)?;
                 draft.writer.delete(*table, key)?;
                 self.put_aside += 1;
                 if *table == Table::Environments {

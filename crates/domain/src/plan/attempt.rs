@@ -53,7 +53,7 @@ pub enum Attempt {
     /// The message is handed to a provider.
     Send(Box<Dispatch>),
     /// The message has several destinations, and a task of its own sends to each of them.
-    FanOut(Vec<SendTarget>),
+    Split(Vec<SendTarget>),
     /// The message waits for the next opening of the subscriber's schedule.
     Defer {
         /// Time of the opening.
@@ -147,7 +147,7 @@ impl<'a> RunStep<'a> {
         let named = named.get("integrationIdentifier").and_then(Value::as_str);
         let chosen = match channel {
             Channel::Chat | Channel::Push => match self.targets(channel, named) {
-                Ok(Targets::Many(targets)) => return Ok(Attempt::FanOut(targets)),
+                Ok(Targets::Many(targets)) => return Ok(Attempt::Split(targets)),
                 Ok(Targets::One(found)) => Ok(found),
                 Err(refusal) => Err(refusal),
             },

@@ -107,7 +107,7 @@ impl World {
     fn refusal(&self) -> Option<Refusal> {
         match self.turn() {
             Action::Refuse(0, refusal) => Some(refusal),
-            Action::Keep(0, _) | Action::Send { job: 0, .. } => None,
+            Action::DeliverInApp(0, _) | Action::Send { job: 0, .. } => None,
             other => panic!("{other:?}"),
         }
     }
@@ -123,13 +123,13 @@ impl World {
             Attempt::Send(dispatch) => Ok(*dispatch),
             Attempt::Defer { due_at } => panic!("deferred to {due_at}"),
             Attempt::WorkflowPaused | Attempt::IntegrationPaused(_) => panic!("paused"),
-            Attempt::FanOut(targets) => panic!("sent to {targets:?}"),
+            Attempt::Split(targets) => panic!("sent to {targets:?}"),
         }
     }
 
     fn text(&self) -> String {
         match self.turn() {
-            Action::Keep(0, rendered) => match rendered.content {
+            Action::DeliverInApp(0, rendered) => match rendered.content {
                 MessageContent::Text(text) => text,
                 MessageContent::Blocks(blocks) => panic!("{blocks:?}"),
             },
@@ -237,7 +237,7 @@ fn a_message_goes_to_so_many_destinations_at_most() {
         }
         let mut run = Run::of(&world.notification);
         let of = |run: &Run<'_>| attempt(run, run.jobs[0], world.facts(), Content::New);
-        let Attempt::FanOut(targets) = of(&run).unwrap() else { panic!("sent to one") };
+        let Attempt::Split(targets) = of(&run).unwrap() else { panic!("sent to one") };
         assert_eq!(targets.len(), expected);
         // A task may have the last one, and others may have come before it since.
         let token = format!("{}-{}", integrations - 1, devices - 1);
@@ -472,7 +472,7 @@ fn the_end_of_a_delay_that_is_over_at_once_may_be_outside_the_schedule() {
     let dynamic = extends(json!({ "type": "dynamic", "dynamicKey": "past" }));
     let mut skips = past.clone();
     skips["onPast"] = json!("skip");
-    let over = |detail| Action::Pass(0, detail);
+    let over = |detail| Action::Complete(0, detail);
     let passes = || over(Detail::DelayFinished);
     for (metadata, schedule, critical, extensions, expected) in [
         (extends(none.clone()), Some(&on_friday), false, 0, Action::Delay { job: 0, until }),

@@ -5,7 +5,10 @@ use std::ops::ControlFlow;
 
 use super::digested::only;
 use super::step::RunStep;
-use super::{Action, Facts, Gather, Limit, Refusal, RefusalKind, Run, RunJob, cancel, fail, skip};
+use super::{
+    Action, DigestAction, Facts, Refusal, RefusalKind, Run, RunJob, ThrottleAction, cancel, fail,
+    skip,
+};
 use crate::explain::{EvidenceKind, SendTime};
 use crate::job::{Detail, JobStatus};
 use crate::step::{Delay, DelayEnd, StepKind, StepOutput, StepResults};
@@ -133,23 +136,23 @@ impl Effect {
                 RefusalKind::Fail | RefusalKind::Skip | RefusalKind::Cancel => Effect::GoOn,
             },
             Action::Send { .. } if holds_up(workflow, job) => Effect::Wait,
-            Action::Gather(_, gather) if !gather.metadata.has_backoff() => Effect::Wait,
+            Action::Digest(_, digest) if !digest.metadata.has_backoff() => Effect::Wait,
             Action::Delay { .. } | Action::Extend { .. } | Action::Call(_) => Effect::Wait,
-            Action::Keep(..)
+            Action::DeliverInApp(..)
             | Action::Send { .. }
-            | Action::Pass(..)
-            | Action::Gather(..)
-            | Action::Limit(..) => Effect::GoOn,
+            | Action::Complete(..)
+            | Action::Digest(..)
+            | Action::Throttle(..) => Effect::GoOn,
         }
     }
 }
 
 impl Action {
-    // Returns `true` if the event of a digest may go on at once. The actions behind a `Gather` count
+    // Returns `true` if the event of a digest may go on at once. The actions behind a `Digest` count
     // only if it does.
     fn passes(&self) -> bool {
         match self {
-            Action::Gather(_, gather) => gather.metadata.has_backoff(),
+            Action::Digest(_, digest) => digest.metadata.has_backoff(),
             action => action.is_skip(),
         }
     }
@@ -159,9 +162,11 @@ impl Action {
         let unread = StepOutput::Message { seen: false, read: false };
         let (status, output) = match self {
             Action::Refuse(_, refusal) => (refusal.kind.status(), StepOutput::Nothing),
-            Action::Keep(..) => (JobStatus::Completed, unread),
-            Action::Pass(..) | Action::Limit(..) => (JobStatus::Completed, StepOutput::Nothing),
-            Action::Gather(..) => (JobStatus::Skipped, StepOutput::Nothing),
+            Action::DeliverInApp(..) => (JobStatus::Completed, unread),
+            Action::Complete(..) | Action::Throttle(..) => {
+                (JobStatus::Completed, StepOutput::Nothing)
+            }
+            Action::Digest(..) => (JobStatus::Skipped, StepOutput::Nothing),
             Action::Send { due_at, .. } => {
                 (JobStatus::Queued { due_at: *due_at, attempts: 0 }, StepOutput::Nothing)
             }
@@ -192,7 +197,7 @@ fn decide(
         match &*kind {
             StepKind::InApp { .. } => {
                 step.check_preferences(Channel::InApp)?;
-                Ok(Action::Keep(number, Box::new(step.render()?)))
+                Ok(Action::DeliverInApp(number, Box::new(step.render()?)))
             }
             StepKind::Email { .. } => send(&step, number, Channel::Email),
             StepKind::Sms { .. } => send(&step, number, Channel::Sms),
@@ -202,12 +207,12 @@ fn decide(
             StepKind::Digest { metadata } => {
                 let (metadata, zone) = (metadata.clone(), step.zone());
                 let key = metadata.event_key(&run.payload);
-                Ok(Action::Gather(number, Box::new(Gather { metadata, key, zone })))
+                Ok(Action::Digest(number, Box::new(DigestAction { metadata, key, zone })))
             }
             StepKind::Throttle { metadata } => {
                 let (metadata, zone) = (metadata.clone(), step.zone());
                 let key = metadata.event_key(&run.payload);
-                Ok(Action::Limit(number, Box::new(Limit { metadata, key, zone })))
+                Ok(Action::Throttle(number, Box::new(ThrottleAction { metadata, key, zone })))
             }
             StepKind::Custom { .. } => Ok(Action::Call(number)),
         }
@@ -239,7 +244,7 @@ fn delay(
         Ok(DelayEnd::Over) => Ok(match end_of(step, job, metadata.extends_to_schedule()) {
             // The delay has not begun, and lasts until then.
             End::Moves { until } => Action::Delay { job: number, until },
-            End::Passes(detail) => Action::Pass(number, detail),
+            End::Passes(detail) => Action::Complete(number, detail),
         }),
         Ok(DelayEnd::Lasts { until }) => Ok(Action::Delay { job: number, until }),
         Ok(DelayEnd::Passed) => Err(skip(Detail::DelayTimePassed)),
@@ -259,7 +264,7 @@ fn resume(
         Ok(step) => step,
         // A window that has closed is over, whatever became of its step.
         Err(Refusal { detail: Detail::StepDeleted | Detail::StepInactive, .. }) => {
-            return Action::Pass(number, finished(job));
+            return Action::Complete(number, finished(job));
         }
         Err(refusal) => return Action::Refuse(number, refusal),
     };
@@ -270,7 +275,7 @@ fn resume(
     };
     match end_of(&step, job, extends) {
         End::Moves { until } => Action::Extend { job: number, until },
-        End::Passes(detail) => Action::Pass(number, detail),
+        End::Passes(detail) => Action::Complete(number, detail),
     }
 }
 

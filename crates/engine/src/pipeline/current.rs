@@ -73,10 +73,10 @@ pub(crate) fn prepared_again(
     let (id, may_be_known) = match prepared {
         Prepared::Refused(_) => return Ok(None),
         // It has no effect, and so no record.
-        Prepared::Settled(receipt) if receipt.status != TriggerStatus::Processed => {
+        Prepared::NothingToDo(receipt) if receipt.status != TriggerStatus::Processed => {
             return Ok(None);
         }
-        Prepared::Settled(receipt) => (&receipt.transaction_id, true),
+        Prepared::NothingToDo(receipt) => (&receipt.transaction_id, true),
         Prepared::Repeated(id) => (id, true),
         Prepared::Planned(planned) => (&planned.receipt.transaction_id, planned.may_be_known),
     };

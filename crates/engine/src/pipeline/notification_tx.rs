@@ -64,21 +64,21 @@ impl<'r, 't> NotificationTx<'r, 't> {
     fn perform_one(&mut self, action: &Action) -> Result<ControlFlow<()>> {
         match action {
             Action::Refuse(job, refusal) => self.refuse(*job, refusal.clone()),
-            Action::Keep(job, rendered) => self.keep(*job, rendered)?,
+            Action::DeliverInApp(job, rendered) => self.deliver_in_app(*job, rendered)?,
             Action::Send { job, due_at } => self.send(*job, *due_at)?,
-            Action::Pass(job, detail) => self.complete(*job, *detail, None),
+            Action::Complete(job, detail) => self.complete(*job, *detail, None),
             Action::Delay { job, until } => self.delay(*job, *until)?,
             // Only a turn of its own extends a delay.
             Action::Extend { .. } => {}
-            Action::Gather(job, gather) => return self.gather(*job, gather),
-            Action::Limit(job, limit) => return self.limit(*job, limit),
+            Action::Digest(job, digest) => return self.digest(*job, digest),
+            Action::Throttle(job, throttle) => return self.throttle(*job, throttle),
             Action::Call(job) => self.call(*job)?,
         }
         Ok(ControlFlow::Continue(()))
     }
 
     // Puts the message of an in-app job into the inbox.
-    fn keep(&mut self, job: usize, rendered: &Rendered) -> Result<()> {
+    fn deliver_in_app(&mut self, job: usize, rendered: &Rendered) -> Result<()> {
         let (now, random) = (self.tx.now(), self.tx.random());
         // It may have been deleted since the turn was planned, and so may the subscriber.
         let Some(workflow) = self.workflow else {

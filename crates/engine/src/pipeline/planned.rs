@@ -17,7 +17,7 @@ use crate::idempotency::StoredRefusal;
 #[derive(Debug)]
 pub(crate) enum Prepared {
     /// The trigger was accepted before, or has no effect.
-    Settled(TriggerReceipt),
+    NothingToDo(TriggerReceipt),
     /// An earlier event of the same call has this transaction id.
     Repeated(TransactionId),
     /// The trigger creates notifications.

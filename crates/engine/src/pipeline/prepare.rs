@@ -128,7 +128,7 @@ impl<'r> Preparation<'r> {
             Ok(prepared) => Ok(prepared),
             // An event that was accepted before is not refused.
             Err(error) => match self.earlier(request.trigger, named.or(id))? {
-                Some(Prepared::Settled(receipt)) => Ok(Prepared::Settled(receipt)),
+                Some(Prepared::NothingToDo(receipt)) => Ok(Prepared::NothingToDo(receipt)),
                 Some(_) | None => Ok(Prepared::Refused(StoredRefusal::of(&error).ok_or(error)?)),
             },
         }
@@ -152,7 +152,7 @@ impl<'r> Preparation<'r> {
         let transaction_id = id.cloned().map_or_else(|| transaction_id(self.made), Ok)?;
         let receipt = TriggerReceipt::of(&workflow, transaction_id);
         if receipt.status != TriggerStatus::Processed {
-            return Ok(self.earlier(trigger, id)?.unwrap_or(Prepared::Settled(receipt)));
+            return Ok(self.earlier(trigger, id)?.unwrap_or(Prepared::NothingToDo(receipt)));
         }
         let context_keys = contexts::keys(&named);
         let (contexts_read, contexts) = self.contexts(named)?;

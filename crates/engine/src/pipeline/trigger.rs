@@ -210,7 +210,7 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let environment = tx.environment_id();
     let planned = prepared.iter().filter_map(|prepared| match prepared {
         Prepared::Planned(planned) => Some(planned),
-        Prepared::Settled(_) | Prepared::Repeated(_) | Prepared::Refused(_) => None,
+        Prepared::NothingToDo(_) | Prepared::Repeated(_) | Prepared::Refused(_) => None,
     });
     let counts = planned.clone().flat_map(|planned| longer(environment, planned));
     let counts = counts.map(|list| list.key().into_parts());
@@ -260,7 +260,7 @@ pub(crate) fn accept(
     let again = prepared_again(tx, request, prepared, named)?;
     match again.as_ref().unwrap_or(prepared) {
         Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
-        Prepared::Settled(receipt) => Ok(Ok(receipt.clone())),
+        Prepared::NothingToDo(receipt) => Ok(Ok(receipt.clone())),
         Prepared::Repeated(id) => Err(Error::not_found(Entity::Event, id)),
         Prepared::Planned(planned) => {
             let receipt = notify_all(tx, request.trigger, planned, named)?;
@@ -285,7 +285,7 @@ pub(crate) fn accepted_before(
     let accepted = find_accepted(view, id)?;
     Ok(accepted.map(|accepted| {
         if accepted.may_be_of(workflow) {
-            Prepared::Settled(accepted.receipt)
+            Prepared::NothingToDo(accepted.receipt)
         } else {
             Prepared::Refused(StoredRefusal::Conflict { entity: Entity::Event, id: id.to_string() })
         }

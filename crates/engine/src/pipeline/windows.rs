@@ -7,7 +7,7 @@ use domain::digest::{BucketId, DigestBucket, OpenWindow, ThrottleSlot, WindowEve
 use domain::explain::{DigestResult, EvidenceKind};
 use domain::ids::DigestWindowId;
 use domain::job::{Detail, JobDigest, JobStatus};
-use domain::plan::{self, Gather, Limit, Refusal, RefusalKind};
+use domain::plan::{self, DigestAction, Refusal, RefusalKind, ThrottleAction};
 use domain::step::{Admission, Arrival, DigestState, EventKey, Slot};
 use domain::subscriber::Subscriber;
 use domain::task::{Task, Work};
@@ -20,9 +20,9 @@ use crate::tx::View;
 
 impl NotificationTx<'_, '_> {
     /// Lets the event join the window of a digest, open one, or pass.
-    pub(super) fn gather(&mut self, job: usize, gather: &Gather) -> Result<ControlFlow<()>> {
+    pub(super) fn digest(&mut self, job: usize, digest: &DigestAction) -> Result<ControlFlow<()>> {
         let step = self.notification.jobs.get(job).map(|job| job.step.id);
-        let id = step.and_then(|step| BucketId::of(&self.notification, step, gather.key));
+        let id = step.and_then(|step| BucketId::of(&self.notification, step, digest.key));
         let Some(id) = id else { return Ok(ControlFlow::Break(())) };
         let before = self.tx.find::<DigestBucket>(&layout::digest_bucket(&id))?;
         let latest = before.as_ref().and_then(|bucket| bucket.window);
@@ -31,13 +31,13 @@ impl NotificationTx<'_, '_> {
         let closed_at = latest.map(|window| window.until).filter(|_| window.is_none());
         let last_event = before.as_ref().map(|bucket| bucket.last_event);
         let (state, now) = (DigestState { window_end, closed_at, last_event }, self.tx.now());
-        let (window, result) = match (gather.metadata.arrival(state, now, gather.zone), window) {
+        let (window, result) = match (digest.metadata.arrival(state, now, digest.zone), window) {
             (Ok(Arrival::Joins), Some(window)) => {
                 let result = DigestResult::joins(window.until, window.events);
-                (Some(self.join(job, window, gather)?), result)
+                (Some(self.join(job, window, digest)?), result)
             }
             (Ok(Arrival::Opens(until)), _) => {
-                (Some(self.open(job, until, gather)?), DigestResult::opens(until))
+                (Some(self.open(job, until, digest)?), DigestResult::opens(until))
             }
             (Ok(Arrival::Passes | Arrival::Joins), _) => (None, DigestResult::Passes),
             (Err(no_end), _) => {
@@ -75,10 +75,15 @@ impl NotificationTx<'_, '_> {
     }
 
     // The event joins a window. The notification of the first event does the rest.
-    fn join(&mut self, job: usize, window: OpenWindow, gather: &Gather) -> Result<OpenWindow> {
+    fn join(
+        &mut self,
+        job: usize,
+        window: OpenWindow,
+        digest: &DigestAction,
+    ) -> Result<OpenWindow> {
         self.add_event(window)?;
         self.log(job, Detail::DigestMerged, Some(window.notification_id.to_string()));
-        self.note_window(job, window, gather);
+        self.note_window(job, window, digest);
         for job in job..self.notification.jobs.len() {
             self.move_job(job, JobStatus::Merged);
         }
@@ -86,15 +91,15 @@ impl NotificationTx<'_, '_> {
         Ok(OpenWindow { events: window.events.saturating_add(1), ..window })
     }
 
-    fn open(&mut self, job: usize, until: Timestamp, gather: &Gather) -> Result<OpenWindow> {
+    fn open(&mut self, job: usize, until: Timestamp, digest: &DigestAction) -> Result<OpenWindow> {
         let notification_id = self.notification.id;
         let window = OpenWindow { id: self.tx.id(), notification_id, until, events: 0 };
         self.add_event(window)?;
         self.log(job, Detail::DigestOpened, Some(until.to_string()));
         self.move_job(job, JobStatus::Delayed { until });
-        self.note_window(job, window, gather);
+        self.note_window(job, window, digest);
         let Some(job) = self.notification.jobs.get(job) else { return Ok(window) };
-        let (step_id, window_id, key) = (job.step.id, window.id, gather.key);
+        let (step_id, window_id, key) = (job.step.id, window.id, digest.key);
         let work = Work::Close { notification_id, step_id, window_id, key };
         // The task has the id of the window, which is open while there is the task.
         self.queue(window.id.into(), until, work)?;
@@ -102,8 +107,8 @@ impl NotificationTx<'_, '_> {
     }
 
     // Names the window in the job of the digest.
-    fn note_window(&mut self, job: usize, window: OpenWindow, gather: &Gather) {
-        let mut digest = JobDigest::of(&gather.metadata);
+    fn note_window(&mut self, job: usize, window: OpenWindow, action: &DigestAction) {
+        let mut digest = JobDigest::of(&action.metadata);
         digest.window_id = Some(window.id);
         if let Some(job) = self.notification.jobs.get_mut(job) {
             job.digest = Some(digest);
@@ -143,17 +148,21 @@ impl NotificationTx<'_, '_> {
     }
 
     /// Takes a place in a window of a throttle, or ends the run.
-    pub(super) fn limit(&mut self, job: usize, limit: &Limit) -> Result<ControlFlow<()>> {
+    pub(super) fn throttle(
+        &mut self,
+        job: usize,
+        throttle: &ThrottleAction,
+    ) -> Result<ControlFlow<()>> {
         let step = self.notification.jobs.get(job).map(|job| job.step.id);
-        let id = step.and_then(|step| BucketId::of(&self.notification, step, limit.key));
+        let id = step.and_then(|step| BucketId::of(&self.notification, step, throttle.key));
         let Some(id) = id.map(BucketId::of_any_context) else { return Ok(ControlFlow::Break(())) };
-        let taken = self.taken(&id, limit.metadata.limit() as usize)?;
+        let taken = self.taken(&id, throttle.metadata.limit() as usize)?;
         let payload = self.notification.payload.clone().unwrap_or_default();
         let now = self.tx.now();
-        let admission = limit.metadata.admit(&taken, now, &payload, limit.zone);
+        let admission = throttle.metadata.admit(&taken, now, &payload, throttle.zone);
         if let Ok(admission) = &admission {
             self.note(job, || {
-                EvidenceKind::throttle(&limit.metadata, taken.len(), *admission, now)
+                EvidenceKind::throttle(&throttle.metadata, taken.len(), *admission, now)
             })?;
         }
         match admission {

@@ -157,7 +157,7 @@ impl<'c, 't> Cascade<'c, 't> {
                 Referent::Record(dependent) => remove(self.tx, dependent)?,
                 referent => {
                     if self.damaged == Damaged::Kept {
-                        damage::put_aside_referent(&mut self.tx.draft, referent)?;
+                        damage::quarantine_referent(&mut self.tx.draft, referent)?;
                     }
                     entry.take_out(self.tx, &range)?;
                 }

@@ -153,7 +153,7 @@ impl Suppressions<'_> {
                 match &entry.referent {
                     Referent::Record(suppression) => tx.remove(suppression)?,
                     referent => {
-                        damage::put_aside_referent(&mut tx.draft, referent)?;
+                        damage::quarantine_referent(&mut tx.draft, referent)?;
                         entry.take_out(tx, &range)?;
                     }
                 }
@@ -291,7 +291,7 @@ fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
         match &entry.referent {
             Referent::Record(expired) => tx.remove(expired)?,
             referent @ (Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing) => {
-                damage::put_aside_referent(&mut tx.draft, referent)?;
+                damage::quarantine_referent(&mut tx.draft, referent)?;
                 entry.take_out(tx, &range)?;
             }
         }

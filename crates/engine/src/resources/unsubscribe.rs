@@ -127,8 +127,8 @@ pub(crate) fn with_key<T>(
     mut body: impl FnMut() -> Result<T>,
 ) -> Result<T> {
     match body() {
-        Err(Error::Store(store::Error::Corrupt { table, .. }))
-            if table == Table::LinkKeys.name() =>
+        Err(error)
+            if error.corruption().is_some_and(|(table, _)| table == Table::LinkKeys.name()) =>
         {
             engine.write_in(home, now, environments::put_link_key)?;
             body()

@@ -196,7 +196,9 @@ impl DeliveryQueue<'_> {
                     Break(done) => done,
                     Continue(call) => match leased.lost(engine.now()) {
                         Some(lost) => lost,
-                        None => TaskResult::Job(JobResult::Called(call::call(engine, &call))),
+                        None => {
+                            TaskResult::Job(JobResult::HandlerCalled(call::call(engine, &call)))
+                        }
                     },
                 }
             }
@@ -245,7 +247,7 @@ impl DeliveryQueue<'_> {
         let result = send::send(self.engine, &delivery);
         drop(permit);
         circuits.end(&delivery, &result, self.engine.now());
-        Ok(TaskResult::Job(JobResult::Asked(delivery, result)))
+        Ok(TaskResult::Job(JobResult::ProviderCalled(delivery, result)))
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) type CallResult = std::result::Result<Option<Object>, CallFailure>;
 #[derive(Debug)]
 pub(super) enum CallFailure {
     /// Error of the handler.
-    Refused(SendError),
+    Handler(SendError),
     /// No handler is registered for the step.
     NoHandler,
 }
@@ -199,7 +199,7 @@ impl CallFailure {
     /// Returns the attempt that may follow.
     pub(super) fn retry(&self) -> Retry {
         match self {
-            CallFailure::Refused(error) => error.retry(),
+            CallFailure::Handler(error) => error.retry(),
             CallFailure::NoHandler => Retry::Never,
         }
     }
@@ -207,7 +207,7 @@ impl CallFailure {
     /// Returns the entry in the log of a job that fails.
     pub(super) const fn detail(&self) -> Detail {
         match self {
-            CallFailure::Refused(_) => Detail::HandlerError,
+            CallFailure::Handler(_) => Detail::HandlerError,
             CallFailure::NoHandler => Detail::HandlerMissing,
         }
     }
@@ -215,7 +215,7 @@ impl CallFailure {
     /// Returns the reason for the report.
     pub(super) fn reason(&self) -> FailureReason {
         match self {
-            CallFailure::Refused(error) => FailureReason::Refused(error.shortened()),
+            CallFailure::Handler(error) => FailureReason::Refused(error.shortened()),
             CallFailure::NoHandler => FailureReason::NoHandler,
         }
     }
@@ -223,7 +223,7 @@ impl CallFailure {
     /// Returns the text of the error, shortened for the log.
     pub(super) fn text(&self) -> Option<String> {
         match self {
-            CallFailure::Refused(error) => Some(error.text()),
+            CallFailure::Handler(error) => Some(error.text()),
             CallFailure::NoHandler => None,
         }
     }
@@ -231,6 +231,6 @@ impl CallFailure {
 
 impl From<SendError> for CallFailure {
     fn from(error: SendError) -> Self {
-        CallFailure::Refused(error)
+        CallFailure::Handler(error)
     }
 }

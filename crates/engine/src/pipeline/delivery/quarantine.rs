@@ -79,7 +79,7 @@ fn look(engine: &Engine, leased: &Leased) -> Result<Option<Unreadable>> {
 
 /// Returns what cannot be read, where the record is not known.
 fn other(error: &Error) -> Option<Unreadable> {
-    let Error::Store(store::Error::Corrupt { table, source }) = error else { return None };
+    let (table, source) = error.corruption()?;
     Some(Unreadable { table, key: Vec::new(), value: Vec::new(), reason: source.to_string() })
 }
 

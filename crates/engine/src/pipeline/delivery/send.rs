@@ -105,7 +105,7 @@ impl<'a> Attempt<'a> {
                     delivery.map_or(Break(TaskResult::Dropped), |one| Continue(Box::new(one)))
                 );
             }
-            Ok(plan::Attempt::FanOut(targets)) => JobResult::FannedOut(targets),
+            Ok(plan::Attempt::Split(targets)) => JobResult::Split(targets),
             Ok(plan::Attempt::Defer { due_at }) => JobResult::Deferred(due_at),
             Ok(plan::Attempt::WorkflowPaused) => JobResult::WorkflowPaused,
             Ok(plan::Attempt::IntegrationPaused(id)) => JobResult::IntegrationPaused(id),

@@ -18,7 +18,7 @@ pub(super) type SendResult = Result<ProviderReceipt, SendFailure>;
 #[derive(Clone, Debug)]
 pub(super) enum SendFailure {
     /// Answer of the provider.
-    Refused(SendError),
+    Provider(SendError),
     /// No provider is registered for the integration.
     NoProvider,
 }
@@ -27,7 +27,7 @@ impl SendFailure {
     /// Returns the attempt that may follow, and what is known of the earlier attempts then.
     pub(super) fn retry(&self, delivery: &Delivery) -> (Retry, Tries) {
         let failure = match self {
-            SendFailure::Refused(error) => error.failure(),
+            SendFailure::Provider(error) => error.failure(),
             SendFailure::NoProvider => Failure::Misconfigured,
         };
         let integration = &delivery.integration;
@@ -39,15 +39,15 @@ impl SendFailure {
     /// server that the recipient has named has no answer: messages to others do not go there.
     pub(super) fn verdict(&self, address: &Address) -> Option<Verdict> {
         match self {
-            SendFailure::Refused(SendError::Permanent { .. } | SendError::RecipientGone { .. }) => {
-                Some(Verdict::Works)
-            }
-            SendFailure::Refused(SendError::Retryable { .. } | SendError::Unknown { .. })
+            SendFailure::Provider(
+                SendError::Permanent { .. } | SendError::RecipientGone { .. },
+            ) => Some(Verdict::Works),
+            SendFailure::Provider(SendError::Retryable { .. } | SendError::Unknown { .. })
                 if address.names_server() =>
             {
                 None
             }
-            SendFailure::Refused(
+            SendFailure::Provider(
                 SendError::Retryable { .. }
                 | SendError::Misconfigured { .. }
                 | SendError::Unknown { .. },
@@ -58,14 +58,14 @@ impl SendFailure {
 
     /// Returns `true` if the address has no recipient any more.
     pub(super) const fn is_gone(&self) -> bool {
-        matches!(self, SendFailure::Refused(SendError::RecipientGone { .. }))
+        matches!(self, SendFailure::Provider(SendError::RecipientGone { .. }))
     }
 
     /// Returns the entry in the log of a job that fails.
     pub(super) const fn detail(&self) -> Detail {
         match self {
-            SendFailure::Refused(SendError::Unknown { .. }) => Detail::AnswerLost,
-            SendFailure::Refused(_) => Detail::ProviderError,
+            SendFailure::Provider(SendError::Unknown { .. }) => Detail::AnswerLost,
+            SendFailure::Provider(_) => Detail::ProviderError,
             SendFailure::NoProvider => Detail::ProviderMissing,
         }
     }
@@ -73,15 +73,17 @@ impl SendFailure {
     /// Returns the reason for which a message is a dead letter, if no attempt follows.
     pub(super) const fn dead_letter_reason(&self) -> DeadLetterReason {
         match self {
-            SendFailure::Refused(SendError::Permanent { .. }) => DeadLetterReason::Refused,
-            SendFailure::Refused(SendError::Retryable { .. }) => DeadLetterReason::RetriesExhausted,
-            SendFailure::Refused(SendError::RecipientGone { .. }) => {
+            SendFailure::Provider(SendError::Permanent { .. }) => DeadLetterReason::Refused,
+            SendFailure::Provider(SendError::Retryable { .. }) => {
+                DeadLetterReason::RetriesExhausted
+            }
+            SendFailure::Provider(SendError::RecipientGone { .. }) => {
                 DeadLetterReason::RecipientGone
             }
-            SendFailure::Refused(SendError::Misconfigured { .. }) => {
+            SendFailure::Provider(SendError::Misconfigured { .. }) => {
                 DeadLetterReason::Misconfigured
             }
-            SendFailure::Refused(SendError::Unknown { .. }) => DeadLetterReason::AnswerLost,
+            SendFailure::Provider(SendError::Unknown { .. }) => DeadLetterReason::AnswerLost,
             SendFailure::NoProvider => DeadLetterReason::NoProvider,
         }
     }
@@ -89,7 +91,7 @@ impl SendFailure {
     /// Returns the reason for the report.
     pub(super) fn reason(&self) -> FailureReason {
         match self {
-            SendFailure::Refused(error) => FailureReason::Refused(error.shortened()),
+            SendFailure::Provider(error) => FailureReason::Refused(error.shortened()),
             SendFailure::NoProvider => FailureReason::NoProvider,
         }
     }
@@ -97,7 +99,7 @@ impl SendFailure {
     /// Returns the text of the failure, shortened for the log.
     pub(super) fn text(&self, delivery: &Delivery) -> String {
         match self {
-            SendFailure::Refused(error) => error.text(),
+            SendFailure::Provider(error) => error.text(),
             SendFailure::NoProvider => {
                 let provider = &delivery.integration.provider_id;
                 shortened(&format!("no provider is registered for `{provider}`"))
@@ -108,7 +110,7 @@ impl SendFailure {
 
 impl From<SendError> for SendFailure {
     fn from(error: SendError) -> Self {
-        SendFailure::Refused(error)
+        SendFailure::Provider(error)
     }
 }
 

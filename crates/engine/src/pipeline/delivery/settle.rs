@@ -1,14 +1,14 @@
 //! Settlement: the results of leased tasks are stored in a transaction.
 
-mod answer;
 mod dead_letter;
 mod given_up;
+mod handler;
 mod paused;
+mod provider;
 mod requeue;
-mod returned;
 mod sends;
-mod set_aside;
 mod turned;
+mod unreadable;
 mod woken;
 
 use std::iter;
@@ -29,13 +29,14 @@ use super::claim::Leased;
 use super::task_result::{JobResult, TaskResult};
 use super::turn::Turn;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, quarantine};
+use crate::damage::if_readable;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;
 use crate::tx::{Tx, View};
-use crate::{Engine, Error, Result};
+use crate::{Engine, Result};
 
-pub(crate) use set_aside::end_window;
+pub(crate) use unreadable::end_window;
 
 /// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
 /// event has changed since it was read.
@@ -60,6 +61,14 @@ enum Settled {
     Postponed,
 }
 
+// Call of the host that has failed. The default stands for a job that fails without one.
+#[derive(Default)]
+struct FailedCall {
+    provider_id: Option<String>,
+    // Time of the next attempt.
+    retry_at: Option<Timestamp>,
+}
+
 /// Stores results, and takes out those that are stored. Results of superseded attempts are dropped. A
 /// result that cannot be stored, because a record cannot be read, puts its task into quarantine.
 pub(super) fn settle(
@@ -77,7 +86,7 @@ pub(super) fn settle(
     let environment = |(leased, _): &(Leased, TaskResult)| leased.task.environment_id;
     let parts = results.chunk_by(|one, next| is_together || environment(one) == environment(next));
     let ended = parts.flat_map(parts_of).try_for_each(|part| match settle_all(engine, part) {
-        Err(error) if is_damage(&error) => {
+        Err(error) if error.corruption().is_some() => {
             part.iter().try_for_each(|result| settle_alone(engine, result).map(&mut tell))
         }
         settled => settled.map(|settled| settled.into_iter().for_each(&mut tell)),
@@ -155,20 +164,13 @@ fn settle_alone(engine: &Engine, (leased, done): &(Leased, TaskResult)) -> Resul
     engine.write(engine.now(), |draft| {
         let mut tx = draft.within(&home);
         // A task that cannot be read is moved when its lease is over.
-        let task = match current(&tx, leased) {
-            Err(error) if is_damage(&error) => None,
-            task => task?,
-        };
+        let task = if_readable(current(&tx, leased))?.flatten();
         let Some(task) = task.filter(|task| may_settle(task, (leased, done), tx.now())) else {
             return Ok(Settled::Superseded);
         };
         quarantine::move_task(&mut tx, &task, &unreadable)?;
         Ok(Settled::Quarantined)
     })
-}
-
-fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Store(store::Error::Corrupt { .. }))
 }
 
 // The task as it is now. Returns `None` if it is done.
@@ -204,7 +206,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Set
         }
         TaskResult::GaveUp => given_up::settle(tx, leased, &task),
         TaskResult::Dropped => drop_task(tx, &task),
-        TaskResult::Unreadable(unreadable) => set_aside::settle(tx, leased, &task, unreadable),
+        TaskResult::Unreadable(unreadable) => unreadable::settle(tx, leased, &task, unreadable),
         // A call that was stored and not made has no unknown outcome. The attempt counts.
         TaskResult::Lost => {
             let uncalled = Task::clone(&task).uncalled(&leased.task);
@@ -289,9 +291,11 @@ impl NotificationTx<'_, '_> {
             return Ok(settled);
         }
         match result {
-            JobResult::Asked(delivery, result) => self.answer(job, task, delivery, result),
-            JobResult::Called(result) => self.returned(job, leased, task, result),
-            JobResult::FannedOut(targets) => self.fan_out(job, task, targets),
+            JobResult::ProviderCalled(delivery, result) => {
+                self.provider_called(job, task, delivery, result)
+            }
+            JobResult::HandlerCalled(result) => self.handler_called(job, leased, task, result),
+            JobResult::Split(targets) => self.split_into_sends(job, task, targets),
             JobResult::Refused(refusal) => {
                 self.tx.remove(task)?;
                 self.refused(job, task, refusal)
@@ -332,11 +336,14 @@ impl NotificationTx<'_, '_> {
             }
             RefusalKind::Fail => {
                 let (detail, text) = (refusal.detail, refusal.raw.clone());
-                let failure = self.failure(job, FailureReason::Unsendable { detail, text });
-                self.log(job, refusal.detail, refusal.raw.clone());
-                self.mark_dead_unsent(job, task, refusal.detail, refusal.raw.clone())?;
+                self.log(job, detail, text.clone());
+                self.mark_dead_unsent(job, task, detail, text.clone())?;
                 self.fail(job)?;
-                Ok(failure.map_or(Settled::Nothing, Settled::Failed))
+                Ok(self.failed(
+                    job,
+                    FailureReason::Unsendable { detail, text },
+                    FailedCall::default(),
+                ))
             }
         }
     }
@@ -364,6 +371,14 @@ impl NotificationTx<'_, '_> {
         let stops =
             !was_sent && failed.is_some_and(|job| plan::stops_on_failure(self.workflow, *job));
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
+    }
+
+    // The result for the report of a job that has failed, or is tried again.
+    fn failed(&self, job: usize, reason: FailureReason, call: FailedCall) -> Settled {
+        let FailedCall { provider_id, retry_at } = call;
+        self.failure(job, reason).map_or(Settled::Nothing, |failure| {
+            Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure })
+        })
     }
 
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {

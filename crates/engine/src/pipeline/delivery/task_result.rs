@@ -43,11 +43,11 @@ pub(super) enum TaskResult {
 #[derive(Debug)]
 pub(super) enum JobResult {
     /// A provider was asked to send the message.
-    Asked(Box<Delivery>, SendResult),
+    ProviderCalled(Box<Delivery>, SendResult),
     /// A function of the host application was called.
-    Called(CallResult),
+    HandlerCalled(CallResult),
     /// The message has several destinations.
-    FannedOut(Vec<SendTarget>),
+    Split(Vec<SendTarget>),
     /// The message is not sent, or the function not called.
     Refused(Refusal),
     /// The message is sent at a later time.
@@ -77,9 +77,9 @@ impl JobResult {
             JobResult::Deferred(_)
             | JobResult::WorkflowPaused
             | JobResult::IntegrationPaused(_) => true,
-            JobResult::Asked(..)
-            | JobResult::Called(_)
-            | JobResult::FannedOut(_)
+            JobResult::ProviderCalled(..)
+            | JobResult::HandlerCalled(_)
+            | JobResult::Split(_)
             | JobResult::Refused(_) => false,
         }
     }
@@ -89,9 +89,9 @@ impl TaskResult {
     /// Returns the word of the result.
     pub(super) const fn word(&self) -> &'static str {
         match self {
-            TaskResult::Job(JobResult::Asked(..)) => "asked",
-            TaskResult::Job(JobResult::Called(_)) => "called",
-            TaskResult::Job(JobResult::FannedOut(_)) => "fanned_out",
+            TaskResult::Job(JobResult::ProviderCalled(..)) => "asked",
+            TaskResult::Job(JobResult::HandlerCalled(_)) => "called",
+            TaskResult::Job(JobResult::Split(_)) => "fanned_out",
             TaskResult::Job(JobResult::Refused(_)) => "refused",
             TaskResult::Job(JobResult::Deferred(_)) => "deferred",
             TaskResult::Job(JobResult::WorkflowPaused | JobResult::IntegrationPaused(_))
@@ -110,14 +110,17 @@ impl TaskResult {
 
     /// Returns `true` if the host has done what was asked of it, which is not asked again.
     pub(super) const fn is_accepted(&self) -> bool {
-        matches!(self, TaskResult::Job(JobResult::Asked(_, Ok(_)) | JobResult::Called(Ok(_))))
+        matches!(
+            self,
+            TaskResult::Job(JobResult::ProviderCalled(_, Ok(_)) | JobResult::HandlerCalled(Ok(_)))
+        )
     }
 
     /// Returns `true` if the result does not depend on the time of the attempt.
     pub(super) const fn is_final(&self) -> bool {
         matches!(
             self,
-            TaskResult::Job(JobResult::Asked(..) | JobResult::Called(_))
+            TaskResult::Job(JobResult::ProviderCalled(..) | JobResult::HandlerCalled(_))
                 | TaskResult::Unreadable(_)
         )
     }
@@ -125,17 +128,17 @@ impl TaskResult {
     /// Returns the size of the result.
     pub(super) fn size(&self) -> ResultSize {
         match self {
-            TaskResult::Job(JobResult::Asked(delivery, _)) => {
+            TaskResult::Job(JobResult::ProviderCalled(delivery, _)) => {
                 let messages = delivery.message.size();
                 let content = delivery.notification.size() + messages;
                 ResultSize { messages, content, tasks: 0 }
             }
-            TaskResult::Job(JobResult::FannedOut(targets)) => {
+            TaskResult::Job(JobResult::Split(targets)) => {
                 ResultSize { tasks: targets.len(), ..ResultSize::default() }
             }
             TaskResult::Turned(turn) => turn.size,
             TaskResult::Job(
-                JobResult::Called(_)
+                JobResult::HandlerCalled(_)
                 | JobResult::Refused(_)
                 | JobResult::Deferred(_)
                 | JobResult::WorkflowPaused

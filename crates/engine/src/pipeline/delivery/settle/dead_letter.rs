@@ -1,8 +1,8 @@
 //! Settlement of messages that have failed for good: they become dead letters.
 
 use domain::dead_letter::{DeadLetterMark, DeadLetterReason};
-use domain::ids::{IntegrationId, MessageId, SendId};
-use domain::job::{Detail, SendTarget};
+use domain::ids::{MessageId, SendId};
+use domain::job::Detail;
 use domain::message::{Message, MessageStatus};
 use domain::task::Task;
 use store::Table;
@@ -12,38 +12,29 @@ use crate::pipeline::delivery::provider::Delivery;
 use crate::pipeline::delivery::send_result::SendFailure;
 use crate::pipeline::notification_tx::NotificationTx;
 
-/// End of a message for a provider.
-#[derive(Debug)]
-pub(super) struct DeadLetterCause {
-    reason: DeadLetterReason,
-    text: Option<String>,
-    integration_id: Option<IntegrationId>,
-    message_id: Option<MessageId>,
-    called: Option<SendTarget>,
-}
-
-impl DeadLetterCause {
-    /// Returns the end of a message whose last attempt has failed.
-    pub(super) fn failed(
+impl NotificationTx<'_, '_> {
+    /// Marks a job, or its send, whose last attempt has failed.
+    pub(super) fn mark_dead_failed(
+        &mut self,
+        job: usize,
         delivery: &Delivery,
         failure: &SendFailure,
         message_id: Option<MessageId>,
-    ) -> Self {
-        let (reason, text) = (failure.dead_letter_reason(), Some(failure.text(delivery)));
-        let called = delivery.tries.called().cloned();
-        let integration_id = Some(delivery.integration.id);
-        Self { reason, text, integration_id, message_id, called }
+    ) {
+        let mut mark = self.new_mark(failure.dead_letter_reason());
+        mark.text = Some(failure.text(delivery));
+        mark.integration_id = Some(delivery.integration.id);
+        mark.message_id = message_id;
+        mark.called = delivery.tries.called().cloned();
+        self.mark_dead(job, delivery.send, mark);
     }
-}
 
-impl NotificationTx<'_, '_> {
-    /// Marks a job, or its send, whose message has failed for good.
-    pub(super) fn mark_dead(&mut self, job: usize, send: Option<SendId>, cause: DeadLetterCause) {
-        let mut mark = DeadLetterMark::new(self.tx.id(), cause.reason, self.tx.now());
-        mark.text = cause.text;
-        mark.integration_id = cause.integration_id;
-        mark.message_id = cause.message_id;
-        mark.called = cause.called;
+    fn new_mark(&self, reason: DeadLetterReason) -> DeadLetterMark {
+        DeadLetterMark::new(self.tx.id(), reason, self.tx.now())
+    }
+
+    // Marks a job, or its send, whose message has failed for good.
+    fn mark_dead(&mut self, job: usize, send: Option<SendId>, mark: DeadLetterMark) {
         let Some(job) = self.notification.jobs.get_mut(job) else { return };
         match send {
             None => job.dead_letter = Some(mark),
@@ -55,7 +46,7 @@ impl NotificationTx<'_, '_> {
         }
     }
 
-    /// The same for a task that ends with `detail` and without an answer. The content of its earlier
+    /// Marks a job, or its send, whose task ends with `detail` and without an answer. The content of its earlier
     /// attempts is stored, so that it can be sent again.
     pub(super) fn mark_dead_unsent(
         &mut self,
@@ -77,23 +68,20 @@ impl NotificationTx<'_, '_> {
             }
             None => None,
         };
-        let integration_id = work.target.as_ref().map(|target| target.integration_id);
-        let called = work.tries.called().cloned();
-        self.mark_dead(
-            job,
-            send,
-            DeadLetterCause { reason, text, integration_id, message_id, called },
-        );
+        let mut mark = self.new_mark(reason);
+        mark.text = text;
+        mark.integration_id = work.target.as_ref().map(|target| target.integration_id);
+        mark.message_id = message_id;
+        mark.called = work.tries.called().cloned();
+        self.mark_dead(job, send, mark);
         Ok(())
     }
 
     /// Ends a job, or one of its sends, whose task is missing. Whether the message was sent is not known.
     pub(crate) fn end_lost(&mut self, job: usize, send: Option<SendId>) -> Result<()> {
         self.log(job, Detail::RecordUnreadable, Some(Table::Tasks.name().to_owned()));
-        let (reason, text) = (DeadLetterReason::AnswerLost, None);
-        let cause =
-            DeadLetterCause { reason, text, integration_id: None, message_id: None, called: None };
-        self.mark_dead(job, send, cause);
+        let mark = self.new_mark(DeadLetterReason::AnswerLost);
+        self.mark_dead(job, send, mark);
         self.end_failed(job, send)
     }
 

@@ -9,7 +9,7 @@ use domain::subscriber::Subscriber;
 use domain::task::{SendWork, Task, Work};
 use store::{ReadRecords, WriteRecords, layout};
 
-use super::Settled;
+use super::{FailedCall, Settled};
 use crate::Result;
 use crate::pipeline::delivery::FailureReason;
 use crate::pipeline::delivery::provider::Delivery;
@@ -18,7 +18,7 @@ use crate::resources::endpoints;
 
 impl NotificationTx<'_, '_> {
     // Leaves a task for each destination.
-    pub(super) fn fan_out(
+    pub(super) fn split_into_sends(
         &mut self,
         job: usize,
         task: &Task,
@@ -108,9 +108,12 @@ impl NotificationTx<'_, '_> {
             }
             RefusalKind::Fail => {
                 self.mark_dead_unsent(job, task, detail, text.clone())?;
-                let failure = self.failure(job, FailureReason::Unsendable { detail, text });
                 self.end_send(job, send, SendStatus::Failed)?;
-                Ok(failure.map_or(Settled::Nothing, Settled::Failed))
+                Ok(self.failed(
+                    job,
+                    FailureReason::Unsendable { detail, text },
+                    FailedCall::default(),
+                ))
             }
         }
     }

@@ -7,10 +7,8 @@ use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::WriteRecords;
 
-use super::Settled;
-use super::dead_letter::DeadLetterCause;
+use super::{FailedCall, Settled};
 use crate::Result;
-use crate::pipeline::delivery::DeliveryFailure;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::provider::{Delivery, ProviderReceipt};
 use crate::pipeline::delivery::send_result::{SendFailure, SendResult};
@@ -27,9 +25,15 @@ struct Failed<'a> {
     failure: &'a SendFailure,
 }
 
+impl Failed<'_> {
+    fn call(self, retry_at: Option<Timestamp>) -> FailedCall {
+        FailedCall { provider_id: Some(self.delivery.integration.provider_id.clone()), retry_at }
+    }
+}
+
 impl NotificationTx<'_, '_> {
     // Stores the result of an attempt to send a message.
-    pub(super) fn answer(
+    pub(super) fn provider_called(
         &mut self,
         job: usize,
         task: &Task,
@@ -104,7 +108,7 @@ impl NotificationTx<'_, '_> {
             after = after.with_send_work(work.after(delivery.message.clone(), tries));
         }
         self.tx.replace(task, &after)?;
-        Ok(self.failed_attempt(failed, Some(due_at)))
+        Ok(self.failed(job, failure.reason(), failed.call(Some(due_at))))
     }
 
     fn not_sent(&mut self, failed: Failed<'_>) -> Result<Settled> {
@@ -118,9 +122,9 @@ impl NotificationTx<'_, '_> {
             self.forget(job, delivery)?;
         }
         let stored = self.store_of(job, delivery.send, message)?;
-        self.mark_dead(job, delivery.send, DeadLetterCause::failed(delivery, failure, stored));
+        self.mark_dead_failed(job, delivery, failure, stored);
         self.end_failed(job, delivery.send)?;
-        Ok(self.failed_attempt(failed, None))
+        Ok(self.failed(job, failure.reason(), failed.call(None)))
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {
@@ -154,13 +158,5 @@ impl NotificationTx<'_, '_> {
         self.move_job(job, JobStatus::Queued { due_at, attempts });
         self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
         Ok(Settled::Nothing)
-    }
-
-    fn failed_attempt(&self, failed: Failed<'_>, retry_at: Option<Timestamp>) -> Settled {
-        let provider_id = Some(failed.delivery.integration.provider_id.clone());
-        match self.failure(failed.job, failed.failure.reason()) {
-            Some(failure) => Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure }),
-            None => Settled::Nothing,
-        }
     }
 }

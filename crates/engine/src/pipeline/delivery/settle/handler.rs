@@ -3,20 +3,18 @@
 use domain::job::{Detail, JobStatus};
 use domain::json::Object;
 use domain::task::{AfterFailure, Task, TaskState};
-use domain::time::Timestamp;
 use store::WriteRecords;
 
-use super::Settled;
+use super::{FailedCall, Settled};
 use crate::Result;
 use crate::pipeline::delivery::call::CallResult;
 use crate::pipeline::delivery::claim::Leased;
-use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::tx::View;
 
 impl NotificationTx<'_, '_> {
     // Stores what a function of the host application has returned.
-    pub(super) fn returned(
+    pub(super) fn handler_called(
         &mut self,
         job: usize,
         leased: &Leased,
@@ -39,13 +37,14 @@ impl NotificationTx<'_, '_> {
                     return Ok(settled);
                 }
                 self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
-                Ok(self.failed(job, failure.reason(), Some(due_at)))
+                let call = FailedCall { retry_at: Some(due_at), ..FailedCall::default() };
+                Ok(self.failed(job, failure.reason(), call))
             }
             AfterFailure::Failed => {
                 self.log(job, failure.detail(), failure.text());
                 self.tx.remove(task)?;
                 self.fail(job)?;
-                Ok(self.failed(job, failure.reason(), None))
+                Ok(self.failed(job, failure.reason(), FailedCall::default()))
             }
         }
     }
@@ -58,12 +57,5 @@ impl NotificationTx<'_, '_> {
         self.tx.remove(task)?;
         self.go_on()?;
         Ok(Settled::Nothing)
-    }
-
-    fn failed(&self, job: usize, reason: FailureReason, retry_at: Option<Timestamp>) -> Settled {
-        match self.failure(job, reason) {
-            Some(failure) => Settled::Failed(DeliveryFailure { retry_at, ..failure }),
-            None => Settled::Nothing,
-        }
     }
 }
