@@ -25,7 +25,7 @@ use tidings::vocabulary::Channel;
 use tidings::workflow::WorkflowQuery;
 
 use self::faults::{
-    Checked, ask, assert_is_fault, check, check_every, check_read, check_steps, check_tended,
+    Checked, ask, assert_is_fault, check, check_read, check_steps, check_strided, check_tended,
     check_tended_every, fails, faults, one_of,
 };
 use crate::parsed;
@@ -171,7 +171,7 @@ fn whatever_is_requested() {
             if is_tended(request) {
                 check_tended_every(stride, |world| ask(world, request));
             } else {
-                check_every(stride, |world| ask(world, request));
+                check_strided(stride, |world| ask(world, request));
             }
         };
         check_request(request, 1);

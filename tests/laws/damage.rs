@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use store::{Table, encoding, layout};
+use testkit::is_thorough;
 use testkit::records::{self, Ruins};
 use testkit::requests;
-use testkit::scaled;
 use testkit::tables::{self, check_indexes, is_activity, load, of_plain_worlds};
 use testkit::world::World;
 use tidings::notification::{Notification, NotificationQuery, Ordinal};
@@ -80,7 +80,7 @@ fn a_ruined_value_is_not_read_as_something_else() {
         );
         let is_overlooked = is_mended || is_read_later;
         for (number, ruin) in RUINS.into_iter().enumerate() {
-            let is_whole = number == 0 || scaled(1) > 1;
+            let is_whole = number == 0 || is_thorough();
             let mut entries = entries_of(table);
             let mut ends = [entries.next(), entries.next_back()];
             let mut halves = [0, 1];

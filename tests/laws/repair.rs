@@ -14,9 +14,9 @@ use serde_json::json;
 use store::layout::{self, Derived, Role, Target, environment_of};
 use store::{Table, WriteRecords};
 use testkit::interposed::{Interposed, Lie, Point};
-use testkit::scaled;
 use testkit::tables::{self, Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, on_both};
+use testkit::{is_thorough, scaled};
 use tidings::check::{Finding, Problem};
 use tidings::quarantine::QuarantineQuery;
 use tidings::unsubscribe::UnsubscribeRequest;
@@ -36,7 +36,7 @@ fn some_of(table: Table) -> Vec<&'static Entry> {
 /// them has both kinds if it is alone, or if `TIDINGS_TEST_SCALE` says so.
 fn in_turn(table: Table) -> impl Iterator<Item = (&'static Entry, usize)> {
     let ends = some_of(table);
-    let has_both = ends.len() == 1 || scaled(1) > 1;
+    let has_both = ends.len() == 1 || is_thorough();
     let with_each = |(end, entry)| [(end, entry, 0), (end, entry, 1)];
     let all = ends.into_iter().enumerate().flat_map(with_each);
     let wanted = all.filter(move |(end, _, kind)| has_both || end == kind);

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use store::layout::{Derived, IndexPart, Role, SearchedField};
 use store::{Table, encoding};
 use testkit::interposed::{Lie, Point};
+use testkit::is_thorough;
 use testkit::records::{Ruins, readers};
 use testkit::requests::{self, Answer, Refusal};
-use testkit::scaled;
 use testkit::seeded::copy_with;
 use testkit::tables::{Entry, dump, of_plain_worlds, put};
 use testkit::world::{World, in_app};
@@ -52,7 +52,7 @@ fn each_damage(table: Table, scenario: impl FnMut(&[u8], &[u8], &[u8])) {
 
 /// The same with each damage to one of the two in turn. `TIDINGS_TEST_SCALE` brings back the other one.
 fn damage_in_turn(table: Table, scenario: impl FnMut(&[u8], &[u8], &[u8])) {
-    damage(table, scaled(1) > 1, scenario);
+    damage(table, is_thorough(), scenario);
 }
 
 fn damage(table: Table, of_both: bool, mut scenario: impl FnMut(&[u8], &[u8], &[u8])) {

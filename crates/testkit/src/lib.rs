@@ -11,7 +11,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use self::scale::scaled;
+pub use self::scale::{is_thorough, scaled};
 pub use self::waiting::wait_until;
 
 pub mod child;

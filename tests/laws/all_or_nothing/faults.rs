@@ -38,12 +38,12 @@ pub(super) fn one_of(calls: usize) -> usize {
 /// does, and so on, until the operation gets through; and the same with commits.
 #[track_caller]
 pub(super) fn check<T: Debug>(operation: impl Fn(&World) -> Result<T>) {
-    check_every(1, operation);
+    check_strided(1, operation);
 }
 
 /// The same where one of so many calls fails, and each commit.
 #[track_caller]
-pub(super) fn check_every<T: Debug>(stride: usize, operation: impl Fn(&World) -> Result<T>) {
+pub(super) fn check_strided<T: Debug>(stride: usize, operation: impl Fn(&World) -> Result<T>) {
     check_in(stride, seeded::fork, is_unchanged, operation);
 }
 
