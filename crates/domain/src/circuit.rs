@@ -1,4 +1,4 @@
-//! Circuits: an integration that keeps failing is left alone for a while.
+//! Circuits: an integration that keeps failing is not called for a while.
 
 use std::time::Duration;
 

@@ -116,7 +116,7 @@ pub struct Run<'a> {
     pub(crate) shared: Shared,
     /// Earlier attempts to send the message of the attempt. Empty in a turn.
     pub tries: Tries,
-    /// Integrations that are left alone at the moment, since their circuit is open.
+    /// Integrations that are not called at the moment, since their circuit is open.
     pub open: Vec<IntegrationId>,
     /// Destination of the attempt, if the message has several.
     pub target: Option<SendTarget>,

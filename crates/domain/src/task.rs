@@ -179,7 +179,7 @@ impl Task {
             id: TaskId::of_wake(message.id),
             environment_id: message.environment_id,
             organization_id: message.organization_id.clone(),
-            // A workflow that is paused or deleted does not keep its messages asleep.
+            // A workflow that is paused or deleted does not keep its messages snoozed.
             workflow_id: None,
             class,
             restarted_at: None,

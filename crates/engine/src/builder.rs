@@ -145,9 +145,9 @@ impl Builder {
         self
     }
 
-    /// Sets when the circuit of an integration opens, so that it is left alone for a while: its
+    /// Sets when the circuit of an integration opens, so that it is not called for a while: its
     /// messages wait without an attempt, and fallbacks take over at once. Then one message is the
-    /// probe. `None` leaves no integration alone. The default is that of [`CircuitPolicy`].
+    /// probe. With `None`, no circuit opens. The default is that of [`CircuitPolicy`].
     ///
     /// ```
     /// use std::time::Duration;

@@ -226,7 +226,7 @@ impl Engine {
             }
             Rebuild::Counters(key) => {
                 let recounted = self.recount(key);
-                // They are put as they are, so the commits tell nobody who waits for them.
+                // They are put as they are, so their commits wake no future that waits for them.
                 self.parts.watches.wake_those_of(key);
                 recounted.map(ControlFlow::Continue)
             }

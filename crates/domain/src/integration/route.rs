@@ -61,7 +61,7 @@ pub enum Rejected {
     Outranked,
     /// It takes over if the chosen one fails.
     Waits,
-    /// It has failed too often in a row, and is left alone for a while.
+    /// It has failed too often in a row, and is not called for a while.
     CircuitOpen,
 }
 

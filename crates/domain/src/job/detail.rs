@@ -167,7 +167,7 @@ impl Detail {
         )
     }
 
-    /// Returns the severity of the event.
+    /// Returns the status of the entry.
     #[doc(hidden)]
     pub const fn status(self) -> ExecutionStatus {
         match self {

@@ -61,7 +61,7 @@ impl Task {
     }
 
     // Time at which the due time was set. Tasks without a notification are due when they are queued, but
-    // for a message that is asleep and for a sweep, which has a rule of its own.
+    // for a message that is snoozed and for a sweep, which has a rule of its own.
     fn set_at(&self, due_at: Timestamp, job: Option<&Job>, is_known: bool) -> Option<Timestamp> {
         let is_of_job = job.and_then(|job| job.status.due_at()) == Some(due_at);
         match &self.work {

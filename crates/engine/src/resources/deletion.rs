@@ -200,7 +200,8 @@ fn clear(
     progress: &mut OnRows<'_>,
 ) -> Result<ControlFlow<()>> {
     let cleared = clear_rows(engine, home, removed, progress);
-    // The rows go as they are, so the commits tell nobody who waits for one, also if there are others left.
+    // The rows go as they are, so their commits wake no future that waits for one. All are
+    // woken, also if rows are left.
     engine.parts.watches.wake_all();
     cleared
 }

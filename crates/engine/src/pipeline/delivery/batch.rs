@@ -35,7 +35,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Size of the content of results with which they are settled, in bytes.
 pub(super) const UNSETTLED_SIZE: usize = 1024 * 1024;
 
-/// Effect of the work on a task. All but `TaskResult` have settled the task in transactions of their own.
+/// Effect of the work on a task. All but `Done` have settled the task in transactions of their own.
 enum Worked {
     /// The result has to be stored.
     Done(TaskResult),

@@ -53,7 +53,7 @@ impl Circuits {
         called.map(|(id, calls)| (*id, *calls)).collect()
     }
 
-    /// Returns the integrations that are left alone at `now`.
+    /// Returns the integrations that are not called at `now`.
     pub(super) fn open(&self, now: Timestamp) -> Vec<IntegrationId> {
         let Some(policy) = &self.policy else { return Vec::new() };
         let known = self.known.lock();
@@ -61,12 +61,12 @@ impl Circuits {
         known.iter().filter(|(_, calls)| waits(calls)).map(|(id, _)| *id).collect()
     }
 
-    /// Returns the time until which an integration is left alone.
+    /// Returns the time until which an integration is not called.
     pub(super) fn waits_until(&self, id: IntegrationId, now: Timestamp) -> Option<Timestamp> {
         self.of(id).waits_until(self.policy.as_ref()?, now)
     }
 
-    /// Begins a call, unless the integration is left alone until the returned time.
+    /// Begins a call, unless the integration is not called until the returned time.
     pub(super) fn begin(&self, id: IntegrationId, now: Timestamp) -> Option<Timestamp> {
         let mut known = self.known.lock();
         let calls = known.entry(id).or_default();

@@ -157,7 +157,7 @@ pub struct Delivery {
     pub(super) job: JobId,
     /// The other integrations that may send the message.
     pub(super) others: Vec<IntegrationId>,
-    /// Integrations that are left alone, since their circuit is open.
+    /// Integrations that are not called, since their circuit is open.
     pub(super) open: Vec<IntegrationId>,
     /// Destination of a chat or push message.
     pub(super) target: Option<SendTarget>,

@@ -13,8 +13,7 @@ use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::{integrations, workflows};
 use crate::tx::Tx;
 
-// Leaves a task in the lane of its workflow, which nobody looks at. The lane may have been lost to
-// damage.
+// Leaves a task in the lane of its workflow, which claims skip. The lane may have been lost to damage.
 pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<Settled> {
     let workflow = match task.workflow_id {
         Some(id) => workflows::find_by_id(tx, id)?,
