@@ -154,7 +154,7 @@ fn referent<R: Record>(
 /// A search for the index entries of records that cannot be read. Only such a record says which entries it
 /// has, so the indexes of its environment are looked through, in steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sweep {
+pub struct DamageScan {
     table: Table,
     keys: BTreeSet<Vec<u8>>,
     /// Entries that stay, so that the records are found by them.
@@ -163,7 +163,7 @@ pub struct Sweep {
     left: Vec<Range<Bytes>>,
 }
 
-impl Sweep {
+impl DamageScan {
     /// A search for the entries of the records among `found` that cannot be read, but for those within
     /// `range`. Returns `None` if there are no such records, or no indexes of their table.
     pub fn of<R: Record>(found: &[Entry<R>], range: &Range<R>) -> Option<Self> {

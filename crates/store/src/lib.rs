@@ -91,7 +91,7 @@ pub use self::{
     codec::Codec,
     decoded::Decoded,
     fork::Fork,
-    index_entries::{Entry, Referent, Sweep, dependents, index_entries},
+    index_entries::{DamageScan, Entry, Referent, dependents, index_entries},
     kept::{Kept, ReadKept},
     key::{
         Any, Bytes, Key, KeyPart, Open, Parts, Prefix, Range, Sorted, SortedPlace, TableOf, Text,

@@ -2,7 +2,7 @@
 
 use domain::idempotency::CallOutcome;
 use serde::Serialize;
-use store::{Prefix, Record, Referent, Step, Sweep, WriteRecords};
+use store::{DamageScan, Prefix, Record, Referent, Step, WriteRecords};
 
 use super::begun::Begun;
 use crate::Result;
@@ -40,7 +40,7 @@ pub(crate) struct Removed {
     begun: Begun,
     /// The last search for index entries of dependents that cannot be read. It is over before these are
     /// removed, so that another call finds them after an interruption.
-    sweep: Option<Sweep>,
+    scan: Option<DamageScan>,
 }
 
 /// Progress of the deletion of a record that each transaction looks up by its name. Another call may have
@@ -105,7 +105,7 @@ impl<'c, 't> Cascade<'c, 't> {
     /// Starts to remove dependents, behind those that the transaction before has removed. None are removed
     /// before a search is over.
     pub(crate) fn new(tx: &'c mut Tx<'t>, before: &'c Removed) -> Self {
-        let is_over = before.sweep.as_ref().is_none_or(Sweep::is_over);
+        let is_over = before.scan.as_ref().is_none_or(DamageScan::is_over);
         let left = if is_over { Self::AT_A_TIME } else { 0 };
         let (removed, has_begun, damaged) = (before.clone(), false, Damaged::Kept);
         Self { tx, left, before, removed, has_begun, damaged }
@@ -142,9 +142,9 @@ impl<'c, 't> Cascade<'c, 't> {
         }
         let range = prefix.range();
         let entries = store::dependents(&*self.tx, &range, self.left)?;
-        let sweep = Sweep::of(&entries, &range);
-        if sweep.as_ref().is_some_and(|sweep| !self.has_swept(sweep)) {
-            (self.left, self.removed.sweep) = (0, sweep);
+        let scan = DamageScan::of(&entries, &range);
+        if scan.as_ref().is_some_and(|scan| !self.has_scanned(scan)) {
+            (self.left, self.removed.scan) = (0, scan);
             return Ok(());
         }
         self.left -= entries.len();
@@ -166,8 +166,8 @@ impl<'c, 't> Cascade<'c, 't> {
         Ok(())
     }
 
-    fn has_swept(&self, sweep: &Sweep) -> bool {
-        self.before.sweep.as_ref().is_some_and(|before| before.covers(sweep))
+    fn has_scanned(&self, scan: &DamageScan) -> bool {
+        self.before.scan.as_ref().is_some_and(|before| before.covers(scan))
     }
 
     /// Returns `true` if this transaction or an earlier one has removed a dependent.
@@ -184,8 +184,8 @@ impl<'c, 't> Cascade<'c, 't> {
         if self.left > 0 {
             return last(self.tx).map(Step::Done);
         }
-        if let Some(sweep) = self.removed.sweep.as_mut().filter(|sweep| !sweep.is_over()) {
-            sweep.step(self.tx, Self::ENTRIES)?;
+        if let Some(scan) = self.removed.scan.as_mut().filter(|scan| !scan.is_over()) {
+            scan.step(self.tx, Self::ENTRIES)?;
         }
         Ok(Step::More(self.removed))
     }

@@ -7,14 +7,16 @@ use domain::page::{ListKind, Page};
 use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
-use store::{Entry, Key, List, Range, ReadRecords, Referent, Step, Sweep, WriteRecords, layout};
+use store::{
+    DamageScan, Entry, Key, List, Range, ReadRecords, Referent, Step, WriteRecords, layout,
+};
 
 use crate::damage;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
 /// Number of index entries that are looked at together in a search.
-const SWEPT_AT_A_TIME: usize = 4_096;
+const SCANNED_AT_A_TIME: usize = 4_096;
 
 /// The addresses of an environment to which no messages are sent. Reports of permanent bounces and
 /// of complaints add to them, and so may the host. A message for such an address is skipped, also one
@@ -137,13 +139,13 @@ impl Suppressions<'_> {
         // The writer is held for a few milliseconds.
         const AT_A_TIME: usize = 250;
         let start = (0, Vec::new(), None);
-        self.scope.write_in_steps(operation, channel, start, |tx, (before, behind, swept)| {
+        self.scope.write_in_steps(operation, channel, start, |tx, (before, behind, scanned)| {
             let list = layout::suppression_list(tx.environment_id(), channel);
             let range = list.range().resumed(behind);
             let found = store::dependents(&*tx, &range, AT_A_TIME)?;
-            if let Some(mut sweep) = to_sweep(&found, &range, swept.as_ref()) {
-                sweep.step(tx, SWEPT_AT_A_TIME)?;
-                return Ok(Step::More((*before, behind.clone(), Some(sweep))));
+            if let Some(mut scan) = next_scan(&found, &range, scanned.as_ref()) {
+                scan.step(tx, SCANNED_AT_A_TIME)?;
+                return Ok(Step::More((*before, behind.clone(), Some(scan))));
             }
             let (now, mut count) = (tx.now(), *before);
             for entry in &found {
@@ -159,7 +161,7 @@ impl Suppressions<'_> {
                 }
             }
             Ok(match found.last().filter(|_| found.len() == AT_A_TIME) {
-                Some(entry) => Step::More((count, entry.key.clone(), swept.clone())),
+                Some(entry) => Step::More((count, entry.key.clone(), scanned.clone())),
                 None => Step::Done(count),
             })
         })
@@ -297,25 +299,25 @@ fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
         }
     }
     // The call has one transaction, so the search is not spread over several.
-    let mut swept = None;
-    while let Some(mut sweep) = to_sweep(&found, &range, swept.as_ref()) {
-        sweep.step(tx, SWEPT_AT_A_TIME)?;
-        swept = Some(sweep);
+    let mut scanned = None;
+    while let Some(mut scan) = next_scan(&found, &range, scanned.as_ref()) {
+        scan.step(tx, SCANNED_AT_A_TIME)?;
+        scanned = Some(scan);
     }
     Ok(())
 }
 
 // The search for the other entries of suppressions that cannot be read, as far as it has come. Returns `None`
 // if it is over, or there are none.
-fn to_sweep(
+fn next_scan(
     found: &[Entry<Suppression>],
     range: &Range<Suppression>,
-    swept: Option<&Sweep>,
-) -> Option<Sweep> {
-    let wanted = Sweep::of(found, range)?;
-    match swept.filter(|swept| swept.covers(&wanted)) {
-        Some(swept) if swept.is_over() => None,
-        Some(swept) => Some(swept.clone()),
+    scanned: Option<&DamageScan>,
+) -> Option<DamageScan> {
+    let wanted = DamageScan::of(found, range)?;
+    match scanned.filter(|scanned| scanned.covers(&wanted)) {
+        Some(scanned) if scanned.is_over() => None,
+        Some(scanned) => Some(scanned.clone()),
         None => Some(wanted),
     }
 }
