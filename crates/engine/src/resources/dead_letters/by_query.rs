@@ -15,15 +15,16 @@ use crate::tx::{CONTENT, Tx};
 // milliseconds.
 const AT_A_TIME: usize = 50;
 
+// Edit of many dead letters.
 #[derive(Clone, Copy)]
-enum Change {
+enum BulkEdit {
     Redrive,
     Discard,
 }
 
-// Progress of a change.
+// Progress of an edit of many dead letters.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct BulkProgress {
     changed: u64,
     behind: Option<DeadLetterId>,
     // The newest dead letter at the start. Those that come later stay as they are.
@@ -40,7 +41,7 @@ impl DeadLetters<'_> {
     ///
     /// As [`list`](Self::list); [`Error::Invalid`](crate::Error::Invalid), if the query has a limit.
     pub fn redrive_matching(&self, query: &DeadLetterQuery) -> Result<u64> {
-        self.change("dead_letters.redrive_matching", query, Change::Redrive)
+        self.edit_matching("dead_letters.redrive_matching", query, BulkEdit::Redrive)
     }
 
     /// Removes the dead letters that match `query` from the list, as [`discard`](Self::discard)
@@ -50,28 +51,30 @@ impl DeadLetters<'_> {
     ///
     /// As [`redrive_matching`](Self::redrive_matching).
     pub fn discard_matching(&self, query: &DeadLetterQuery) -> Result<u64> {
-        self.change("dead_letters.discard_matching", query, Change::Discard)
+        self.edit_matching("dead_letters.discard_matching", query, BulkEdit::Discard)
     }
 
-    fn change(
+    fn edit_matching(
         &self,
         operation: &'static str,
         query: &DeadLetterQuery,
-        change: Change,
+        edit: BulkEdit,
     ) -> Result<u64> {
         query.check_unpaged()?;
-        let run = Run { behind: query.cursor, ..Run::default() };
-        self.scope.write_in_steps(operation, query, run, |tx, run| run.next(tx, query, change))
+        let progress = BulkProgress { behind: query.cursor, ..BulkProgress::default() };
+        self.scope.write_in_steps(operation, query, progress, |tx, progress| {
+            progress.next(tx, query, edit)
+        })
     }
 }
 
-impl Run {
+impl BulkProgress {
     // Changes as many dead letters as one transaction does.
     fn next(
         mut self,
         tx: &mut Tx<'_>,
         query: &DeadLetterQuery,
-        change: Change,
+        edit: BulkEdit,
     ) -> Result<Step<Self, u64>> {
         let newest = self.through.map_or_else(|| scan::newest(tx), |id| Ok(Some(id)))?;
         let Some(through) = newest else { return Ok(Step::Done(self.changed)) };
@@ -89,14 +92,14 @@ impl Run {
                 continue;
             };
             size += notification.size();
-            self.changed += u64::from(match change {
-                Change::Redrive => {
+            self.changed += u64::from(match edit {
+                BulkEdit::Redrive => {
                     let message = if_readable(message_of(tx, &notification, id))?;
                     let Some(message) = message else { continue };
                     size += message.as_ref().map_or(0, Message::size);
                     redrive(tx, &notification, (id, message))?.is_ok()
                 }
-                Change::Discard => discard(tx, &notification, id).map(|()| true)?,
+                BulkEdit::Discard => discard(tx, &notification, id).map(|()| true)?,
             });
         }
         self.behind = found.next;

@@ -29,26 +29,26 @@ const FEW: usize = 16;
 // Number of entries that are looked at together.
 const MANY: usize = 256;
 
-// Change of many messages.
+// Edit of many messages.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Change {
+enum BulkEdit {
     Edit(Edit),
     Delete,
 }
 
-// Change of the messages on several shelves, one shelf after the other. A changed message stays in
+// Progress of an edit of the messages on several shelves, one shelf after the other. A changed message stays in
 // its place, or moves to a shelf that is not one of them.
 //
 // The first transaction looks at messages itself. If it does not get to the end of them, and there are
 // conditions that the shelves do not imply, the others change what was found between them.
 #[derive(Clone)]
-struct Run {
+struct BulkProgress {
     // All shelves, and those that were not looked at to the end.
     all: Vec<Shelf>,
     shelves: Vec<Shelf>,
     filter: MessageQuery,
-    change: Change,
+    edit: BulkEdit,
     changed: u64,
     // The key of the last message that was looked at on the first of the shelves.
     behind: Vec<u8>,
@@ -85,7 +85,11 @@ impl Inbox<'_> {
     ///
     /// [`Error::NotFound`](crate::Error::NotFound), if there is no such subscriber.
     pub fn mark_all(&self, mark_as: MarkAs) -> Result<u64> {
-        self.change("inbox.mark_all", &MessageQuery::default(), Change::Edit(Edit::Mark(mark_as)))
+        self.edit_matching(
+            "inbox.mark_all",
+            &MessageQuery::default(),
+            BulkEdit::Edit(Edit::Mark(mark_as)),
+        )
     }
 
     /// Marks the messages that match `query`. Returns how many of them this changes.
@@ -95,7 +99,7 @@ impl Inbox<'_> {
     /// As [`mark_all`](Self::mark_all); [`Error::Invalid`](crate::Error::Invalid), if a list in the
     /// query is too long or was set without values, or if the query has a part of a page, such as a limit.
     pub fn mark_matching(&self, query: &MessageQuery, mark_as: MarkAs) -> Result<u64> {
-        self.change("inbox.mark_matching", query, Change::Edit(Edit::Mark(mark_as)))
+        self.edit_matching("inbox.mark_matching", query, BulkEdit::Edit(Edit::Mark(mark_as)))
     }
 
     /// Puts the messages that match `query` into the archive, where they count as read. Returns how
@@ -120,7 +124,7 @@ impl Inbox<'_> {
     ///
     /// As [`mark_matching`](Self::mark_matching).
     pub fn archive_matching(&self, query: &MessageQuery) -> Result<u64> {
-        self.change("inbox.archive_matching", query, Change::Edit(Edit::Archive))
+        self.edit_matching("inbox.archive_matching", query, BulkEdit::Edit(Edit::Archive))
     }
 
     /// Takes the archived messages that match `query` out of the archive. They stay read. Returns
@@ -132,7 +136,7 @@ impl Inbox<'_> {
     pub fn unarchive_matching(&self, query: &MessageQuery) -> Result<u64> {
         let mut archived = query.clone();
         archived.archived.get_or_insert(true);
-        self.change("inbox.unarchive_matching", &archived, Change::Edit(Edit::Unarchive))
+        self.edit_matching("inbox.unarchive_matching", &archived, BulkEdit::Edit(Edit::Unarchive))
     }
 
     /// Hides the messages that match `query` until a time, as [`snooze`](Self::snooze) does. Returns
@@ -143,7 +147,7 @@ impl Inbox<'_> {
     /// As [`mark_matching`](Self::mark_matching); [`Error::Invalid`](crate::Error::Invalid), if the
     /// time is not in the future.
     pub fn snooze_matching(&self, query: &MessageQuery, until: Timestamp) -> Result<u64> {
-        self.change("inbox.snooze_matching", query, Change::Edit(Edit::Snooze(until)))
+        self.edit_matching("inbox.snooze_matching", query, BulkEdit::Edit(Edit::Snooze(until)))
     }
 
     /// Ends the snooze of the snoozed messages that match `query`, as
@@ -155,7 +159,7 @@ impl Inbox<'_> {
     pub fn unsnooze_matching(&self, query: &MessageQuery) -> Result<u64> {
         let mut snoozed = query.clone();
         snoozed.snoozed.get_or_insert(true);
-        self.change("inbox.unsnooze_matching", &snoozed, Change::Edit(Edit::Unsnooze))
+        self.edit_matching("inbox.unsnooze_matching", &snoozed, BulkEdit::Edit(Edit::Unsnooze))
     }
 
     /// Deletes the messages that match `query`. Returns their number. Notifications in the activity
@@ -165,40 +169,50 @@ impl Inbox<'_> {
     ///
     /// As [`mark_matching`](Self::mark_matching).
     pub fn delete_matching(&self, query: &MessageQuery) -> Result<u64> {
-        self.change("inbox.delete_matching", query, Change::Delete)
+        self.edit_matching("inbox.delete_matching", query, BulkEdit::Delete)
     }
 
-    fn change(&self, operation: &'static str, query: &MessageQuery, change: Change) -> Result<u64> {
+    fn edit_matching(
+        &self,
+        operation: &'static str,
+        query: &MessageQuery,
+        edit: BulkEdit,
+    ) -> Result<u64> {
         query.check_unpaged()?;
-        let arguments = (&self.subscriber, query, change);
-        let run = Run::new(query, change);
-        let mut search = |run: Run| {
+        let arguments = (&self.subscriber, query, edit);
+        let progress = BulkProgress::new(query, edit);
+        let mut search = |progress: BulkProgress| {
             let next = self.scope.view(|view| match subscribers::find(view, &self.subscriber)? {
-                Some(subscriber) => run.clone().searched(view, &subscriber),
-                None => Ok(run.clone()),
+                Some(subscriber) => progress.clone().searched(view, &subscriber),
+                None => Ok(progress.clone()),
             });
             next.map(Step::More)
         };
-        self.scope.write_in_steps_with(operation, arguments, (run, &mut search), |tx, run| {
-            if let Change::Edit(Edit::Snooze(until)) = change {
-                Message::check_snooze(until, tx.now())?;
-            }
-            let subscriber = subscribers::get(tx, &self.subscriber)?;
-            run.clone().next(tx, &subscriber)
-        })
+        self.scope.write_in_steps_with(
+            operation,
+            arguments,
+            (progress, &mut search),
+            |tx, progress| {
+                if let BulkEdit::Edit(Edit::Snooze(until)) = edit {
+                    Message::check_snooze(until, tx.now())?;
+                }
+                let subscriber = subscribers::get(tx, &self.subscriber)?;
+                progress.clone().next(tx, &subscriber)
+            },
+        )
     }
 }
 
-impl Run {
-    fn new(query: &MessageQuery, change: Change) -> Self {
+impl BulkProgress {
+    fn new(query: &MessageQuery, edit: BulkEdit) -> Self {
         let (mut shelves, filter) = query.inbox_shelves();
-        if let Change::Edit(edit) = change {
+        if let BulkEdit::Edit(edit) = edit {
             // A snooze that is moved leaves its message where it is.
             let moves = matches!(edit, Edit::Snooze(_));
             shelves.retain(|shelf| moves || shelf.is_changed_by(edit));
         }
         let (all, behind) = (shelves.clone(), Vec::new());
-        Self { all, shelves, filter, change, changed: 0, behind, through: None, found: None }
+        Self { all, shelves, filter, edit, changed: 0, behind, through: None, found: None }
     }
 
     // Finds as many messages as one transaction changes.
@@ -248,7 +262,7 @@ impl Run {
 
     // Changes messages that were found, and are still what they were. Others may have changed them
     // since.
-    fn change_found(
+    fn apply_to_found(
         mut self,
         tx: &mut Tx<'_>,
         subscriber: &Subscriber,
@@ -266,7 +280,7 @@ impl Run {
                 messages.push(message);
             }
         }
-        self.change(tx, subscriber, messages)?;
+        self.apply(tx, subscriber, messages)?;
         if found.is_empty() && self.shelves.is_empty() {
             return Ok(Step::Done(self.changed));
         }
@@ -282,7 +296,7 @@ impl Run {
     // Changes as many messages as one transaction looks at.
     fn next(mut self, tx: &mut Tx<'_>, subscriber: &Subscriber) -> Result<Step<Self, u64>> {
         if let Some(found) = self.found.take() {
-            return self.change_found(tx, subscriber, found);
+            return self.apply_to_found(tx, subscriber, found);
         }
         let list = |shelf| layout::message_list(subscriber.environment_id, subscriber.id, shelf);
         let newest =
@@ -310,12 +324,12 @@ impl Run {
                 self.behind.clear();
             }
         }
-        self.change(tx, subscriber, found)?;
+        self.apply(tx, subscriber, found)?;
         Ok(if self.shelves.is_empty() { Step::Done(self.changed) } else { Step::More(self) })
     }
 
     // Changes the messages of a transaction, all at once: the feed tells all of their deletions, or none.
-    fn change(
+    fn apply(
         &mut self,
         tx: &mut Tx<'_>,
         subscriber: &Subscriber,
@@ -324,16 +338,16 @@ impl Run {
         if self.filter.is_filtered() {
             found.retain(|message| self.filter.matches(message));
         }
-        match self.change {
-            Change::Edit(edit) => {
-                let change = messages::next_change(tx, subscriber)?;
+        match self.edit {
+            BulkEdit::Edit(edit) => {
+                let change_number = messages::next_change(tx, subscriber)?;
                 for before in &found {
                     let after = before.edited(edit, tx.now());
-                    let after = messages::replace(tx, before, after, change)?;
+                    let after = messages::replace(tx, before, after, change_number)?;
                     self.changed += u64::from(after != *before);
                 }
             }
-            Change::Delete => {
+            BulkEdit::Delete => {
                 messages::delete(tx, subscriber, &found)?;
                 self.changed += found.len() as u64;
             }
