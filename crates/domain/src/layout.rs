@@ -17,7 +17,7 @@ use crate::template::Template;
 use crate::time::{Dated, Timestamp, dated};
 
 #[doc(hidden)]
-pub use frame::{Frame, Framed, LayoutChoice};
+pub use frame::{Frame, FrameRef, LayoutChoice};
 
 /// Frame around the e-mails of several workflows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

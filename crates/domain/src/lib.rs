@@ -42,8 +42,6 @@ pub mod ids;
 pub mod integration;
 pub mod job;
 pub mod json;
-#[doc(hidden)]
-pub mod known;
 pub mod layout;
 pub mod limits;
 pub mod message;
@@ -79,6 +77,8 @@ pub mod suppression;
 #[doc(hidden)]
 pub mod task;
 pub mod template;
+#[doc(hidden)]
+pub mod template_data;
 pub mod time;
 pub mod topic;
 pub mod translation;

@@ -24,8 +24,7 @@ use crate::ids::{IntegrationId, MessageId, StepId, TransactionId};
 use crate::integration::Integration;
 use crate::job::{Detail, Job, JobStatus, SendTarget};
 use crate::json::Object;
-use crate::known::Shared;
-use crate::layout::Framed;
+use crate::layout::FrameRef;
 use crate::message::Stage;
 use crate::notification::Notification;
 use crate::preference::Preference;
@@ -37,6 +36,7 @@ use crate::step::{
 use crate::subscriber::Subscriber;
 use crate::suppression::Suppression;
 use crate::task::Tries;
+use crate::template_data::Shared;
 use crate::time::Timestamp;
 use crate::translation::Texts;
 use crate::unsubscribe::Link;
@@ -78,7 +78,7 @@ pub struct Facts<'a> {
     /// Texts of the workflow in the languages of the subscriber.
     pub texts: Option<&'a Texts>,
     /// Layout of the e-mail. Only the attempt that renders one needs it.
-    pub framed: Framed<'a>,
+    pub layout: FrameRef<'a>,
     /// Suppressions of the subscriber's addresses on the channel. Only an attempt looks for them.
     pub suppressions: &'a [Suppression],
     /// Unsubscribe link of the message. Only an attempt has one.

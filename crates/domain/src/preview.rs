@@ -11,11 +11,11 @@ use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
 use crate::ids::{StepRef, SubscriberId, TransactionId};
 use crate::json::{Object, shape};
-use crate::known::{Shared, TemplateData, about};
-use crate::layout::{Framed, LayoutChoice};
+use crate::layout::{FrameRef, LayoutChoice};
 use crate::setters::{context_setter, setters};
 use crate::step::{self, DigestEvent, Digested, Rendered, StepOutput, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
+use crate::template_data::{Shared, TemplateData, subscriber_data};
 use crate::translation::Texts;
 use crate::unsubscribe::Link;
 use crate::vocabulary::Channel;
@@ -75,12 +75,12 @@ impl Preview {
         workflow: &Workflow,
         subscriber: &Subscriber,
         contexts: &[Context],
-        (texts, framed, link): (Option<&Texts>, Framed<'_>, Option<&Link>),
+        (texts, layout, link): (Option<&Texts>, FrameRef<'_>, Option<&Link>),
         default_zone: TimeZone,
     ) -> Result<Rendered, Invalid> {
         workflow.check_payload(&self.payload)?;
         let (place, step) = self.step_of(workflow)?;
-        let about = about(subscriber);
+        let subscriber_data = subscriber_data(subscriber);
         let steps = without_results(workflow);
         let event = DigestEvent {
             id: TransactionId::new("preview")?,
@@ -88,16 +88,16 @@ impl Preview {
             payload: self.payload.clone(),
         };
         let events = slice::from_ref(&event);
-        let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
+        let facts = FilterFacts::new(&subscriber_data, &self.payload).with_steps(&steps);
         let facts = facts.with_origin(None, contexts);
-        let known = TemplateData::new(&about, &self.payload, contexts, workflow);
-        let known = known.with_steps(&steps).with_digest(Digested::new(events, None, 1));
-        let known = known.with_link(link).with_default_zone(default_zone);
-        let variables = workflow.variables(known.variables(&Shared::default()), texts);
+        let data = TemplateData::new(&subscriber_data, &self.payload, contexts, workflow);
+        let data = data.with_steps(&steps).with_digest(Digested::new(events, None, 1));
+        let data = data.with_link(link).with_default_zone(default_zone);
+        let variables = workflow.variables(data.variables(&Shared::default()), texts);
         let rendered = step.render(|| facts, &variables).ok_or_else(|| {
             Invalid::new("step", Reason::malformed("a step that sends a message"))
         })?;
-        let rendered = rendered.and_then(|rendered| rendered.finished(framed, &variables));
+        let rendered = rendered.and_then(|rendered| rendered.finished(layout, &variables));
         rendered.map_err(|error| {
             let reason = Reason::Template { problem: error.to_string() };
             Invalid::new(format!("steps[{place}].template"), reason)
@@ -112,8 +112,8 @@ impl Preview {
         subscriber: &Subscriber,
         contexts: &[Context],
     ) -> LayoutChoice {
-        let (about, steps) = (about(subscriber), without_results(workflow));
-        let facts = FilterFacts::new(&about, &self.payload).with_steps(&steps);
+        let (subscriber_data, steps) = (subscriber_data(subscriber), without_results(workflow));
+        let facts = FilterFacts::new(&subscriber_data, &self.payload).with_steps(&steps);
         let facts = || facts.with_origin(None, contexts);
         self.step_of(workflow).map_or(LayoutChoice::None, |(_, step)| step.layout(facts))
     }
@@ -182,7 +182,7 @@ mod tests {
     fn preview(step: &str, payload: Value) -> Result<Rendered, Invalid> {
         let subscriber = sample::subscriber(json!({ "firstName": "Ada" }));
         let preview = Preview::new(step, "ada").unwrap().payload(sample::object(payload)).unwrap();
-        let shown = (None, Framed::Bare, None);
+        let shown = (None, FrameRef::Bare, None);
         preview.render(&workflow(), &subscriber, &[], shown, TimeZone::UTC)
     }
 
@@ -226,7 +226,7 @@ mod tests {
         let render = |workflow: &Workflow| {
             let preview = Preview::new("inbox", "ada").unwrap();
             let preview = preview.payload(json!({ "a": "x" })).unwrap();
-            let shown = (None, Framed::Bare, None);
+            let shown = (None, FrameRef::Bare, None);
             preview.render(workflow, &subscriber, &[], shown, TimeZone::UTC).unwrap().content
         };
         assert_eq!(render(&workflow), MessageContent::Text("pending".into()));

@@ -5,19 +5,19 @@ use serde_json::Value;
 use super::Rule;
 use super::compile::{inside, operator};
 use crate::error::Invalid;
-use crate::known::{Roots, check_path};
+use crate::template_data::{ConditionRoots, check_path};
 
 impl Rule {
     /// Refuses a rule with a variable that no data for conditions of preferences and subscriptions
     /// has. Rules that are saved are checked, and stored rules are not.
     #[doc(hidden)]
     pub fn check_names(&self) -> Result<(), Invalid> {
-        self.check_paths(Roots::Preference)
+        self.check_paths(ConditionRoots::Preference)
     }
 
     /// Refuses a rule with a variable that the data of a step does not have.
     pub(crate) fn check_step_names(&self) -> Result<(), Invalid> {
-        self.check_paths(Roots::Step)
+        self.check_paths(ConditionRoots::Step)
     }
 
     /// Returns the literal paths of the variables, in their order, and whether a path is computed
@@ -35,7 +35,7 @@ impl Rule {
         (paths, any)
     }
 
-    fn check_paths(&self, roots: Roots) -> Result<(), Invalid> {
+    fn check_paths(&self, roots: ConditionRoots) -> Result<(), Invalid> {
         let check = &mut |path: &Value| match path {
             Value::String(path) => {
                 check_path(path, roots).map_err(|reason| Invalid::new("", reason))

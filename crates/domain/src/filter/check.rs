@@ -2,8 +2,8 @@
 
 use super::{FieldFilterPart, Filter, FilterChild, FilterSource};
 use crate::error::{Invalid, Reason};
-use crate::known::{Roots, check_path};
 use crate::limits;
+use crate::template_data::{ConditionRoots, check_path};
 
 /// Refuses filters that are nested too deeply, have too many parts, hold a value that no fact can
 /// match, or refer to steps.
@@ -88,7 +88,7 @@ fn check_context(field: &str) -> Result<(), Reason> {
         let suggestion = Some(format!("context.{kind}.id"));
         return Err(Reason::UnknownVariable { variable, suggestion });
     }
-    check_path(&variable, Roots::Step)
+    check_path(&variable, ConditionRoots::Step)
 }
 
 impl FieldFilterPart {
@@ -102,7 +102,7 @@ impl FieldFilterPart {
         let refused = |reason| Invalid::new("field", reason);
         match on {
             FilterSource::Subscriber | FilterSource::Actor => {
-                check_path(&format!("{on}.{field}"), Roots::Step).map_err(refused)?;
+                check_path(&format!("{on}.{field}"), ConditionRoots::Step).map_err(refused)?;
             }
             FilterSource::Context => check_context(field).map_err(refused)?,
             FilterSource::Payload | FilterSource::Steps => {}

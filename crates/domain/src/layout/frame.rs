@@ -30,7 +30,7 @@ pub struct Frame {
 
 /// Layout of an e-mail, as far as there is one.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Framed<'a> {
+pub enum FrameRef<'a> {
     /// The e-mail has none.
     #[default]
     Bare,

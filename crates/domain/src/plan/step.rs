@@ -9,12 +9,12 @@ use crate::explain::{EvidenceKind, LayerSetting, SendTime};
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
-use crate::known::{TemplateData, about};
-use crate::layout::Framed;
+use crate::layout::FrameRef;
 use crate::preference::{ConditionData, Layer, Layers, resolve};
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::template::RenderError;
+use crate::template_data::{TemplateData, subscriber_data};
 use crate::trigger::overrides;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
@@ -27,7 +27,7 @@ pub(super) struct RunStep<'a> {
     pub(super) workflow: &'a Workflow,
     pub(super) step: &'a WorkflowStep,
     results: &'a StepResults,
-    about: OnceCell<Object>,
+    subscriber_data: OnceCell<Object>,
     actor: OnceCell<Object>,
 }
 
@@ -53,8 +53,8 @@ impl<'a> RunStep<'a> {
         if !step.definition.active {
             return Err(skip(Detail::StepInactive));
         }
-        let (about, actor) = (OnceCell::new(), OnceCell::new());
-        Ok(Self { run, facts, subscriber, workflow, step, results, about, actor })
+        let (subscriber_data, actor) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { run, facts, subscriber, workflow, step, results, subscriber_data, actor })
     }
 
     // The data of the event, without that of its steps.
@@ -65,18 +65,18 @@ impl<'a> RunStep<'a> {
             .with_default_zone(default_zone)
     }
 
-    pub(super) fn known(&self) -> TemplateData<'_> {
-        let known = self.event().with_steps(self.results);
+    pub(super) fn template_data(&self) -> TemplateData<'_> {
+        let data = self.event().with_steps(self.results);
         match self.run.digested_before(self.step.id) {
-            Some(digested) => known.with_digest(digested),
-            None => known,
+            Some(digested) => data.with_digest(digested),
+            None => data,
         }
     }
 
     // Most steps have neither conditions nor variants, and need no object of the subscriber.
     pub(super) fn filter_facts(&self) -> FilterFacts<'_> {
-        let subscriber = self.about.get_or_init(|| about(self.subscriber));
-        let actor = self.facts.actor.map(|actor| self.actor.get_or_init(|| about(actor)));
+        let subscriber = self.subscriber_data.get_or_init(|| subscriber_data(self.subscriber));
+        let actor = self.facts.actor.map(|actor| self.actor.get_or_init(|| subscriber_data(actor)));
         FilterFacts::new(subscriber, &self.run.payload)
             .with_steps(self.results)
             .with_origin(actor, self.facts.contexts)
@@ -119,7 +119,7 @@ impl<'a> RunStep<'a> {
     pub(super) fn check_conditions(&self) -> Result<(), Refusal> {
         let definition = &self.step.definition;
         if let Some(rule) = &definition.run_if {
-            let data = self.known().data_for(rule);
+            let data = self.template_data().data_for(rule);
             let runs = rule.is_truthy(&data);
             self.note(|| EvidenceKind::rule(rule, &data, runs));
             if !runs {
@@ -185,9 +185,9 @@ impl<'a> RunStep<'a> {
         if let Some(rendered) = shared.content(self.step.id) {
             return Ok(rendered);
         }
-        let Facts { texts, framed, link, .. } = self.facts;
-        let known = self.known().with_link(link).variables(shared);
-        let variables = self.workflow.variables(known, texts);
+        let Facts { texts, layout, link, .. } = self.facts;
+        let variables = self.template_data().with_link(link).variables(shared);
+        let variables = self.workflow.variables(variables, texts);
         if !self.step.definition.variants.is_empty() {
             let variants = || self.step.variant_choices(&self.filter_facts());
             self.note(|| EvidenceKind::Variants { variants: variants() });
@@ -195,14 +195,14 @@ impl<'a> RunStep<'a> {
         let rendered = self.step.render(|| self.filter_facts(), &variables);
         let rendered = rendered.ok_or(fail(Detail::ContentNotGenerated))?;
         let rendered = rendered
-            .and_then(|rendered| self.overriding(rendered).finished(framed, &variables))
+            .and_then(|rendered| self.overriding(rendered).finished(layout, &variables))
             .map_err(|error| match error {
                 RenderError::Missing(name) => fail(Detail::VariableMissing).because(name),
                 RenderError::Failed(text) => fail(Detail::ContentNotGenerated).because(text),
             })?;
         // Variants, texts and layouts are chosen for a subscriber.
         let is_for_all = self.step.definition.variants.is_empty() && texts.is_none();
-        if is_for_all && matches!(framed, Framed::Bare) {
+        if is_for_all && matches!(layout, FrameRef::Bare) {
             shared.keep(self.step.id, &rendered, &variables);
         }
         Ok(rendered)

@@ -8,7 +8,7 @@ use crate::explain::EvidenceKind;
 use crate::filter;
 use crate::integration::Standing;
 use crate::job::Destination;
-use crate::layout::Framed;
+use crate::layout::FrameRef;
 use crate::sample;
 use crate::step::{DelayEnd, StepDefinition};
 use crate::subscriber::Profile;
@@ -90,7 +90,7 @@ impl World {
             endpoints: &[],
             canceled: self.canceled,
             texts: None,
-            framed: Framed::Bare,
+            layout: FrameRef::Bare,
             link: None,
             default_zone: TimeZone::UTC,
             suppressions: &[],

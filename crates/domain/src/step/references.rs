@@ -8,8 +8,8 @@ use crate::condition::Rule;
 use crate::error::{Invalid, Reason};
 use crate::filter::{self, Filter};
 use crate::ids::StepId;
-use crate::known::DIGEST_ROOTS;
 use crate::suggest::nearest;
+use crate::template_data::DIGEST_ROOTS;
 
 /// What a condition or a template refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::content::{Cta, CtaAction, CtaButton, MessageContent};
 use crate::explain::VariantChoice;
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
-use crate::layout::{Framed, LayoutChoice};
+use crate::layout::{FrameRef, LayoutChoice};
 use crate::patch::Patch;
 use crate::template::{Format, RenderError, Template, TextNote, Variables};
 
@@ -146,13 +146,13 @@ impl Rendered {
     /// Puts an e-mail into its layout, and adds the warnings of all its parts.
     pub(crate) fn finished(
         mut self,
-        framed: Framed<'_>,
+        layout: FrameRef<'_>,
         variables: &Variables,
     ) -> Result<Self, RenderError> {
-        match framed {
-            Framed::Bare => {}
-            Framed::Missing(name) => self.warn(Detail::LayoutMissing, name.to_owned()),
-            Framed::By(frame) => {
+        match layout {
+            FrameRef::Bare => {}
+            FrameRef::Missing(name) => self.warn(Detail::LayoutMissing, name.to_owned()),
+            FrameRef::By(frame) => {
                 self.content = MessageContent::Text(frame.around(&self.content, variables)?);
             }
         }

@@ -10,8 +10,8 @@ use minijinja::{Error, State};
 
 use super::Template;
 use super::budget::refusal;
-use crate::known::DEFAULT_ZONE;
 use crate::suggest::nearest;
+use crate::template_data::DEFAULT_ZONE;
 
 const DATE: &str = "%Y-%m-%d";
 const TIME: &str = "%H:%M";

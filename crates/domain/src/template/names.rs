@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 use super::problem::{Problem, meant};
 use crate::json::Object;
-use crate::known::{CONTEXT_FIELDS, FRAME_ROOTS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS};
+use crate::template_data::{
+    CONTEXT_FIELDS, FRAME_ROOTS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS,
+};
 
 /// Root of the texts of translations.
 pub(super) const TEXTS: &str = "t";

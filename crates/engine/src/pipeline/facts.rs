@@ -10,7 +10,7 @@ use domain::endpoint::{ChannelEndpoint, Endpoint};
 use domain::explain::EvidenceLog;
 use domain::ids::{EnvironmentId, InternalSubscriberId, MessageId, TransactionId, WorkflowId};
 use domain::integration::Integration;
-use domain::layout::Framed;
+use domain::layout::FrameRef;
 use domain::message::Message;
 use domain::notification::Notification;
 use domain::page::OrderBy;
@@ -288,7 +288,7 @@ impl Preferences {
             canceled: false,
             evidence: self.evidence.as_deref(),
             texts: None,
-            framed: Framed::Bare,
+            layout: FrameRef::Bare,
             link: None,
             default_zone: self.default_zone,
             suppressions: &[],

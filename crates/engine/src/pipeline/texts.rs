@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use domain::contact::Locale;
 use domain::environment::Environment;
-use domain::layout::{Frame, Framed, LayoutChoice};
+use domain::layout::{Frame, FrameRef, LayoutChoice};
 use domain::subscriber::Subscriber;
 use domain::translation::{Resource, Texts, chain};
 use domain::workflow::Workflow;
@@ -16,7 +16,7 @@ use crate::tx::View;
 
 /// Layout of an e-mail, as of one snapshot.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum ChosenLayout {
     Bare,
     Missing(String),
     By(Frame),
@@ -33,46 +33,46 @@ pub(crate) fn of_workflow(
         return Ok(None);
     }
     let own = environments::own(view)?;
-    let wants = wanted(view, (workflow, own.as_deref()), reader);
-    of_resource(view, &Resource::workflow(workflow.identifier()), &wants).map(Some)
+    let locales = locales_of(view, (workflow, own.as_deref()), reader);
+    of_resource(view, &Resource::workflow(workflow.identifier()), &locales).map(Some)
 }
 
 /// Returns the layout of an e-mail, with its texts.
-pub(crate) fn framed(
+pub(crate) fn chosen_layout(
     view: &dyn View,
     choice: LayoutChoice,
     workflow: &Workflow,
     reader: Option<&Subscriber>,
-) -> Result<Wanted> {
+) -> Result<ChosenLayout> {
     let Some(layout) = layouts::chosen(view, &choice)? else {
         return Ok(match choice {
-            LayoutChoice::Named(name) => Wanted::Missing(name),
-            LayoutChoice::None | LayoutChoice::Default => Wanted::Bare,
+            LayoutChoice::Named(name) => ChosenLayout::Missing(name),
+            LayoutChoice::None | LayoutChoice::Default => ChosenLayout::Bare,
         });
     };
     let texts = if layout.is_translation_enabled {
         let own = environments::own(view)?;
-        let wants = wanted(view, (workflow, own.as_deref()), reader);
-        of_resource(view, &Resource::layout(&layout.identifier), &wants)?
+        let locales = locales_of(view, (workflow, own.as_deref()), reader);
+        of_resource(view, &Resource::layout(&layout.identifier), &locales)?
     } else {
         Texts::default()
     };
-    Ok(Wanted::By(Frame { layout, texts }))
+    Ok(ChosenLayout::By(Frame { layout, texts }))
 }
 
-impl Wanted {
+impl ChosenLayout {
     /// Returns the layout as the plan needs it.
-    pub(crate) fn as_framed(&self) -> Framed<'_> {
+    pub(crate) fn as_frame_ref(&self) -> FrameRef<'_> {
         match self {
-            Wanted::Bare => Framed::Bare,
-            Wanted::Missing(name) => Framed::Missing(name),
-            Wanted::By(frame) => Framed::By(frame),
+            ChosenLayout::Bare => FrameRef::Bare,
+            ChosenLayout::Missing(name) => FrameRef::Missing(name),
+            ChosenLayout::By(frame) => FrameRef::By(frame),
         }
     }
 }
 
 // The locales of a reader, the best one first.
-fn wanted<'l>(
+fn locales_of<'l>(
     view: &'l dyn View,
     (workflow, environment): (&'l Workflow, Option<&'l Environment>),
     reader: Option<&'l Subscriber>,
@@ -85,7 +85,7 @@ fn wanted<'l>(
 }
 
 // The languages of a resource are read from the keys, so that only the wanted texts are decoded.
-fn of_resource(view: &dyn View, resource: &Resource, wants: &[&Locale]) -> Result<Texts> {
+fn of_resource(view: &dyn View, resource: &Resource, locales: &[&Locale]) -> Result<Texts> {
     let environment = view.environment_id();
     let range = layout::translations(environment, resource).range();
     let mut available = Vec::new();
@@ -93,7 +93,7 @@ fn of_resource(view: &dyn View, resource: &Resource, wants: &[&Locale]) -> Resul
         available.extend(layout::TRANSLATIONS.read(key).map(|(_, (_, (locale, ())))| locale));
         ControlFlow::Continue(())
     })?;
-    let best = chain(wants.iter().copied(), &available);
+    let best = chain(locales.iter().copied(), &available);
     let key = |locale: &&Locale| layout::translation(environment, resource, locale);
     let keys: Vec<_> = best.iter().map(key).collect();
     let found = view.engine().parts.decoded.translations.find_many(view, &keys)?;

@@ -172,7 +172,7 @@ impl Workflows<'_> {
             let reader = Some(&subscriber);
             let texts = texts::of_workflow(view, &workflow, reader)?;
             let choice = preview.layout(&workflow, &subscriber, &contexts);
-            let framed = texts::framed(view, choice, &workflow, reader)?;
+            let layout = texts::chosen_layout(view, choice, &workflow, reader)?;
             let to = LinkTo {
                 subscriber: subscriber.id,
                 contexts: &contexts::keys(&named),
@@ -180,7 +180,7 @@ impl Workflows<'_> {
                 since: self.scope.engine.now(),
             };
             let link = unsubscribe::link(view, &workflow, to)?;
-            let shown = (texts.as_ref(), framed.as_framed(), link.as_ref());
+            let shown = (texts.as_ref(), layout.as_frame_ref(), link.as_ref());
             let zone = self.scope.engine.parts.settings.default_timezone;
             Ok(preview.render(&workflow, &subscriber, &contexts, shown, zone)?)
         })

@@ -15,7 +15,7 @@ use crate::topic::{Topic, TopicCreate};
 use crate::trigger::Trigger;
 use crate::vocabulary::Weekday;
 use crate::workflow::Workflow;
-use crate::{known, sample};
+use crate::{sample, template_data};
 
 fn rule(source: Value) -> Rule {
     Rule::new(source).unwrap()
@@ -341,11 +341,11 @@ impl Facts {
     fn case_decides(&self, create: &WorkflowCreate, channel: Channel) -> Decision {
         let mut case = PreferenceCase::new(create)
             .and_then(|case| case.saved_for(self.saved_for.keys()))
-            .and_then(|case| case.subscriber(known::about(&self.subscriber)))
+            .and_then(|case| case.subscriber(template_data::subscriber_data(&self.subscriber)))
             .and_then(|case| case.payload(self.payload.clone()))
             .unwrap();
         if let Some(actor) = &self.actor {
-            case = case.actor(known::about(actor)).unwrap();
+            case = case.actor(template_data::subscriber_data(actor)).unwrap();
         }
         if let Some(Context { key, data, .. }) = &self.context {
             case = case.context(key.kind(), key.id(), data.clone()).unwrap();

@@ -25,7 +25,7 @@ use crate::Result;
 use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::live_events::LiveEvents;
-use crate::pipeline::texts::{self, Wanted};
+use crate::pipeline::texts::{self, ChosenLayout};
 use crate::resources::{integrations, notifications, unsubscribe};
 use crate::trace;
 use crate::tx::{Reading, View};
@@ -93,9 +93,9 @@ impl<'a> Attempt<'a> {
         let Some(job) = run.jobs.get(self.job).copied() else {
             return Ok(Break(TaskResult::Dropped));
         };
-        let (framed, link) = (self.framed(view, &run, job)?, self.link(view, job.kind)?);
+        let (layout, link) = (self.chosen_layout(view, &run, job)?, self.link(view, job.kind)?);
         let facts = self.facts.facts(self.now);
-        let facts = Facts { framed: framed.as_framed(), link: link.as_ref(), ..facts };
+        let facts = Facts { layout: layout.as_frame_ref(), link: link.as_ref(), ..facts };
         let content = if self.made.is_some() { Content::Kept } else { Content::New };
         let result = match plan::attempt(&run, job, facts, content) {
             Ok(plan::Attempt::Send(dispatch)) => {
@@ -121,13 +121,13 @@ impl<'a> Attempt<'a> {
     }
 
     // The layout of a message that is rendered.
-    fn framed(&self, view: &dyn View, run: &Run<'_>, job: RunJob) -> Result<Wanted> {
+    fn chosen_layout(&self, view: &dyn View, run: &Run<'_>, job: RunJob) -> Result<ChosenLayout> {
         match &self.facts.workflow {
             Some(workflow) if self.made.is_none() => {
                 let choice = plan::layout(run, job, self.facts.facts(self.now));
-                texts::framed(view, choice, workflow, self.facts.subscriber.as_ref())
+                texts::chosen_layout(view, choice, workflow, self.facts.subscriber.as_ref())
             }
-            Some(_) | None => Ok(Wanted::Bare),
+            Some(_) | None => Ok(ChosenLayout::Bare),
         }
     }
 

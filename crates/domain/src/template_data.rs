@@ -70,14 +70,14 @@ pub(crate) const CONTEXT_FIELDS: [&str; 2] = ["id", "data"];
 
 /// Data that a condition sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Roots {
+pub(crate) enum ConditionRoots {
     /// Data of the conditions of preferences and subscriptions.
     Preference,
     /// Data of the conditions of steps.
     Step,
 }
 
-impl Roots {
+impl ConditionRoots {
     const fn names(self) -> &'static [&'static str] {
         match self {
             Self::Preference => &["payload", "subscriber", "actor", "context", "workflow"],
@@ -99,7 +99,7 @@ impl Roots {
 
 /// Refuses a path of a condition that leads nowhere, whatever the data. An empty path and one that
 /// starts with a number are valid.
-pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
+pub(crate) fn check_path(path: &str, roots: ConditionRoots) -> Result<(), Reason> {
     let mut names = path.split('.');
     let (root, second) = (names.next().unwrap_or_default(), names.next());
     let unknown = |name: &str, place: &str, known: &[&'static str]| {
@@ -128,12 +128,12 @@ pub(crate) fn check_path(path: &str, roots: Roots) -> Result<(), Reason> {
 /// Data for templates and conditions, by root.
 #[derive(Debug, Serialize)]
 pub struct TemplateData<'a> {
-    subscriber: About<'a>,
+    subscriber: SubscriberData<'a>,
     payload: &'a Object,
-    context: ByType<'a>,
+    context: ContextsByType<'a>,
     workflow: KnownWorkflow<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    actor: Option<About<'a>>,
+    actor: Option<SubscriberData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Parts<'a>>,
     #[serde(flatten)]
@@ -151,7 +151,7 @@ pub(crate) const DEFAULT_ZONE: &str = "default zone";
 
 // Contexts by their types.
 #[derive(Debug)]
-struct ByType<'a>(Vec<(&'a ContextKey, &'a Object)>);
+struct ContextsByType<'a>(Vec<(&'a ContextKey, &'a Object)>);
 
 #[derive(Serialize)]
 struct KnownContext<'a> {
@@ -169,36 +169,38 @@ struct KnownWorkflow<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "a value lasts for one rendering")]
-pub enum About<'a> {
+pub enum SubscriberData<'a> {
     /// Record without the channel settings.
     Record(Cow<'a, Subscriber>),
-    /// Result of [`about`].
+    /// Result of [`subscriber_data`].
     Object(&'a Object),
 }
 
-/// Owned copy of an [`About`].
+/// Owned copy of a [`SubscriberData`].
 #[derive(Debug)]
-enum AboutOwned {
+enum SubscriberDataOwned {
     Record(Box<Subscriber>),
     Object(Object),
 }
 
-impl About<'_> {
-    fn to_static(&self) -> AboutOwned {
+impl SubscriberData<'_> {
+    fn to_static(&self) -> SubscriberDataOwned {
         match self {
-            Self::Record(subscriber) => AboutOwned::Record(Box::new(Subscriber::clone(subscriber))),
-            Self::Object(about) => AboutOwned::Object(Object::clone(about)),
+            Self::Record(subscriber) => {
+                SubscriberDataOwned::Record(Box::new(Subscriber::clone(subscriber)))
+            }
+            Self::Object(data) => SubscriberDataOwned::Object(Object::clone(data)),
         }
     }
 }
 
-impl<'a> From<&'a Object> for About<'a> {
-    fn from(about: &'a Object) -> Self {
-        Self::Object(about)
+impl<'a> From<&'a Object> for SubscriberData<'a> {
+    fn from(data: &'a Object) -> Self {
+        Self::Object(data)
     }
 }
 
-impl<'a> From<&'a Subscriber> for About<'a> {
+impl<'a> From<&'a Subscriber> for SubscriberData<'a> {
     fn from(subscriber: &'a Subscriber) -> Self {
         Self::Record(without_channels(subscriber))
     }
@@ -207,7 +209,7 @@ impl<'a> From<&'a Subscriber> for About<'a> {
 impl<'a> TemplateData<'a> {
     /// Returns the data.
     pub fn new(
-        subscriber: impl Into<About<'a>>,
+        subscriber: impl Into<SubscriberData<'a>>,
         payload: &'a Object,
         contexts: &'a [Context],
         workflow: &'a Workflow,
@@ -219,12 +221,12 @@ impl<'a> TemplateData<'a> {
     /// Returns the data of contexts and of a workflow that are not stored. The workflow has a name
     /// and an identifier.
     pub fn of_parts(
-        subscriber: impl Into<About<'a>>,
+        subscriber: impl Into<SubscriberData<'a>>,
         payload: &'a Object,
         contexts: impl IntoIterator<Item = (&'a ContextKey, &'a Object)>,
         (name, identifier): (&'a str, &'a WorkflowIdentifier),
     ) -> Self {
-        let context = ByType(contexts.into_iter().collect());
+        let context = ContextsByType(contexts.into_iter().collect());
         let workflow = KnownWorkflow { name, identifier: identifier.as_str() };
         let (subscriber, actor, steps, digested) = (subscriber.into(), None, None, None);
         let (link, default_zone) = (None, TimeZone::UTC);
@@ -233,7 +235,7 @@ impl<'a> TemplateData<'a> {
 
     /// Adds the subscriber that has caused the event, if there is one.
     #[must_use]
-    pub fn with_actor(self, actor: Option<impl Into<About<'a>>>) -> Self {
+    pub fn with_actor(self, actor: Option<impl Into<SubscriberData<'a>>>) -> Self {
         Self { actor: actor.map(Into::into), ..self }
     }
 
@@ -287,7 +289,7 @@ impl<'a> TemplateData<'a> {
 }
 
 /// Returns the fields of a subscriber, without the channel settings.
-pub fn about(subscriber: &Subscriber) -> Object {
+pub fn subscriber_data(subscriber: &Subscriber) -> Object {
     Object::of(without_channels(subscriber))
 }
 
@@ -300,7 +302,7 @@ fn without_channels(subscriber: &Subscriber) -> Cow<'_, Subscriber> {
     subscriber
 }
 
-impl Serialize for ByType<'_> {
+impl Serialize for ContextsByType<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let entries = self.0.iter();
         to.collect_map(entries.map(|(key, data)| (key.kind(), KnownContext { id: key.id(), data })))

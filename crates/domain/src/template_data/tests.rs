@@ -14,7 +14,7 @@ fn context(key: &str, data: Value) -> Context {
 
 #[test]
 fn there_are_a_subscriber_a_payload_contexts_and_a_workflow() {
-    let subscriber = about(&sample::subscriber(json!({ "firstName": "Ada" })));
+    let subscriber = subscriber_data(&sample::subscriber(json!({ "firstName": "Ada" })));
     let payload = sample::object(json!({ "total": 42 }));
     let contexts =
         [context("tenant:acme", json!({ "plan": "pro" })), context("app:web", json!({}))];
@@ -37,7 +37,7 @@ fn there_are_a_subscriber_a_payload_contexts_and_a_workflow() {
 
 #[test]
 fn what_is_not_there_is_empty() {
-    let subscriber = about(&sample::subscriber(json!({})));
+    let subscriber = subscriber_data(&sample::subscriber(json!({})));
     let (payload, workflow) = (Object::default(), sample::workflow(json!([])));
     let data = TemplateData::new(&subscriber, &payload, &[], &workflow).data();
     assert_eq!((&data["payload"], &data["context"]), (&json!({}), &json!({})));
@@ -50,7 +50,7 @@ fn the_settings_of_channels_are_not_known() {
         "_integrationId": uuid::Uuid::nil(),
         "credentials": { "webhookUrl": "https://chat.example.com/s3cr3t" },
     }] }));
-    let known = about(&subscriber);
+    let known = subscriber_data(&subscriber);
     assert!(!serde_json::to_string(&known).unwrap().contains("s3cr3t"));
     assert_eq!(known.get("lastName"), Some(&json!("Lovelace")));
     assert_eq!(known.get("channels"), None);
@@ -64,7 +64,7 @@ fn the_settings_of_channels_are_not_known() {
 fn objects_of_the_deepest_nesting_are_known_as_well() {
     let deepest = (1..Object::MAX_DEPTH).fold(json!("pro"), |inner, _| json!({ "in": inner }));
     let deepest = json!({ "plan": deepest });
-    let subscriber = about(&sample::subscriber(json!({ "data": deepest })));
+    let subscriber = subscriber_data(&sample::subscriber(json!({ "data": deepest })));
     let (payload, workflow) = (sample::object(deepest.clone()), sample::workflow(json!([])));
     let contexts = [context("tenant:acme", deepest.clone())];
     let data = TemplateData::new(&subscriber, &payload, &contexts, &workflow).data();
@@ -75,8 +75,8 @@ fn objects_of_the_deepest_nesting_are_known_as_well() {
 
 #[test]
 fn results_of_steps_events_and_the_actor_are_added() {
-    let subscriber = about(&sample::subscriber(json!({})));
-    let actor = about(&sample::subscriber(json!({ "firstName": "Bob" })));
+    let subscriber = subscriber_data(&sample::subscriber(json!({})));
+    let actor = subscriber_data(&sample::subscriber(json!({ "firstName": "Bob" })));
     let payload = Object::default();
     let metadata = json!({ "handler": "charge" });
     let step = |name: &str| {
@@ -153,7 +153,7 @@ fn results_of_steps_events_and_the_actor_are_added() {
 /// One row per rule: its value, and the events and results in its data.
 #[test]
 fn a_rule_has_the_data_that_it_names() {
-    let subscriber = about(&sample::subscriber(json!({ "firstName": "Ada" })));
+    let subscriber = subscriber_data(&sample::subscriber(json!({ "firstName": "Ada" })));
     let (payload, workflow) = (sample::object(json!({ "n": 1 })), sample::workflow(json!([])));
     let step = |id: u128, name: &str| {
         let metadata = json!({ "type": "regular", "amount": 1, "unit": "days" });

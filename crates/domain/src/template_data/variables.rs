@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use minijinja::value::{Enumerator, Object, Serde, Value};
 use serde::Serialize;
 
-use super::{AboutOwned, DEFAULT_ZONE, TemplateData};
+use super::{DEFAULT_ZONE, SubscriberDataOwned, TemplateData};
 use crate::contact::TimeZone;
 use crate::ids::StepId;
 use crate::step::Rendered;
@@ -33,12 +33,12 @@ struct Common {
 
 // Values of the roots.
 #[derive(Debug)]
-struct Roots {
+struct TemplateRoots {
     common: Arc<Common>,
     // Whether a template has asked for more than the common values.
     asked: AtomicBool,
-    about: AboutOwned,
-    // Value of `about`, which few templates ask for.
+    subscriber_data: SubscriberDataOwned,
+    // Value of `subscriber_data`, which few templates ask for.
     subscriber: OnceLock<Value>,
     steps: Option<Value>,
     digested: Option<Value>,
@@ -51,11 +51,20 @@ impl TemplateData<'_> {
     pub(crate) fn variables(&self, shared: &Shared) -> Variables {
         let steps = self.steps.as_ref().map(value);
         let digested = self.digested.as_ref().map(value);
-        let (about, subscriber) = (self.subscriber.to_static(), OnceLock::new());
+        let (subscriber_data, subscriber) = (self.subscriber.to_static(), OnceLock::new());
         let common = Arc::clone(shared.common.get_or_init(|| Arc::new(Common::of(self))));
         let (asked, link) = (AtomicBool::new(false), self.link.cloned());
         let default_zone = self.default_zone;
-        let roots = Roots { common, asked, about, subscriber, steps, digested, link, default_zone };
+        let roots = TemplateRoots {
+            common,
+            asked,
+            subscriber_data,
+            subscriber,
+            steps,
+            digested,
+            link,
+            default_zone,
+        };
         Variables::of(Value::from_object(roots))
     }
 }
@@ -70,7 +79,7 @@ impl Shared {
     /// Keeps the content of a step that was rendered with `variables`, if the templates have asked
     /// for nothing but the common values.
     pub(crate) fn keep(&self, step: StepId, rendered: &Rendered, variables: &Variables) {
-        let roots = variables.known().downcast_object_ref::<Roots>();
+        let roots = variables.known().downcast_object_ref::<TemplateRoots>();
         if roots.is_some_and(|roots| !roots.asked.load(Ordering::Relaxed)) {
             self.contents.borrow_mut().push((step, rendered.clone()));
         }
@@ -78,21 +87,21 @@ impl Shared {
 }
 
 impl Common {
-    fn of(known: &TemplateData<'_>) -> Self {
+    fn of(data: &TemplateData<'_>) -> Self {
         Self {
-            payload: value(known.payload),
-            context: value(&known.context),
-            workflow: value(&known.workflow),
-            actor: known.actor.as_ref().map(value),
+            payload: value(data.payload),
+            context: value(&data.context),
+            workflow: value(&data.workflow),
+            actor: data.actor.as_ref().map(value),
         }
     }
 }
 
-impl AboutOwned {
+impl SubscriberDataOwned {
     fn value(&self) -> Value {
         match self {
             Self::Record(subscriber) => value(subscriber),
-            Self::Object(about) => value(about),
+            Self::Object(data) => value(data),
         }
     }
 }
@@ -101,7 +110,7 @@ fn value(part: impl Serialize) -> Value {
     Value::from(Serde(part))
 }
 
-impl Object for Roots {
+impl Object for TemplateRoots {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let Common { payload, context, workflow, actor } = &*self.common;
         let name = key.as_str()?;
@@ -114,7 +123,9 @@ impl Object for Roots {
             _ => self.asked.store(true, Ordering::Relaxed),
         }
         match name {
-            "subscriber" => Some(self.subscriber.get_or_init(|| self.about.value()).clone()),
+            "subscriber" => {
+                Some(self.subscriber.get_or_init(|| self.subscriber_data.value()).clone())
+            }
             "steps" => self.steps.clone(),
             // A link is signed for the templates that show it.
             "unsubscribeUrl" => self.link.as_ref().map(|link| Value::from(link.to_url())),
