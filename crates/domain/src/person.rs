@@ -159,7 +159,7 @@ impl Erasure {
 /// What a record about a person is recognized by.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Traces {
+pub struct PersonalIdentifiers {
     id: SubscriberId,
     // The ids given by the engine, as texts and as the quarantine shows bytes.
     ids: Vec<String>,
@@ -169,8 +169,8 @@ pub struct Traces {
     identifiers: BTreeSet<String>,
 }
 
-impl Traces {
-    /// Returns the traces of those who had an id: the ids that the engine gave them, and addresses.
+impl PersonalIdentifiers {
+    /// Returns the identifiers of those who had an id: the ids that the engine gave them, and addresses.
     pub fn of(
         id: &SubscriberId,
         own: impl IntoIterator<Item = InternalSubscriberId>,
@@ -187,7 +187,7 @@ impl Traces {
         Self { identifiers, ..self }
     }
 
-    /// Adds the traces of a subscriber.
+    /// Adds the identifiers of a subscriber.
     #[must_use]
     pub fn with(mut self, subscriber: Option<&Subscriber>) -> Self {
         let Some(Subscriber { id, profile, .. }) = subscriber else { return self };
@@ -216,8 +216,8 @@ impl Traces {
         any_text(refusal, |text| text.split('`').any(|part| self.identifiers.contains(part)))
     }
 
-    /// Returns `true` if `text`, with escapes for bytes that are not printable ASCII, has one of the
-    /// traces in it, also within a longer address: the texts in a record that cannot be read have no
+    /// Returns `true` if `text`, with escapes for bytes that are not printable ASCII, has one of
+    /// them in it, also within a longer address: the texts in a record that cannot be read have no
     /// known bounds. The id that the host has given may be any word, and does not count.
     pub fn are_in_escaped(&self, text: &str) -> bool {
         self.ids
@@ -226,7 +226,7 @@ impl Traces {
             .any(|part| text.contains(part.as_str()) || text.contains(&escaped(part.as_bytes())))
     }
 
-    /// Returns `true` if an idempotency key has one of the traces in it, as [`are_in`](Self::are_in)
+    /// Returns `true` if an idempotency key has one of them in it, as [`are_in`](Self::are_in)
     /// does. A key that is the id that the host has given may be about something else.
     pub fn are_in_key(&self, key: &IdempotencyKey) -> bool {
         self.ids.iter().any(|id| key.as_str().contains(id.as_str()))

@@ -137,7 +137,7 @@ impl Engine {
         body(&mut Draft { engine: self, now, made, counters, writer })?;
         let Recording { writer, changes } = recording;
         // Before the commit, so that the last transaction of an erasure knows of all before it.
-        self.parts.meanwhile.note(&changes);
+        self.parts.ongoing_erasures.note(&changes);
         store::counters::count(writer, read, &changes)?;
         store::list_counts::count(writer, &changes)?;
         store::lanes::move_changed(writer, &changes)?;

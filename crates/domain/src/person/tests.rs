@@ -15,7 +15,7 @@ fn ada() -> Subscriber {
 fn a_record_is_recognized_by_ids_and_addresses() {
     let ada = ada();
     let (name, id) = (ada.subscriber_id.to_string(), ada.id.to_string());
-    let traces = Traces::of(&ada.subscriber_id, [], []).with(Some(&ada));
+    let identifiers = PersonalIdentifiers::of(&ada.subscriber_id, [], []).with(Some(&ada));
     for (value, expected) in [
         (json!({ "a": [{ "subscriberId": name }] }), true),
         (json!([format!("of {id}")]), true),
@@ -40,15 +40,15 @@ fn a_record_is_recognized_by_ids_and_addresses() {
         (json!(format!("{name}s")), false),
         (json!([null, 1, true, "bob@example.org"]), false),
     ] {
-        assert_eq!(traces.are_in(&value), expected, "{value}");
+        assert_eq!(identifiers.are_in(&value), expected, "{value}");
     }
-    assert!(!traces.are_in_escaped(&name));
+    assert!(!identifiers.are_in_escaped(&name));
     for (key, expected) in
         [("erase-ada@example.org", true), (&name, false), ("bada@example.org", false)]
     {
-        assert_eq!(traces.are_in_key(&key.parse().unwrap()), expected, "{key}");
+        assert_eq!(identifiers.are_in_key(&key.parse().unwrap()), expected, "{key}");
     }
-    let short = Traces::of(&ada.subscriber_id, [], [(Channel::Sms, "1".to_owned())]);
+    let short = PersonalIdentifiers::of(&ada.subscriber_id, [], [(Channel::Sms, "1".to_owned())]);
     assert!(short.are_in(&json!({ "phone": "1" })) && !short.are_in(&json!("1 of 1")));
     assert!(!short.are_in_escaped("1"));
 }
@@ -57,7 +57,7 @@ fn a_record_is_recognized_by_ids_and_addresses() {
 #[test]
 fn an_address_may_begin_within_one_that_is_longer() {
     let number = (Channel::Sms, "12-12".to_owned());
-    let traces = Traces::of(&ada().subscriber_id, [], [number]);
+    let identifiers = PersonalIdentifiers::of(&ada().subscriber_id, [], [number]);
     for (text, expected) in [
         ("x12-12-12", true),
         ("12-12", true),
@@ -66,7 +66,7 @@ fn an_address_may_begin_within_one_that_is_longer() {
         ("x12-12-121", false),
         ("112-12", false),
     ] {
-        assert_eq!(traces.are_in(&json!(text)), expected, "{text}");
+        assert_eq!(identifiers.are_in(&json!(text)), expected, "{text}");
     }
 }
 
@@ -75,8 +75,8 @@ fn an_address_may_begin_within_one_that_is_longer() {
 fn an_address_is_recognized_among_escapes() {
     for address in ["o'ada@example.org", "ädä@example.org", "ada@example.org"] {
         let email = (Channel::Email, address.to_owned());
-        let traces = Traces::of(&ada().subscriber_id, [], [email]);
+        let identifiers = PersonalIdentifiers::of(&ada().subscriber_id, [], [email]);
         let text = format!("\u{1}{address}\u{2}").as_bytes().escape_ascii().to_string();
-        assert!(traces.are_in_escaped(&text), "{text}");
+        assert!(identifiers.are_in_escaped(&text), "{text}");
     }
 }

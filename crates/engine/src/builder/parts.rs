@@ -29,7 +29,7 @@ use crate::pipeline::delivery::fairness::FairScheduler;
 use crate::pipeline::delivery::quota::Quotas;
 use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::sweep::SweepTasks;
-use crate::resources::person::Meanwhile;
+use crate::resources::person::OngoingErasures;
 use crate::watch::Watches;
 use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
@@ -74,7 +74,7 @@ pub(crate) struct Parts {
     pub(crate) healing: Healing,
     pub(crate) backfill: Backfill,
     /// Erasures that are under way.
-    pub(crate) meanwhile: Meanwhile,
+    pub(crate) ongoing_erasures: OngoingErasures,
 }
 
 /// Records that are decoded once, while their bytes stay the same.
@@ -140,7 +140,7 @@ impl Parts {
             sweeps: SweepTasks::default(),
             healing: Healing::default(),
             backfill: Backfill::default(),
-            meanwhile: Meanwhile::default(),
+            ongoing_erasures: OngoingErasures::default(),
         }
     }
 

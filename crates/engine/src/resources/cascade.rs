@@ -4,7 +4,7 @@ use domain::idempotency::CallOutcome;
 use serde::Serialize;
 use store::{DamageScan, Prefix, Record, Referent, Step, WriteRecords};
 
-use super::begun::Begun;
+use super::removal_guard::RemovalGuard;
 use crate::Result;
 use crate::damage;
 use crate::idempotency::json;
@@ -37,7 +37,7 @@ pub(crate) enum Damaged {
 /// What the transactions of a deletion have removed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Removed {
-    begun: Begun,
+    guard: RemovalGuard,
     /// The last search for index entries of dependents that cannot be read. It is over before these are
     /// removed, so that another call finds them after an interruption.
     scan: Option<DamageScan>,
@@ -121,7 +121,7 @@ impl<'c, 't> Cascade<'c, 't> {
     ///
     /// # Errors
     ///
-    /// Those of [`Begun::note`], with the first of them.
+    /// Those of [`RemovalGuard::note`], with the first of them.
     pub(crate) fn remove<R: Record>(&mut self, prefix: &Prefix<R>) -> Result<()> {
         self.remove_by(prefix, |tx, dependent| Ok(tx.remove(dependent)?))
     }
@@ -149,7 +149,7 @@ impl<'c, 't> Cascade<'c, 't> {
         }
         self.left -= entries.len();
         if let Some(first) = entries.first().filter(|_| !self.has_begun) {
-            self.removed.begun.note(range.table(), &first.key)?;
+            self.removed.guard.note(range.table(), &first.key)?;
             self.has_begun = true;
         }
         for entry in &entries {
@@ -172,7 +172,7 @@ impl<'c, 't> Cascade<'c, 't> {
 
     /// Returns `true` if this transaction or an earlier one has removed a dependent.
     pub(crate) fn has_removed(&self) -> bool {
-        self.removed.begun.has_any()
+        self.removed.guard.has_any()
     }
 
     /// Ends the deletion with `last` if nothing depends on it any more. Otherwise there is more to

@@ -12,7 +12,7 @@ use domain::page::{ListKind, Page, Total};
 use domain::vocabulary::Severity;
 use store::layout;
 
-use crate::resources::messages::{self, Asked};
+use crate::resources::messages::{self, MessageSelection};
 use crate::resources::subscribers;
 use crate::tx::View;
 use crate::{Result, Scope};
@@ -60,7 +60,7 @@ impl Inbox<'_> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.list", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
-            messages::page(view, list, &subscriber, &Asked::of_inbox(query))
+            messages::page(view, list, &subscriber, &MessageSelection::of_inbox(query))
         })
     }
 
@@ -106,7 +106,7 @@ impl Inbox<'_> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("inbox.count", |view| {
             let subscriber = subscribers::get(view, &self.subscriber)?;
-            messages::count(view, list, &subscriber, &Asked::of_inbox(query))
+            messages::count(view, list, &subscriber, &MessageSelection::of_inbox(query))
         })
     }
 

@@ -67,7 +67,7 @@ impl Messages<'_> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("messages.list", |view| {
             let subscriber = subscribers::get(view, subscriber)?;
-            let mut page = page(view, list, &subscriber, &Asked::of_all(query))?;
+            let mut page = page(view, list, &subscriber, &MessageSelection::of_all(query))?;
             for message in &mut page.data {
                 message.subscriber = Some(subscriber.clone());
                 message.workflow = workflow(view, message)?;
@@ -166,11 +166,11 @@ pub(crate) fn page(
     view: &dyn View,
     list: ListId,
     subscriber: &Subscriber,
-    asked: &Asked<'_>,
+    selection: &MessageSelection<'_>,
 ) -> Result<Page<Message>> {
-    asked.query.check()?;
-    let request = asked.query.page.check(list.within(subscriber.id), MessageQuery::ORDERS)?;
-    let selected = Selected::by(view, subscriber, asked)?;
+    selection.query.check()?;
+    let request = selection.query.page.check(list.within(subscriber.id), MessageQuery::ORDERS)?;
+    let selected = Selected::by(view, subscriber, selection)?;
     if !selected.rest.is_filtered() {
         return Ok(view.page(&selected.list, &request)?);
     }
@@ -185,11 +185,11 @@ pub(crate) fn count(
     view: &dyn View,
     list: ListId,
     subscriber: &Subscriber,
-    asked: &Asked<'_>,
+    selection: &MessageSelection<'_>,
 ) -> Result<Total> {
-    asked.query.check()?;
+    selection.query.check()?;
     let request = PageQuery::default().check(list, MessageQuery::ORDERS)?;
-    let selected = Selected::by(view, subscriber, asked)?;
+    let selected = Selected::by(view, subscriber, selection)?;
     if selected.rest.needs_payload() {
         return selected.total::<WholeMessage>(view, &request);
     }
@@ -197,14 +197,14 @@ pub(crate) fn count(
 }
 
 /// A query of messages, with the shelves that it is about.
-pub(crate) struct Asked<'q> {
+pub(crate) struct MessageSelection<'q> {
     query: &'q MessageQuery,
     shelves: Vec<Shelf>,
     // Conditions that the shelves do not imply.
     rest: MessageQuery,
 }
 
-impl<'q> Asked<'q> {
+impl<'q> MessageSelection<'q> {
     /// A query of the messages on all channels.
     pub(crate) fn of_all(query: &'q MessageQuery) -> Self {
         let (shelves, rest) = query.shelves();
@@ -261,10 +261,14 @@ struct Selected<'q> {
 }
 
 impl<'q> Selected<'q> {
-    fn by(view: &dyn View, subscriber: &Subscriber, asked: &'q Asked<'_>) -> Result<Self> {
+    fn by(
+        view: &dyn View,
+        subscriber: &Subscriber,
+        selection: &'q MessageSelection<'_>,
+    ) -> Result<Self> {
         let (environment, owner) = (view.environment_id(), subscriber.id);
         let counters = counters::find(view, &layout::message_counters(environment, owner))?;
-        let Asked { shelves, rest, .. } = asked;
+        let MessageSelection { shelves, rest, .. } = selection;
         let bounds = Bounds {
             page: PAGE,
             beyond: BEYOND,

@@ -1,6 +1,5 @@
 //! Operations on the records of an environment, one file per group, and on organizations.
 
-pub(crate) mod begun;
 pub(crate) mod cascade;
 pub(crate) mod channels;
 pub(crate) mod connections;
@@ -20,6 +19,7 @@ pub(crate) mod person;
 pub(crate) mod preferences;
 pub(crate) mod quarantine;
 mod references;
+pub(crate) mod removal_guard;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
 pub(crate) mod suppressions;

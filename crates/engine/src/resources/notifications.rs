@@ -29,7 +29,7 @@ use crate::guarded::guarded;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::leases;
 use crate::pipeline::notification_tx::NotificationTx;
-use crate::resources::begun::Begun;
+use crate::resources::removal_guard::RemovalGuard;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
 
@@ -324,20 +324,20 @@ impl Notifications<'_> {
                 Events::of(view, found.as_slice())
             })
         };
-        let start = (look()?, Begun::default());
+        let start = (look()?, RemovalGuard::default());
         let mut again =
-            |(_, begun): (Events, Begun)| look().map(|found| Step::More((found, begun)));
+            |(_, guard): (Events, RemovalGuard)| look().map(|found| Step::More((found, guard)));
         self.scope.write_in_steps_with(
             "notifications.delete",
             id,
             (start, &mut again),
-            |tx, (events, begun): &(Events, Begun)| {
+            |tx, (events, guard): &(Events, RemovalGuard)| {
                 let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
-                let mut begun = begun.clone();
+                let mut guard = guard.clone();
                 if !events.are_all_of(&notification)
-                    || clear_runs(tx, slice::from_ref(&notification), &mut begun)?
+                    || clear_runs(tx, slice::from_ref(&notification), &mut guard)?
                 {
-                    return Ok(Step::More((Events::default(), begun)));
+                    return Ok(Step::More((Events::default(), guard)));
                 }
                 remove_tasks(tx, &notification)?;
                 index.delete(tx, &notification)?;
@@ -368,9 +368,9 @@ impl Notifications<'_> {
             (start, &mut next),
             |tx, at: &Deletion| {
                 let (removed, next) = at.first(tx, time)?;
-                let mut begun = at.begun.clone();
-                if clear_runs(tx, &removed, &mut begun)? {
-                    return Ok(Step::More(at.again(begun)));
+                let mut guard = at.guard.clone();
+                if clear_runs(tx, &removed, &mut guard)? {
+                    return Ok(Step::More(at.again(guard)));
                 }
                 index.delete_all(tx, environment, &removed)?;
                 at.events.remove(tx)?;
@@ -388,11 +388,11 @@ impl Notifications<'_> {
 ///
 /// # Errors
 ///
-/// Those of [`Begun::note`], with the first of the runs.
+/// Those of [`RemovalGuard::note`], with the first of the runs.
 pub(crate) fn clear_runs(
     tx: &mut Tx<'_>,
     removed: &[Notification],
-    begun: &mut Begun,
+    guard: &mut RemovalGuard,
 ) -> Result<bool> {
     let environment = tx.environment_id();
     for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
@@ -403,7 +403,7 @@ pub(crate) fn clear_runs(
         let writer = &mut *tx.draft.writer;
         let cleared = activity::clear_runs(writer, environment, &last.transaction_id, &gone)?;
         if let Some(first) = cleared {
-            begun.note(Table::Transactions, &first)?;
+            guard.note(Table::Transactions, &first)?;
             return Ok(true);
         }
     }

@@ -1,6 +1,6 @@
 //! Everything about one person: its export, and its erasure.
 
-mod meanwhile;
+mod ongoing_erasures;
 mod subject;
 mod tables;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use domain::endpoint::ChannelEndpoint;
 use domain::ids::SubscriberId;
 use domain::notification::Notification;
-use domain::person::{Erasure, PersonalData, Traces};
+use domain::person::{Erasure, PersonalData, PersonalIdentifiers};
 use domain::subscriber::Subscriber;
 use domain::suppression::{SuppressedAddress, Suppression};
 use domain::trigger::{AcceptedTrigger, TriggerRecipients};
@@ -20,13 +20,13 @@ use store::{
     OnProgress, Order, Progress, ReadRecords, Step, Table, WriteScope, if_readable, layout,
 };
 
-use crate::resources::begun::Begun;
 use crate::resources::cascade::{Damaged, Removed};
+use crate::resources::removal_guard::RemovalGuard;
 use crate::resources::{subscribers, suppressions};
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Result, Scope};
 
-pub(crate) use self::meanwhile::Meanwhile;
+pub(crate) use self::ongoing_erasures::OngoingErasures;
 use self::subject::{
     Person, begun, channels_of, naming, next_of, of_subscriber, readable_channels_of,
 };
@@ -50,7 +50,7 @@ struct Erasing {
     /// How often each table was looked at again, for what was triggered meanwhile.
     again: u32,
     part: Part,
-    begun: Begun,
+    guard: RemovalGuard,
     erased: Erasure,
     /// How many rows the transactions have looked at.
     rows: u64,
@@ -159,7 +159,7 @@ pub(super) fn erase(
                 }
             }
             let rows = before.rows + (AT_A_TIME - work.left) as u64;
-            Ok(Step::More(Erasing { person: work.person, begun: work.begun, rows, ..erasing }))
+            Ok(Step::More(Erasing { person: work.person, guard: work.guard, rows, ..erasing }))
         });
     // An erasure that was interrupted here before finds nothing.
     if matches!(erased, Ok(_) | Err(Error::NotFound { .. })) {
@@ -205,22 +205,22 @@ struct Eraser<'e, 't> {
     person: Arc<Person>,
     /// The subscriber who has the id, unless its record is gone.
     subscriber: Option<Subscriber>,
-    traces: Traces,
+    identifiers: PersonalIdentifiers,
     /// The messages, events or runs that were removed last.
-    begun: Begun,
+    guard: RemovalGuard,
     left: usize,
 }
 
 impl<'e, 't> Eraser<'e, 't> {
     fn new(tx: &'e mut Tx<'t>, before: &Erasing) -> Result<Self> {
-        let (mut person, begun) = (Arc::clone(&before.person), before.begun.clone());
+        let (mut person, guard) = (Arc::clone(&before.person), before.guard.clone());
         let subscriber = subscribers::find(tx, &person.id)?;
         // It may have been created since the erasure has begun.
         if let Some(found) = subscriber.as_ref().filter(|found| !person.own.contains(&found.id)) {
             Arc::make_mut(&mut person).own.insert(found.id);
         }
-        let traces = person.traces(subscriber.as_ref());
-        Ok(Self { tx, person, subscriber, traces, begun, left: AT_A_TIME })
+        let identifiers = person.personal_identifiers(subscriber.as_ref());
+        Ok(Self { tx, person, subscriber, identifiers, guard, left: AT_A_TIME })
     }
 
     // Does a part, or as much of it as is left for this transaction.
@@ -256,7 +256,7 @@ impl<'e, 't> Eraser<'e, 't> {
     // Adds to what the person is recognized by.
     fn learn(&mut self, add: impl FnOnce(&mut Person)) {
         add(Arc::make_mut(&mut self.person));
-        self.traces = self.person.traces(self.subscriber.as_ref());
+        self.identifiers = self.person.personal_identifiers(self.subscriber.as_ref());
     }
 
     // Removes the present addresses of the subscriber from their suppressions.

@@ -12,7 +12,7 @@ use store::{Order, ReadRecords, Record, WriteRecords, layout};
 
 use super::exists;
 use crate::Result;
-use crate::resources::begun::Begun;
+use crate::resources::removal_guard::RemovalGuard;
 use crate::tx::{Reading, Tx, View};
 
 /// How far a deletion of old notifications is.
@@ -23,7 +23,7 @@ pub(super) struct Deletion {
     /// The events that go with the next notifications.
     pub(super) events: Events,
     /// The runs of triggers that were removed last.
-    pub(super) begun: Begun,
+    pub(super) guard: RemovalGuard,
     /// `true` if a notification had events that were not looked for.
     has_missed: bool,
 }
@@ -42,8 +42,8 @@ impl Deletion {
 
     /// Starts to delete `old`.
     pub(super) fn of(old: Old) -> Self {
-        let (events, begun) = (Events::default(), Begun::default());
-        Self { deleted: 0, old, events, begun, has_missed: false }
+        let (events, guard) = (Events::default(), RemovalGuard::default());
+        Self { deleted: 0, old, events, guard, has_missed: false }
     }
 
     /// Finds the events that the next transaction removes.
@@ -57,8 +57,8 @@ impl Deletion {
     }
 
     /// The state behind a transaction that has removed runs, and no notifications yet.
-    pub(super) fn again(&self, begun: Begun) -> Self {
-        Self { begun, ..self.clone() }
+    pub(super) fn again(&self, guard: RemovalGuard) -> Self {
+        Self { guard, ..self.clone() }
     }
 
     /// The notifications that the transaction deletes, and the state behind it. One whose events were

@@ -12,7 +12,7 @@ use domain::ids::{InternalSubscriberId, NotificationId, SubscriberId};
 use domain::message::Message;
 use domain::notification::{Notification, NotificationOwner, NotificationSubscriber, Ordinal};
 use domain::page::OrderBy;
-use domain::person::{Erasure, Traces, addresses_of, addresses_of_message};
+use domain::person::{Erasure, PersonalIdentifiers, addresses_of, addresses_of_message};
 use domain::quarantine::Quarantined;
 use domain::subscriber::Subscriber;
 use domain::subscription::Subscription;
@@ -21,9 +21,9 @@ use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use store::{Codec, Order, Prefix, Range, ReadRecords, Table, layout};
 
-use super::meanwhile::Answered;
+use super::ongoing_erasures::AnswersSince;
 use super::{AT_A_TIME, Erasing, Part, Seen};
-use crate::resources::begun::Begun;
+use crate::resources::removal_guard::RemovalGuard;
 use crate::resources::{integrations, subscribers};
 use crate::tx::{Reading, View};
 use crate::{Result, Scope};
@@ -40,7 +40,7 @@ pub(super) struct Person {
     /// Answers that are older were there when the erasure began.
     pub(super) since: Timestamp,
     /// The answers that this process has stored since.
-    pub(super) answered: Arc<Answered>,
+    pub(super) answers_since: Arc<AnswersSince>,
     /// The notifications that were found, oldest first.
     pub(super) notifications: Vec<Ordinal>,
     /// The identifiers of the connections, endpoints and subscriptions that name the id.
@@ -62,8 +62,8 @@ pub(super) struct PersonalNotification {
 /// host only in the recipient of the event, so that all of them are read.
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let since = scope.engine.now().before(UNDER_WAY);
-    let answered = scope.engine.parts.meanwhile.answers_of(scope.environment_id());
-    let mut person = scope.view(|view| Person::begun(view, id, (since, &answered)))?;
+    let answers_since = scope.engine.parts.ongoing_erasures.answers_of(scope.environment_id());
+    let mut person = scope.view(|view| Person::begun(view, id, (since, &answers_since)))?;
     let mut after = Vec::new();
     while let Some(last) = scope.view(|view| person.add_subscriptions(view, &after))? {
         after = last;
@@ -86,7 +86,7 @@ pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
         seen,
         again: 0,
         part,
-        begun: Begun::default(),
+        guard: RemovalGuard::default(),
         erased: Erasure::default(),
         rows: 0,
     })
@@ -236,7 +236,7 @@ impl Person {
     fn begun(
         view: &Reading<'_>,
         id: &SubscriberId,
-        (since, answered): (Timestamp, &Arc<Answered>),
+        (since, answers_since): (Timestamp, &Arc<AnswersSince>),
     ) -> Result<Self> {
         let subscriber = subscribers::find(view, id)?;
         let named = naming(view, id)?;
@@ -250,7 +250,7 @@ impl Person {
             id: id.clone(),
             own: subscriber.iter().map(|found| found.id).collect(),
             since,
-            answered: Arc::clone(answered),
+            answers_since: Arc::clone(answers_since),
             notifications: Vec::new(),
             identifiers: connections.chain(identifiers).collect(),
             addresses: addresses.chain(own).collect(),
@@ -308,21 +308,24 @@ impl Person {
     }
 
     /// Whether an entry of the quarantine is about the person. Its record may be that of the
-    /// subscriber or have a trace, and its task may be that of a notification.
-    pub(super) fn is_in(&self, entry: &Quarantined, traces: &Traces) -> bool {
+    /// subscriber or have an identifier, and its task may be that of a notification.
+    pub(super) fn is_in(&self, entry: &Quarantined, identifiers: &PersonalIdentifiers) -> bool {
         let Quarantined { key, value, task, .. } = entry;
         let work = entry.readable_task().ok().map(|task| task.work);
         let notification = work.and_then(|work| work.notification_id());
         let is_known = |id: NotificationId| self.notifications.binary_search(&id.ordinal()).is_ok();
         self.is_record(entry)
             || notification.is_some_and(is_known)
-            || [key, value].into_iter().any(|text| traces.are_in_escaped(text))
-            || task.as_ref().is_some_and(|task| traces.are_in(task))
+            || [key, value].into_iter().any(|text| identifiers.are_in_escaped(text))
+            || task.as_ref().is_some_and(|task| identifiers.are_in(task))
     }
 
     /// What records about the person are recognized by.
-    pub(super) fn traces(&self, subscriber: Option<&Subscriber>) -> Traces {
-        Traces::of(&self.id, self.own.clone(), self.addresses.clone())
+    pub(super) fn personal_identifiers(
+        &self,
+        subscriber: Option<&Subscriber>,
+    ) -> PersonalIdentifiers {
+        PersonalIdentifiers::of(&self.id, self.own.clone(), self.addresses.clone())
             .naming(self.identifiers.clone())
             .with(subscriber)
     }

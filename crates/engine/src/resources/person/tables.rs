@@ -143,7 +143,7 @@ impl Eraser<'_, '_> {
     // Removes answers that this process has stored since the erasure has begun, whatever the clock
     // has shown.
     pub(super) fn answered_here(&mut self, seen: &mut usize, erased: &mut Erasure) -> Result<Step> {
-        let found = self.person.answered.behind(*seen, AT_A_TIME);
+        let found = self.person.answers_since.behind(*seen, AT_A_TIME);
         for key in &found {
             let key = layout::stored_answer(self.tx.environment_id(), key);
             // An answer that cannot be read is about nobody that is known.
@@ -178,15 +178,15 @@ impl Eraser<'_, '_> {
         let is_about = match &answer.outcome {
             // A call goes on from it, until it expires.
             CallOutcome::Begun | CallOutcome::BegunOn(_) | CallOutcome::BegunAs(_) => {
-                answer.has_expired(self.tx.now()) && self.traces.are_in_key(&answer.key)
+                answer.has_expired(self.tx.now()) && self.identifiers.are_in_key(&answer.key)
             }
             CallOutcome::Done(json) => {
-                self.traces.are_in(json) || self.traces.are_in_key(&answer.key)
+                self.identifiers.are_in(json) || self.identifiers.are_in_key(&answer.key)
             }
             CallOutcome::Refused(json) => {
-                self.traces.are_in(json)
-                    || self.traces.are_named_in(json)
-                    || self.traces.are_in_key(&answer.key)
+                self.identifiers.are_in(json)
+                    || self.identifiers.are_named_in(json)
+                    || self.identifiers.are_in_key(&answer.key)
             }
         };
         if is_about {
@@ -243,7 +243,7 @@ impl Eraser<'_, '_> {
         let found = store::dependents(&*self.tx, range, limit)?;
         let count = found.len();
         if let Some(first) = found.first().filter(|_| count == limit) {
-            self.begun.note(range.table(), &first.key)?;
+            self.guard.note(range.table(), &first.key)?;
         }
         for entry in found {
             match &entry.referent {
@@ -341,7 +341,7 @@ impl Eraser<'_, '_> {
         let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
         let found = store::dependents(&*self.tx, &events, limit)?;
         if let Some(first) = found.first().filter(|_| found.len() == limit) {
-            self.begun.note(events.table(), &first.key)?;
+            self.guard.note(events.table(), &first.key)?;
         }
         for entry in &found {
             match &entry.referent {
@@ -371,7 +371,7 @@ impl Eraser<'_, '_> {
         let all = Prefix::<Quarantined>::of_all().range();
         let (rows, after) = self.rows::<Quarantined>(all, after)?;
         for entry in rows.iter().filter(|row| row.environment_id == environment) {
-            if self.person.is_in(entry, &self.traces) {
+            if self.person.is_in(entry, &self.identifiers) {
                 self.tx.remove(entry)?;
                 erased.quarantined += 1;
             }
@@ -400,7 +400,7 @@ impl Eraser<'_, '_> {
             }
         }
         let cleared = std::slice::from_ref(&notification);
-        if notifications::clear_runs(self.tx, cleared, &mut self.begun)? {
+        if notifications::clear_runs(self.tx, cleared, &mut self.guard)? {
             self.left = 0;
             return Ok(false);
         }

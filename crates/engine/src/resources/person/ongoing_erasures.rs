@@ -8,19 +8,19 @@ use store::{Change, ChangeKind, Table, layout};
 
 /// The erasures that are under way.
 #[derive(Debug, Default)]
-pub(crate) struct Meanwhile(Mutex<Vec<Weak<Answered>>>);
+pub(crate) struct OngoingErasures(Mutex<Vec<Weak<AnswersSince>>>);
 
 /// The answers that were stored in an environment since an erasure has begun.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct AnswersSince {
     environment: EnvironmentId,
     keys: Mutex<Vec<IdempotencyKey>>,
 }
 
-impl Meanwhile {
+impl OngoingErasures {
     /// Begins to take note of the answers in an environment.
-    pub(super) fn answers_of(&self, environment: EnvironmentId) -> Arc<Answered> {
-        let answered = Arc::new(Answered { environment, keys: Mutex::default() });
+    pub(super) fn answers_of(&self, environment: EnvironmentId) -> Arc<AnswersSince> {
+        let answered = Arc::new(AnswersSince { environment, keys: Mutex::default() });
         self.0.lock().push(Arc::downgrade(&answered));
         answered
     }
@@ -45,7 +45,7 @@ impl Meanwhile {
     }
 }
 
-impl Answered {
+impl AnswersSince {
     /// The keys of up to `limit` answers behind the first `seen`, in the order of their transactions.
     pub(super) fn behind(&self, seen: usize, limit: usize) -> Vec<IdempotencyKey> {
         self.keys.lock().iter().skip(seen).take(limit).cloned().collect()

@@ -4,15 +4,15 @@ use store::{Error, Table};
 
 use crate::Result;
 
-/// The entry with which the last transaction of a removal has begun.
+/// Guard of a removal in several transactions: the entry with which the last one has begun.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct RemovalGuard {
     first: Option<(Table, Vec<u8>)>,
     /// Number of transactions in a row that began with the same entry as the one before.
     repeats: u32,
 }
 
-impl Begun {
+impl RemovalGuard {
     /// Largest number of transactions in a row that may begin with an entry that was removed before.
     /// Another caller may create it again between two transactions.
     const REPEATS: u32 = 8;
@@ -26,8 +26,8 @@ impl Begun {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`], if it was removed by each of the last transactions. Otherwise a damaged store
-    /// would be asked for ever.
+    /// [`Error::Corrupt`], if it was removed by each of the last transactions. Otherwise the loop
+    /// over a damaged store would not end.
     pub(crate) fn note(&mut self, table: Table, key: &[u8]) -> Result<()> {
         let is_same = |(of, first): &(Table, Vec<u8>)| *of == table && first == key;
         let is_repeat = self.first.as_ref().is_some_and(is_same);
