@@ -131,10 +131,10 @@ impl Engine {
         body: &mut dyn FnMut(&mut Draft<'_>) -> Result<()>,
     ) -> Result<Vec<Change>> {
         let mut recording = Recording { writer, changes: Vec::new() };
-        let (made, writer) = (&seed.start(), &mut recording);
+        let (random, writer) = (&seed.start(), &mut recording);
         let mut read = ReadCounters::default();
         let counters = &mut read;
-        body(&mut Draft { engine: self, now, made, counters, writer })?;
+        body(&mut Draft { engine: self, now, random, counters, writer })?;
         let Recording { writer, changes } = recording;
         // Before the commit, so that the last transaction of an erasure knows of all before it.
         self.parts.ongoing_erasures.note(&changes);

@@ -69,8 +69,8 @@ pub(crate) struct Seed {
     span: Span,
 }
 
-/// The ids and random bytes of one run, in order.
-pub(crate) struct Made<'s> {
+/// The ids and random bytes of one run of a transaction, in order.
+pub(crate) struct TxRandom<'s> {
     seed: &'s Seed,
     ids: Cell<u32>,
     blocks: Cell<u64>,
@@ -160,12 +160,12 @@ impl Span {
 
 impl Seed {
     /// Starts a run.
-    pub(crate) fn start(&self) -> Made<'_> {
-        Made { seed: self, ids: Cell::new(0), blocks: Cell::new(0), rest: RefCell::default() }
+    pub(crate) fn start(&self) -> TxRandom<'_> {
+        TxRandom { seed: self, ids: Cell::new(0), blocks: Cell::new(0), rest: RefCell::default() }
     }
 }
 
-impl Made<'_> {
+impl TxRandom<'_> {
     /// The next id: a UUID of version 7 that sorts behind the ids before it.
     pub(crate) fn id<Id: From<Uuid>>(&self) -> Id {
         let count = self.ids.get();
@@ -221,9 +221,9 @@ impl Made<'_> {
 }
 
 // The bytes lead to API keys, so the debug text omits them.
-impl fmt::Debug for Made<'_> {
+impl fmt::Debug for TxRandom<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Made").finish_non_exhaustive()
+        f.debug_struct("TxRandom").finish_non_exhaustive()
     }
 }
 
@@ -260,14 +260,20 @@ mod tests {
     fn a_run_that_starts_again_makes_the_same() {
         let seed = Seeds::new(OsEntropy).draw(Timestamp::MAX);
         let run = || {
-            let made = seed.start();
-            (made.id::<Uuid>(), made.text(40), made.random(), made.jitter(), made.id::<Uuid>())
+            let random = seed.start();
+            (
+                random.id::<Uuid>(),
+                random.text(40),
+                random.random(),
+                random.jitter(),
+                random.id::<Uuid>(),
+            )
         };
         assert_eq!(run(), run());
     }
 
     fn three(seed: &Seed) -> [Uuid; 3] {
-        let made = seed.start();
-        [(); 3].map(|()| made.id())
+        let random = seed.start();
+        [(); 3].map(|()| random.id())
     }
 }

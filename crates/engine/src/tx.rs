@@ -15,7 +15,7 @@ use store::{
 use uuid::Uuid;
 
 use crate::Engine;
-use crate::entropy::Made;
+use crate::entropy::TxRandom;
 
 /// Size of content at which a transaction ends, in bytes. Its last event, message or dead letter may
 /// exceed it.
@@ -54,7 +54,7 @@ pub(crate) struct Recording<'t> {
 pub(crate) struct Draft<'t> {
     pub(crate) engine: &'t Engine,
     pub(crate) now: Timestamp,
-    pub(crate) made: &'t Made<'t>,
+    pub(crate) random: &'t TxRandom<'t>,
     pub(crate) counters: &'t mut ReadCounters,
     pub(crate) writer: &'t mut dyn Transaction,
 }
@@ -68,8 +68,8 @@ pub(crate) struct Tx<'t> {
 impl Draft<'_> {
     /// Returns this run, inside an environment.
     pub(crate) fn within<'s>(&'s mut self, home: &'s Home) -> Tx<'s> {
-        let Self { engine, now, made, counters, writer } = self;
-        Tx { draft: Draft { engine, now: *now, made, counters, writer: &mut **writer }, home }
+        let Self { engine, now, random, counters, writer } = self;
+        Tx { draft: Draft { engine, now: *now, random, counters, writer: &mut **writer }, home }
     }
 }
 
@@ -81,22 +81,22 @@ impl Tx<'_> {
 
     /// A new id.
     pub(crate) fn id<Id: From<Uuid>>(&self) -> Id {
-        self.draft.made.id()
+        self.draft.random.id()
     }
 
     /// `length` random letters and digits.
     pub(crate) fn text(&self, length: usize) -> String {
-        self.draft.made.text(length)
+        self.draft.random.text(length)
     }
 
     /// A random number.
     pub(crate) fn random(&self) -> u64 {
-        self.draft.made.random()
+        self.draft.random.random()
     }
 
     /// A random number of 16 bits.
     pub(crate) fn jitter(&self) -> u16 {
-        self.draft.made.jitter()
+        self.draft.random.jitter()
     }
 
     /// The counters of the messages of a subscriber before this transaction. The numbers of messages

@@ -110,9 +110,9 @@ impl<'b> Bulk<'b> {
     fn assign_ids(&mut self) -> Result<()> {
         let Some(call) = self.write.call() else { return Ok(()) };
         let seed = self.scope.engine.parts.seeds.draw(self.now);
-        let made = seed.start();
+        let random = seed.start();
         let unnamed = self.triggers.iter().filter(|trigger| trigger.transaction_id.is_none());
-        let ids = unnamed.map(|_| transaction_id(&made)).collect::<Result<Vec<_>>>()?;
+        let ids = unnamed.map(|_| transaction_id(&random)).collect::<Result<Vec<_>>>()?;
         self.ids = Some(call.begin_with_ids(&ids)?);
         Ok(())
     }

@@ -92,7 +92,7 @@ pub(crate) fn prepared_again(
     }
     named.is_other = true;
     let view = Reading { engine: tx.draft.engine, home: tx.home, snapshot: &*tx.draft.writer };
-    Preparation::new(&view, tx.draft.made, tx.now()).prepare(request, Some(id)).map(Some)
+    Preparation::new(&view, tx.draft.random, tx.now()).prepare(request, Some(id)).map(Some)
 }
 
 // Returns `true` if the records that a plan was made from, and that its transaction changes or shows, are as

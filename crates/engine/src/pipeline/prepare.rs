@@ -20,7 +20,7 @@ use foldhash::HashSet;
 use store::{Snapshot, layout};
 
 use self::changes::{Changed, Changes};
-use crate::entropy::Made;
+use crate::entropy::TxRandom;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::crowd::{CrowdRange, Member, Source};
 use crate::pipeline::facts::Preferences;
@@ -37,7 +37,7 @@ use crate::{Error, Result, Scope};
 /// contexts as those before it are going to leave them.
 pub(crate) struct Preparation<'r> {
     view: &'r Reading<'r>,
-    made: &'r Made<'r>,
+    random: &'r TxRandom<'r>,
     now: Timestamp,
     changes: Changes,
     /// Transaction ids of the events before this one that are going to happen.
@@ -95,9 +95,9 @@ impl Scope {
 }
 
 impl<'r> Preparation<'r> {
-    pub(crate) fn new(view: &'r Reading<'r>, made: &'r Made<'r>, now: Timestamp) -> Self {
+    pub(crate) fn new(view: &'r Reading<'r>, random: &'r TxRandom<'r>, now: Timestamp) -> Self {
         let (changes, taken) = (Changes::default(), HashSet::default());
-        Self { view, made, now, changes, taken, content: 0 }
+        Self { view, random, now, changes, taken, content: 0 }
     }
 
     /// Prepares an event. `id` is its transaction id if it comes without one.
@@ -149,7 +149,7 @@ impl<'r> Preparation<'r> {
         let workflow = workflows::get_by_identifier(self.view, &trigger.workflow)?;
         workflow.check_payload(&trigger.payload)?;
         trigger.check_overridden_steps(&workflow)?;
-        let transaction_id = id.cloned().map_or_else(|| transaction_id(self.made), Ok)?;
+        let transaction_id = id.cloned().map_or_else(|| transaction_id(self.random), Ok)?;
         let receipt = TriggerReceipt::of(&workflow, transaction_id);
         if receipt.status != TriggerStatus::Processed {
             return Ok(self.earlier(trigger, id)?.unwrap_or(Prepared::NothingToDo(receipt)));
@@ -299,13 +299,13 @@ impl<'r> Preparation<'r> {
 
     // Returns the subscriber of a recipient.
     fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Changed<Subscriber>> {
-        self.changes.reach(self.view, (self.made, self.now), recipient)
+        self.changes.reach(self.view, (self.random, self.now), recipient)
     }
 
     // Returns the contexts that the trigger names, as they were read, and as it leaves them.
     fn contexts(&mut self, named: Vec<NamedContext>) -> Result<(Vec<ReadContext>, Vec<Context>)> {
         let contexts = named.into_iter().map(|named| {
-            let changed = self.changes.name(self.view, (self.made, self.now), &named)?;
+            let changed = self.changes.name(self.view, (self.random, self.now), &named)?;
             let after = Arc::unwrap_or_clone(changed.after);
             Ok((ReadContext { named, read: changed.read }, after))
         });
@@ -333,8 +333,8 @@ fn audience(Request { trigger, reach }: Request<'_>) -> Result<(Audience<'_>, Cr
 }
 
 /// A new transaction id.
-pub(crate) fn transaction_id(made: &Made<'_>) -> Result<TransactionId> {
-    Ok(TransactionId::new(format!("txn_{}", made.text(24)))?)
+pub(crate) fn transaction_id(random: &TxRandom<'_>) -> Result<TransactionId> {
+    Ok(TransactionId::new(format!("txn_{}", random.text(24)))?)
 }
 
 // The members of a crowd. Returns `None` if they are too many to be notified at once.

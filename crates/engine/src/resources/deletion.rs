@@ -181,7 +181,7 @@ fn close_one(draft: &mut Draft<'_>, home: &Home) -> Result<()> {
         Some(Some(closed)) if closed.is_deleted() => return Ok(()),
         Some(Some(before)) => draft.writer.replace(&before, &before.deleted(draft.now))?,
         None => {
-            let stand_in = Environment::stand_in(home, draft.made.text(12), draft.now);
+            let stand_in = Environment::stand_in(home, draft.random.text(12), draft.now);
             draft.writer.insert(&stand_in.deleted(draft.now))?;
         }
     }

@@ -247,10 +247,10 @@ impl<'e> Environments<'e> {
     }
 
     fn new_environment(&self, draft: &Draft<'_>, create: EnvironmentCreate) -> Result<Environment> {
-        let Draft { made, now, .. } = draft;
-        let home = Home { organization_id: self.organization.clone(), environment_id: made.id() };
+        let Draft { random, now, .. } = draft;
+        let home = Home { organization_id: self.organization.clone(), environment_id: random.id() };
         let key = keys::first(draft)?;
-        Ok(Environment::new(&home, create, made.text(12), key, *now))
+        Ok(Environment::new(&home, create, random.text(12), key, *now))
     }
 
     // Those that are not being deleted. Fails if one of them cannot be read, since it may have the name
@@ -325,7 +325,7 @@ fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
 
 /// Stores a new key of the unsubscribe links of an environment without one.
 pub(crate) fn insert_link_key(draft: &mut Draft<'_>, environment_id: EnvironmentId) -> Result<()> {
-    let (key, created_at) = (draft.made.text(LinkKey::LENGTH).into(), draft.now);
+    let (key, created_at) = (draft.random.text(LinkKey::LENGTH).into(), draft.now);
     Ok(draft.writer.insert(&LinkKey { environment_id, key, created_at })?)
 }
 
@@ -348,7 +348,7 @@ pub(crate) fn replace_lost(draft: &mut Draft<'_>, key: &[u8]) -> Result<Option<E
     if has_other_record(&*draft.writer, home.environment_id, key)? {
         return Ok(None);
     }
-    let environment = Environment::stand_in(&home, draft.made.text(12), draft.now);
+    let environment = Environment::stand_in(&home, draft.random.text(12), draft.now);
     draft.writer.insert(&environment)?;
     Ok(Some(home.environment_id))
 }

@@ -111,7 +111,7 @@ pub(crate) fn first(draft: &Draft<'_>) -> Result<InitialKey> {
 // Makes a key that opens no environment yet, and its hash. Equal randomness makes equal keys.
 fn unused(draft: &Draft<'_>, name: &ApiKeyName) -> Result<(Secret, String)> {
     for _ in 0..TRIES {
-        let key = draft.made.text(LENGTH);
+        let key = draft.random.text(LENGTH);
         let hash = environments::hash(&key);
         if !draft.writer.contains(&layout::api_key(&hash))? {
             return Ok((key.into(), hash));
@@ -127,7 +127,7 @@ pub(crate) fn insert_first(draft: &mut Draft<'_>, environment: &Environment) -> 
     for api_key in &environment.api_keys {
         let Some(hash) = api_key.hash.clone() else { continue };
         let named = (ApiKeyName::first(), &api_key.key, hash);
-        let record = ApiKey::new(draft.made.id(), &home, named, draft.now);
+        let record = ApiKey::new(draft.random.id(), &home, named, draft.now);
         draft.writer.insert(&record)?;
     }
     Ok(())

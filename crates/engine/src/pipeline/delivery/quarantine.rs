@@ -23,7 +23,7 @@ pub(crate) fn put(
     unreadable: &Unreadable,
     task: Option<&Task>,
 ) -> Result<()> {
-    let made = (draft.made.id(), draft.now);
+    let made = (draft.random.id(), draft.now);
     // A task that was read from JSON is JSON again.
     let task = task.map(|task| serde_json::to_value(task).unwrap_or(Value::Null));
     let entry = Quarantined::new(made, environment_id, unreadable, task);

@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use store::{Kept, ReadKept, layout};
 
 use crate::Result;
-use crate::entropy::Made;
+use crate::entropy::TxRandom;
 use crate::resources::subscribers;
 use crate::tx::{Reading, View};
 
@@ -71,7 +71,7 @@ impl Changes {
     pub(super) fn reach(
         &mut self,
         view: &Reading<'_>,
-        (made, now): (&Made<'_>, Timestamp),
+        (random, now): (&TxRandom<'_>, Timestamp),
         recipient: &SubscriberRecipient,
     ) -> Result<Changed<Subscriber>> {
         let create = recipient.to_create();
@@ -86,7 +86,7 @@ impl Changes {
             Some(before) => {
                 subscribers::superseded(Arc::unwrap_or_clone(before), &create, now)?.into()
             }
-            None => Subscriber::new(made.id(), view.home, create, now).into(),
+            None => Subscriber::new(random.id(), view.home, create, now).into(),
         };
         let changed = Changed { read, after };
         self.own.subscribers.insert(changed.after.subscriber_id.clone(), changed.clone());
@@ -97,7 +97,7 @@ impl Changes {
     pub(super) fn name(
         &mut self,
         view: &Reading<'_>,
-        (made, now): (&Made<'_>, Timestamp),
+        (random, now): (&TxRandom<'_>, Timestamp),
         named: &NamedContext,
     ) -> Result<Changed<Context>> {
         let known = self.own.contexts.get(&named.key);
@@ -113,7 +113,7 @@ impl Changes {
             (Some(before), None) => before,
             (None, data) => {
                 let data = data.unwrap_or_default();
-                Context::new(made.id(), view.home, named.key.clone(), data, now).into()
+                Context::new(random.id(), view.home, named.key.clone(), data, now).into()
             }
         };
         let changed = Changed { read, after };
