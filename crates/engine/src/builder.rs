@@ -325,7 +325,7 @@ impl Builder {
         let parts = Arc::downgrade(&engine.parts);
         engine.parts.store.listen(Box::new(move |keys| {
             let Some(parts) = parts.upgrade() else { return ControlFlow::Break(()) };
-            parts.heard(keys);
+            parts.follow_foreign_commit(keys);
             ControlFlow::Continue(())
         }));
         engine

@@ -52,7 +52,7 @@ impl Engine {
             outcome = Some(body(draft)?);
             Ok(())
         })?;
-        self.committed(&changes);
+        self.follow_commit(&changes);
         Ok(outcome.ok_or_else(store::not_run)?)
     }
 
@@ -146,11 +146,8 @@ impl Engine {
     }
 
     // Follows a transaction that was committed and has changed these records.
-    fn committed(&self, changes: &[Change]) {
-        self.parts.decoded.workflows.forget(changes);
-        self.parts.decoded.prepared.forget(changes);
-        self.parts.decoded.integrations.forget(changes);
-        self.parts.decoded.environments.forget(changes);
+    fn follow_commit(&self, changes: &[Change]) {
+        self.parts.decoded.forget(changes);
         for change in changes.iter().filter(|change| change.table == Table::Integrations) {
             match store::layout::integration_of(&change.key) {
                 Some(id) if change.kind == ChangeKind::Removed => self.parts.circuits.forget(id),
@@ -159,9 +156,6 @@ impl Engine {
                 None => {}
             }
         }
-        self.parts.decoded.translations.forget(changes);
-        self.parts.decoded.layouts.forget(changes);
-        self.parts.decoded.notifications.forget(changes);
         self.parts.watches.wake(changes);
         // The tasks of a workflow that was paused are due again when it is resumed or deleted.
         let brings_work = |change: &Change| {
@@ -170,7 +164,7 @@ impl Engine {
                 || (change.table == Table::Workflows && !is_new)
         };
         if changes.iter().any(brings_work) {
-            self.parts.bell.ring();
+            self.parts.work_signal.notify();
         }
     }
 }

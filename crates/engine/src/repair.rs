@@ -100,7 +100,7 @@ impl Engine {
             let mut report = RepairReport::default();
             report.is_finished = self.repair_all(&mut report, &mut progress)?.is_continue();
             // Tasks that were in no lane may be due.
-            self.parts.bell.ring();
+            self.parts.work_signal.notify();
             Ok(report)
         })
     }

@@ -211,7 +211,7 @@ mod tests {
         let mut changed = pin!(inbox.changed(&cursor));
         assert!(changed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
 
-        engine.parts.heard(Some(&[ada.key().into_parts()]));
+        engine.parts.follow_foreign_commit(Some(&[ada.key().into_parts()]));
 
         assert_eq!(count.0.load(Ordering::SeqCst), 1);
     }

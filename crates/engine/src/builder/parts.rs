@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use domain::translation::Translation;
 use domain::workflow::Workflow;
 use store::sealing::Sealable;
-use store::{Decoded, Fork, Store, Table, layout};
+use store::{Change, Decoded, Fork, Store, Table, layout};
 
 use super::callbacks::Callbacks;
 use super::{Builder, Settings};
@@ -31,8 +31,8 @@ use crate::pipeline::delivery::unsettled::Unsettled;
 use crate::pipeline::sweep::SweepTasks;
 use crate::resources::person::OngoingErasures;
 use crate::watch::Watches;
-use crate::worker::bell::Bell;
 use crate::worker::upkeep::Upkeep;
+use crate::worker::work_signal::WorkSignal;
 
 // Bytes of memory for workflows with compiled templates: some hundred workflows.
 const PREPARED: usize = 16 << 20;
@@ -66,7 +66,7 @@ pub(crate) struct Parts {
     pub(crate) scheduler: FairScheduler,
     pub(crate) latest_time: ClockWatermark,
     /// Signal of new tasks for workers.
-    pub(crate) bell: Bell,
+    pub(crate) work_signal: WorkSignal,
     /// Futures that wait for changes of inboxes.
     pub(crate) watches: Arc<Watches>,
     pub(crate) upkeep: Upkeep,
@@ -108,6 +108,28 @@ impl Default for DecodedRecords {
     }
 }
 
+impl DecodedRecords {
+    /// Forgets the records that a transaction has changed.
+    pub(crate) fn forget(&self, changes: &[Change]) {
+        let Self {
+            workflows,
+            prepared,
+            integrations,
+            environments,
+            translations,
+            layouts,
+            notifications,
+        } = self;
+        workflows.forget(changes);
+        prepared.forget(changes);
+        integrations.forget(changes);
+        environments.forget(changes);
+        translations.forget(changes);
+        layouts.forget(changes);
+        notifications.forget(changes);
+    }
+}
+
 impl Parts {
     /// The parts of an engine that keeps its records in `store`.
     pub(super) fn of(
@@ -134,7 +156,7 @@ impl Parts {
             untold: Untold::default(),
             scheduler: FairScheduler::default(),
             latest_time: ClockWatermark::default(),
-            bell: Bell::default(),
+            work_signal: WorkSignal::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),
             sweeps: SweepTasks::default(),
@@ -146,10 +168,10 @@ impl Parts {
 
     /// Follows commits of other processes that have changed these keys, or any if they are not known.
     /// What is decoded needs no news: it is compared with its bytes.
-    pub(crate) fn heard(&self, keys: Option<&[(Table, Vec<u8>)]>) {
+    pub(crate) fn follow_foreign_commit(&self, keys: Option<&[(Table, Vec<u8>)]>) {
         let Some(keys) = keys else {
             self.watches.wake_all();
-            return self.bell.ring();
+            return self.work_signal.notify();
         };
         for (table, key) in keys {
             match table {
@@ -163,7 +185,7 @@ impl Parts {
             }
         }
         if keys.iter().any(|(table, _)| matches!(table, Table::LaneHeads | Table::Workflows)) {
-            self.bell.ring();
+            self.work_signal.notify();
         }
     }
 

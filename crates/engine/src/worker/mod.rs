@@ -1,9 +1,9 @@
 //! Workers: threads of the engine that do what is due.
 
-pub(crate) mod bell;
 mod report;
 mod thread;
 pub(crate) mod upkeep;
+pub(crate) mod work_signal;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -52,7 +52,7 @@ impl Shared {
 
     pub(super) fn stop(&self, engine: &Engine) {
         self.stopping.store(true, Ordering::SeqCst);
-        engine.parts.bell.ring();
+        engine.parts.work_signal.notify();
     }
 
     /// Waits until no other thread runs, or until `end`. `None` is never.
@@ -86,17 +86,17 @@ impl WorkerThread {
 
     /// Works until the worker is stopped.
     pub(super) fn run(self) {
-        let (shared, bell) = (&self.running.0, &self.engine.parts.bell);
+        let (shared, work_signal) = (&self.running.0, &self.engine.parts.work_signal);
         shared.members.lock().push(thread::current().id());
         let mut claims = ClaimLoop::default();
         let mut pause = SHORTEST_PAUSE;
         while !shared.is_stopping() {
-            let heard = bell.heard();
+            let seen = work_signal.sequence();
             let failure = match host::call(|| self.step(&mut claims)) {
                 Ok(Ok(sleep)) => {
                     pause = SHORTEST_PAUSE;
                     if !sleep.is_zero() && !shared.is_stopping() {
-                        bell.wait(heard, sleep);
+                        work_signal.wait(seen, sleep);
                     }
                     continue;
                 }
@@ -135,14 +135,14 @@ impl WorkerThread {
     // Waits, whatever is committed meanwhile, until the worker is stopped.
     fn pause(&self, span: Duration) {
         let end = Instant::now() + span;
-        let bell = &self.engine.parts.bell;
+        let work_signal = &self.engine.parts.work_signal;
         loop {
-            let heard = bell.heard();
+            let seen = work_signal.sequence();
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || self.running.0.is_stopping() {
                 return;
             }
-            bell.wait(heard, left);
+            work_signal.wait(seen, left);
         }
     }
 

@@ -80,7 +80,7 @@ impl Engine {
         let is_new = has_worker && state.left.insert(environment);
         drop(state);
         if is_new {
-            self.parts.bell.ring();
+            self.parts.work_signal.notify();
         }
         // A trigger helps a worker that cannot keep up.
         if !has_worker || self.activity().is_behind(environment) {
