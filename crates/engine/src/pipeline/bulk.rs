@@ -12,7 +12,7 @@ use crate::idempotency::StoredRefusal;
 use crate::pipeline::current::NamedRecords;
 use crate::pipeline::planned::Prepared;
 use crate::pipeline::prepare::{Request, transaction_id};
-use crate::pipeline::trigger::{accept, prefetch, receipt_now};
+use crate::pipeline::trigger::{accept, current_receipt, prefetch};
 use crate::scope::Write;
 use crate::tx::{CONTENT, Tx};
 use crate::{Result, Scope};
@@ -148,7 +148,7 @@ impl<'b> Bulk<'b> {
     // The receipts of earlier transactions, for the answer.
     fn earlier(&self, tx: &Tx<'_>) -> Result<Vec<Receipt>> {
         let receipts = self.receipts.iter().map(|receipt| match receipt {
-            Ok(receipt) if self.write.call().is_some() => receipt_now(tx, receipt).map(Ok),
+            Ok(receipt) if self.write.call().is_some() => current_receipt(tx, receipt).map(Ok),
             receipt => Ok(receipt.clone()),
         });
         receipts.collect()

@@ -21,7 +21,7 @@ use crate::{Error, Result};
 
 /// Recipients of an event that it does not name one by one.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum CrowdSource {
     Topics(Vec<Topic>),
     Everybody,
 }
@@ -57,7 +57,7 @@ pub(crate) struct CrowdRange {
 // of one subscriber, so that a part has at least one member.
 const AT_LEAST: usize = 32;
 
-impl Source {
+impl CrowdSource {
     /// Returns the topics that exist, in the order of `keys`, and the keys of the others.
     pub(crate) fn topics<'k>(
         view: &dyn View,
@@ -88,7 +88,7 @@ impl Source {
         let mut behind = next.as_u128();
         let mut note = |id: Uuid| behind = behind.max(id.as_u128().saturating_add(1));
         match self {
-            Source::Topics(topics) => {
+            CrowdSource::Topics(topics) => {
                 for topic in topics {
                     let all = layout::subscription_ids(environment, topic.id);
                     let last: Vec<Subscription> =
@@ -98,7 +98,7 @@ impl Source {
                     }
                 }
             }
-            Source::Everybody => {
+            CrowdSource::Everybody => {
                 let all = layout::subscriber_ids(environment);
                 let last: Vec<Subscriber> = view.readable(&all.range(), Order::Descending, 1)?;
                 for subscriber in &last {
@@ -111,14 +111,14 @@ impl Source {
 
     /// Returns `true` if the crowd has no members.
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Source::Topics(topics) if topics.is_empty())
+        matches!(self, CrowdSource::Topics(topics) if topics.is_empty())
     }
 
     /// Returns the next members.
     pub(crate) fn members(&self, view: &dyn View, crowd: CrowdRange) -> Result<Members> {
         match self {
-            Source::Topics(topics) => of_topics(view, topics, crowd),
-            Source::Everybody => everybody(view, crowd),
+            CrowdSource::Topics(topics) => of_topics(view, topics, crowd),
+            CrowdSource::Everybody => everybody(view, crowd),
         }
     }
 }

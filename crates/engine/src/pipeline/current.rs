@@ -23,7 +23,7 @@ pub(crate) struct NamedRecords {
     subscribers: HashSet<SubscriberId>,
     contexts: HashSet<ContextKey>,
     /// `true` if an event was prepared again. Those behind it were prepared to come after what it was before.
-    is_other: bool,
+    was_replanned: bool,
     /// Number of the notifications that the events have created, and the bytes of their content.
     size: (usize, usize),
 }
@@ -57,14 +57,14 @@ impl NamedRecords {
 }
 
 /// Returns another preparation of an event, if the first one is not that of the transaction.
-pub(crate) fn prepared_again(
+pub(crate) fn prepare_again(
     tx: &Tx<'_>,
     request: Request<'_>,
     prepared: &Prepared,
     named: &mut NamedRecords,
 ) -> Result<Option<Prepared>> {
     if let Prepared::Planned(planned) = prepared
-        && !named.is_other
+        && !named.was_replanned
         && planned.stamp.is_some_and(|stamp| tx.stamp() == Some(stamp))
     {
         // The transaction sees what the preparation has seen: there is nothing to compare.
@@ -81,16 +81,16 @@ pub(crate) fn prepared_again(
         Prepared::Planned(planned) => (&planned.receipt.transaction_id, planned.may_be_known),
     };
     if may_be_known && let Some(earlier) = accepted_before(tx, id, &request.trigger.workflow)? {
-        named.is_other |= matches!(prepared, Prepared::Planned(_));
+        named.was_replanned |= matches!(prepared, Prepared::Planned(_));
         return Ok(Some(earlier));
     }
     if let Prepared::Planned(planned) = prepared
-        && !named.is_other
+        && !named.was_replanned
         && is_current(tx, planned, named)?
     {
         return Ok(None);
     }
-    named.is_other = true;
+    named.was_replanned = true;
     let view = Reading { engine: tx.draft.engine, home: tx.home, snapshot: &*tx.draft.writer };
     Preparation::new(&view, tx.draft.random, tx.now()).prepare(request, Some(id)).map(Some)
 }

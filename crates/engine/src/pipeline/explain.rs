@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 use store::{Order, ReadRecords, layout};
 
-use crate::pipeline::crowd::{CrowdRange, Source};
+use crate::pipeline::crowd::{CrowdRange, CrowdSource};
 use crate::pipeline::trigger::find_accepted;
 use crate::resources::subscribers;
 use crate::tx::View;
@@ -131,7 +131,7 @@ impl Events<'_> {
     fn crowd(&self, trigger: &Trigger) -> Result<ExplainedCrowd> {
         let audience = trigger.audience()?;
         self.scope.view(|view| {
-            let (source, _) = Source::topics(view, audience.topic_keys())?;
+            let (source, _) = CrowdSource::topics(view, audience.topic_keys())?;
             let (mut subscribers, mut behind) = (0, None);
             while subscribers < COUNTED {
                 let members =

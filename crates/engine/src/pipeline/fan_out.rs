@@ -16,7 +16,7 @@ use domain::trigger::{AcceptedTrigger, Audience, FanOut, FanOutState, Visited};
 use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
-use crate::pipeline::crowd::{CrowdRange, Members, Source};
+use crate::pipeline::crowd::{CrowdRange, CrowdSource, Members};
 use crate::pipeline::delivery::AGAIN;
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::notify::notify;
@@ -111,7 +111,7 @@ fn plan(
         Some(key) => view.find::<Subscriber>(&key)?,
         None => None,
     };
-    let source = Source::of(view, &fan_out.crowd)?;
+    let source = CrowdSource::of(view, &fan_out.crowd)?;
     let part =
         CrowdRange { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
     let members = source.members(view, part)?;

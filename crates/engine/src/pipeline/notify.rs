@@ -14,7 +14,7 @@ use domain::trigger::{
 use store::{ReadKept, WriteRecords, layout};
 
 use crate::Result;
-use crate::pipeline::crowd::Source;
+use crate::pipeline::crowd::CrowdSource;
 use crate::pipeline::current::NamedRecords;
 use crate::pipeline::fan_out;
 use crate::pipeline::notification_tx::NotificationTx;
@@ -110,7 +110,7 @@ fn begin_fan_out(
         workflow_id: event.workflow.id,
         trigger: event.trigger.clone(),
         crowd: crowd.clone(),
-        before: Source::of(tx, crowd)?.behind_all(tx, tx.id())?,
+        before: CrowdSource::of(tx, crowd)?.behind_all(tx, tx.id())?,
         context_keys: event.context_keys.clone(),
         actor_id: event.actor.map(|actor| actor.id),
     };

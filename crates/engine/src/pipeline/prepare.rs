@@ -22,7 +22,7 @@ use store::{Snapshot, layout};
 use self::changes::{Changed, Changes};
 use crate::entropy::TxRandom;
 use crate::idempotency::StoredRefusal;
-use crate::pipeline::crowd::{CrowdRange, Member, Source};
+use crate::pipeline::crowd::{CrowdRange, CrowdSource, Member};
 use crate::pipeline::facts::Preferences;
 use crate::pipeline::planned::{
     FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
@@ -238,13 +238,15 @@ impl<'r> Preparation<'r> {
     ) -> Result<Others> {
         let source = match &crowd {
             Crowd::Topics { keys } => {
-                let (source, missing) = Source::topics(self.view, keys)?;
+                let (source, missing) = CrowdSource::topics(self.view, keys)?;
                 counted.missing = missing;
                 source
             }
-            Crowd::Everybody => Source::Everybody,
+            Crowd::Everybody => CrowdSource::Everybody,
         };
-        let Some(members) = few(self.view, &source)? else { return Ok(Others::Crowd(crowd)) };
+        let Some(members) = small_crowd(self.view, &source)? else {
+            return Ok(Others::Crowd(crowd));
+        };
         let ids = members.iter().map(|member| member.subscriber.id);
         prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
         let mut planned_members = Vec::new();
@@ -338,21 +340,21 @@ pub(crate) fn transaction_id(random: &TxRandom<'_>) -> Result<TransactionId> {
 }
 
 // The members of a crowd. Returns `None` if they are too many to be notified at once.
-fn few(view: &dyn View, source: &Source) -> Result<Option<Vec<Member>>> {
-    let mut few = Vec::new();
+fn small_crowd(view: &dyn View, source: &CrowdSource) -> Result<Option<Vec<Member>>> {
+    let mut members = Vec::new();
     if source.is_empty() {
-        return Ok(Some(few));
+        return Ok(Some(members));
     }
     let mut behind = None;
     loop {
-        let limit = Trigger::MAX_AT_ONCE + 1 - few.len();
+        let limit = Trigger::MAX_AT_ONCE + 1 - members.len();
         let part = source.members(view, CrowdRange { behind, before: None, limit })?;
-        few.extend(part.found);
-        if few.len() > Trigger::MAX_AT_ONCE {
+        members.extend(part.found);
+        if members.len() > Trigger::MAX_AT_ONCE {
             return Ok(None);
         }
         if part.all {
-            return Ok(Some(few));
+            return Ok(Some(members));
         }
         behind = part.behind;
     }

@@ -14,7 +14,7 @@ use store::{HostTransaction, Order, ReadRecords, Snapshot, layout};
 
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::bulk;
-use crate::pipeline::current::{NamedRecords, prepared_again};
+use crate::pipeline::current::{NamedRecords, prepare_again};
 use crate::pipeline::notify::notify_all;
 use crate::pipeline::planned::{PlannedTrigger, Prepared};
 use crate::pipeline::prepare::Request;
@@ -257,7 +257,7 @@ pub(crate) fn accept(
     prepared: &Prepared,
     named: &mut NamedRecords,
 ) -> Result<Result<TriggerReceipt, StoredRefusal>> {
-    let again = prepared_again(tx, request, prepared, named)?;
+    let again = prepare_again(tx, request, prepared, named)?;
     match again.as_ref().unwrap_or(prepared) {
         Prepared::Refused(refusal) => Ok(Err(refusal.clone())),
         Prepared::NothingToDo(receipt) => Ok(Ok(receipt.clone())),
@@ -294,7 +294,7 @@ pub(crate) fn accepted_before(
 
 /// A receipt that was read before the transaction. An erasure may have removed recipients from it since,
 /// whom a stored answer must not name. It removes the record with the last recipient.
-pub(crate) fn receipt_now(view: &dyn View, receipt: &TriggerReceipt) -> Result<TriggerReceipt> {
+pub(crate) fn current_receipt(view: &dyn View, receipt: &TriggerReceipt) -> Result<TriggerReceipt> {
     if receipt.notifications.is_empty() {
         return Ok(receipt.clone());
     }
