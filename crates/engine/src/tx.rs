@@ -19,7 +19,7 @@ use crate::entropy::TxRandom;
 
 /// Size of content at which a transaction ends, in bytes. Its last event, message or dead letter may
 /// exceed it.
-pub(crate) const CONTENT: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_TRANSACTION_CONTENT: usize = 4 * 1024 * 1024;
 
 /// Source of records for an operation: a [`Reading`] or a [`Tx`]. The bytes of a record are
 /// reachable only through a view, so all processing of the bytes is done here.

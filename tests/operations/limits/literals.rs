@@ -11,7 +11,7 @@ const FIXED: [&str; 2] = [
 
 /// Constants that are no limits of input: of texts that the engine shortens or compares, of what it
 /// keeps, and of answers from servers.
-const OTHERS: [&str; 34] = [
+const OTHERS: [&str; 36] = [
     "attempt.rs LONGEST_WAIT",
     "batch.rs LONGEST",
     "batch.rs LONGEST_WAIT",
@@ -39,6 +39,8 @@ const OTHERS: [&str; 34] = [
     "stage.rs MAX_DELIVERIES",
     "suggest.rs MAX_LEN",
     "suppression.rs MAX_SUBSCRIBERS",
+    "sweep.rs MAX_REMOVED",
+    "sweep.rs MAX_ROWS_READ",
     "template.rs MAX_DEPTH",
     "texts.rs MAX_LOCALES",
     "texts.rs MAX_PREPARED",

@@ -15,6 +15,10 @@ impl Ordinal {
     #[doc(hidden)]
     pub const BITS: u32 = 40;
 
+    /// Largest ordinal.
+    #[doc(hidden)]
+    pub const MAX: Self = Self::new(u64::MAX);
+
     /// Returns the ordinal behind `before` others.
     #[doc(hidden)]
     pub const fn new(before: u64) -> Self {

@@ -14,7 +14,7 @@ use crate::pipeline::planned::Prepared;
 use crate::pipeline::prepare::{Request, transaction_id};
 use crate::pipeline::trigger::{accept, current_receipt, prefetch};
 use crate::scope::Write;
-use crate::tx::{CONTENT, Tx};
+use crate::tx::{MAX_TRANSACTION_CONTENT, Tx};
 use crate::{Result, Scope};
 
 pub(crate) const NAME: &str = "events.trigger_bulk";
@@ -48,7 +48,7 @@ enum Part {
 
 /// Returns `true` if a transaction with so many notifications and bytes of content takes no more events.
 fn is_enough((notifications, content): (usize, usize)) -> bool {
-    notifications >= NOTIFICATIONS || content >= CONTENT
+    notifications >= NOTIFICATIONS || content >= MAX_TRANSACTION_CONTENT
 }
 
 /// Triggers the events of a bulk, in as many transactions as they need.

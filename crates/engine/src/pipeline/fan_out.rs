@@ -17,14 +17,14 @@ use domain::workflow::Workflow;
 use store::{ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::pipeline::crowd::{CrowdRange, CrowdSource, Members};
-use crate::pipeline::delivery::AGAIN;
+use crate::pipeline::delivery::RECHECK_DELAY;
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::notify::notify;
 use crate::pipeline::planned::PlannedRecipient;
 use crate::pipeline::prepare::{plan_recipient, prefetch_recipients};
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, workflows};
-use crate::tx::{CONTENT, Reading, Tx, View};
+use crate::tx::{MAX_TRANSACTION_CONTENT, Reading, Tx, View};
 use crate::{Engine, Result};
 
 // Decision about the next recipients of an event.
@@ -137,7 +137,7 @@ fn plan_members(
     let mut recipients = Vec::with_capacity(members.found.len());
     let (mut content, mut last) = (0, None);
     for member in members.found {
-        if content > CONTENT {
+        if content > MAX_TRANSACTION_CONTENT {
             (visited.behind, visited.all) = (last, false);
             break;
         }
@@ -161,7 +161,7 @@ fn plan_members(
 // Leaves a task for another plan. Its attempt does not count.
 fn plan_again(tx: &mut Tx<'_>, task: &Task) -> Result<()> {
     let TaskState::Leased { attempts, .. } = task.state else { return Ok(()) };
-    let waiting = task.state.given_back(attempts, tx.now().after(AGAIN));
+    let waiting = task.state.given_back(attempts, tx.now().after(RECHECK_DELAY));
     let Some(waiting) = waiting else { return Ok(()) };
     Ok(tx.replace(task, &task.with(waiting))?)
 }

@@ -17,6 +17,7 @@ mod prepare;
 pub(crate) mod receipts;
 mod redrive;
 mod resend;
+mod row_batch;
 pub(crate) mod stalled;
 pub(crate) mod sweep;
 pub(crate) mod texts;

@@ -8,14 +8,13 @@ mod pins;
 mod tasks;
 
 use std::collections::hash_map::Entry;
-use std::ops::ControlFlow;
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
 use domain::environment::Home;
 use domain::idempotency::StoredAnswer;
 use domain::ids::TransactionId;
 use domain::message::Message;
-use domain::notification::Notification;
+use domain::notification::{Notification, Ordinal};
 use domain::retention::{Retention, SweepPace, SweepPart};
 use domain::step::StepKind;
 use domain::suppression::Suppression;
@@ -23,7 +22,7 @@ use domain::task::{Task, TaskState, Work};
 use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use foldhash::HashMap;
-use store::{Key, Order, Range, ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{Key, Order, Range, ReadRecords, Record, WriteRecords, layout};
 
 pub(crate) use pins::has_something_left;
 use pins::{Carriers, is_open, is_over, runs_of};
@@ -31,18 +30,19 @@ pub(crate) use tasks::{SweepTasks, add, ensure};
 
 use crate::damage::if_readable;
 use crate::heal::healed;
+use crate::pipeline::row_batch::{RowBatch, RowBudget};
 use crate::resources::{messages, notifications, workflows};
 use crate::tx::{Reading, Tx};
 use crate::{Engine, Result};
 
 /// Largest number of rows that a step reads.
-const READ: usize = 512;
+const MAX_ROWS_READ: usize = 512;
 
 /// Size of the rows with which a step ends, in bytes: the writer is held for a few milliseconds.
 const READ_SIZE: usize = 1024 * 1024;
 
 /// Largest number of records that a step removes.
-const REMOVED: usize = 128;
+const MAX_REMOVED: usize = 128;
 
 /// What becomes of a row.
 enum Row {
@@ -160,7 +160,7 @@ impl Sweep<'_> {
         let walked = self.read(|view| {
             let all = layout::notifications(environment).range();
             let first = view.readable::<Notification>(&all, Order::Ascending, 1)?;
-            let floor = first.first().map_or(u64::MAX >> 24, |first| first.id.ordinal().get());
+            let floor = first.first().map_or(Ordinal::MAX, |first| first.id.ordinal()).get();
             let old = self.engine.activity().created_before(view, environment, before)?;
             // Those whose notifications are gone come first.
             let ranges = std::iter::once(0..floor).chain(old.ranges().filter_map(|range| {
@@ -211,9 +211,9 @@ impl Sweep<'_> {
     }
 
     fn expired<R: Record>(&self, expired: &Range<R>) -> Result<usize> {
-        let old = self.read(|view| Ok(view.readable(expired, Order::Ascending, REMOVED)?))?;
+        let old = self.read(|view| Ok(view.readable(expired, Order::Ascending, MAX_REMOVED)?))?;
         // The next step begins at the start of those that are left. Its task is another one by the key.
-        let last = old.last().filter(|_| old.len() == REMOVED);
+        let last = old.last().filter(|_| old.len() == MAX_REMOVED);
         let after = last.map(|last| last.key().as_bytes().to_vec());
         self.remove(Walked { old, after }, remove_all)
     }
@@ -292,11 +292,11 @@ impl Sweep<'_> {
         mut row: impl FnMut(&R) -> Result<Row>,
     ) -> Result<Walked<R>> {
         let (mut old, mut after) = (Vec::new(), self.after.to_vec());
-        let mut left = Room { rows: READ, size: READ_SIZE };
+        let mut left = RowBudget { rows: MAX_ROWS_READ, size: READ_SIZE };
         for range in ranges {
             loop {
-                let Batch { rows, is_last } =
-                    Batch::of(view, &range.clone().resumed(&after), &mut left)?;
+                let RowBatch { rows, is_last } =
+                    RowBatch::of(view, &range.clone().resumed(&after), &mut left)?;
                 for (key, record) in rows {
                     if key <= after {
                         continue;
@@ -310,11 +310,11 @@ impl Sweep<'_> {
                         Some(Row::Skip(behind)) => after = behind,
                         Some(Row::End) => return Ok(Walked { old, after: None }),
                     }
-                    if old.len() == REMOVED {
+                    if old.len() == MAX_REMOVED {
                         return Ok(Walked { old, after: Some(after) });
                     }
                 }
-                if left.is_none() {
+                if left.is_spent() {
                     return Ok(Walked { old, after: Some(after) });
                 }
                 if is_last {
@@ -386,39 +386,6 @@ impl Sweep<'_> {
             }
             Ok(0)
         })
-    }
-}
-
-/// Rows that may still be read, and their size in bytes.
-pub(crate) struct Room {
-    pub(crate) rows: usize,
-    pub(crate) size: usize,
-}
-
-/// The first rows of a range: their keys and records. A row that cannot be read has no record.
-pub(crate) struct Batch<R> {
-    pub(crate) rows: Vec<(Vec<u8>, Option<R>)>,
-    /// `true` if the range has no others.
-    pub(crate) is_last: bool,
-}
-
-impl Room {
-    const fn is_none(&self) -> bool {
-        self.rows == 0 || self.size == 0
-    }
-}
-
-impl<R: Record> Batch<R> {
-    /// Reads the rows that there is room for.
-    pub(crate) fn of(view: &Reading<'_>, range: &Range<R>, left: &mut Room) -> Result<Self> {
-        let (codec, mut rows) = (view.codec(), Vec::new());
-        view.scan_bytes(range, Order::Ascending, Some(left.rows), &mut |key, value| {
-            rows.push((key.to_vec(), codec.decode::<R>(key, value).ok()));
-            left.size = left.size.saturating_sub(value.len());
-            if left.size == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        left.rows = left.rows.saturating_sub(rows.len());
-        Ok(Self { rows, is_last: !left.is_none() })
     }
 }
 

@@ -15,9 +15,9 @@ use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 use super::claim::Leased;
 use super::due::held_lanes_of;
 use crate::damage::if_readable;
-use crate::pipeline::sweep::{Batch, Room};
+use crate::pipeline::row_batch::{RowBatch, RowBudget};
 use crate::resources::notifications;
-use crate::tx::{CONTENT, Reading, Tx, View};
+use crate::tx::{MAX_TRANSACTION_CONTENT, Reading, Tx, View};
 use crate::{Engine, Result};
 
 /// Largest number of tasks that one transaction brings back.
@@ -174,8 +174,8 @@ fn bring_some_back(
     let range = made_later.resumed(after);
     let (tasks, last) = engine.read(|snapshot| {
         let view = Reading { engine, home, snapshot };
-        let mut left = Room { rows: AT_A_TIME, size: CONTENT };
-        let Batch { rows, is_last } = Batch::<Task>::of(&view, &range, &mut left)?;
+        let mut left = RowBudget { rows: AT_A_TIME, size: MAX_TRANSACTION_CONTENT };
+        let RowBatch { rows, is_last } = RowBatch::<Task>::of(&view, &range, &mut left)?;
         // A damaged table may show a place that was passed.
         let last = rows.last().map(|(key, _)| key.clone());
         let last = last.filter(|last| !is_last && last.as_slice() > after);
@@ -194,7 +194,7 @@ fn bring_some_back(
 fn bring_first_back(tx: &mut Tx<'_>, tasks: &[Task]) -> Result<usize> {
     let (mut done, mut size) = (0, 0);
     for task in tasks {
-        if size >= CONTENT {
+        if size >= MAX_TRANSACTION_CONTENT {
             break;
         }
         size += bring_one_back(tx, task)?;

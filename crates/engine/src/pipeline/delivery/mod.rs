@@ -45,7 +45,7 @@ pub use provider::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, S
 pub use recording::RecordingProvider;
 pub(crate) use report::Untold;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
-pub(super) use settle::AGAIN;
+pub(super) use settle::RECHECK_DELAY;
 pub(crate) use settle::end_window;
 pub use stats::{IntegrationStats, LaneStats, QueueDepth, QueueStats};
 

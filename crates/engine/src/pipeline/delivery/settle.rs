@@ -40,7 +40,7 @@ pub(crate) use unreadable::end_window;
 
 /// Wait of work whose workflow or integration was resumed since it was looked at, and of a broadcast whose
 /// event has changed since it was read.
-pub(in crate::pipeline) const AGAIN: Duration = Duration::from_millis(100);
+pub(in crate::pipeline) const RECHECK_DELAY: Duration = Duration::from_millis(100);
 
 // Number of new tasks with which a transaction ends: a message may go to hundreds of devices.
 const NEW_TASKS: usize = 1_000;

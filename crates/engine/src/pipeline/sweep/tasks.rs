@@ -9,7 +9,7 @@ use domain::task::{Task, Work};
 use domain::time::Timestamp;
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use super::REMOVED;
+use super::MAX_REMOVED;
 use crate::resources::environments;
 use crate::tx::Draft;
 use crate::{Engine, Result};
@@ -56,7 +56,7 @@ pub(crate) fn ensure(engine: &Engine) -> Result<()> {
         }
         Ok(lacking)
     })?;
-    for some in lacking.chunks(REMOVED) {
+    for some in lacking.chunks(MAX_REMOVED) {
         engine.write(now, |draft| {
             for home in some {
                 if environments::is_there(engine, &*draft.writer, home)? {

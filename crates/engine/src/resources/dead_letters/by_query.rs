@@ -9,7 +9,7 @@ use super::scan::{self, Selection};
 use super::{DeadLetters, discard, message_of, notification_of, redrive};
 use crate::Result;
 use crate::damage::if_readable;
-use crate::tx::{CONTENT, Tx};
+use crate::tx::{MAX_TRANSACTION_CONTENT, Tx};
 
 // Number of dead letters that one transaction changes, so that it holds the writer for a few
 // milliseconds.
@@ -83,7 +83,7 @@ impl BulkProgress {
         let found = selection.scan(tx, self.behind, self.through, AT_A_TIME)?;
         let mut size = 0;
         for id in found.entries {
-            if size >= CONTENT {
+            if size >= MAX_TRANSACTION_CONTENT {
                 return Ok(Step::More(self));
             }
             self.behind = Some(id);

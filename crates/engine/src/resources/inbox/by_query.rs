@@ -17,7 +17,7 @@ use crate::Result;
 use crate::damage::if_readable;
 use crate::resources::messages::{self, Selectable};
 use crate::resources::subscribers;
-use crate::tx::{CONTENT, Reading, Tx, View};
+use crate::tx::{MAX_TRANSACTION_CONTENT, Reading, Tx, View};
 
 // Number of messages that one transaction looks at, so that it holds the writer for a few
 // milliseconds.
@@ -270,7 +270,7 @@ impl BulkProgress {
     ) -> Result<Step<Self, u64>> {
         let (mut messages, mut seen, mut size) = (Vec::new(), 0, 0);
         while seen < AT_A_TIME
-            && size < CONTENT
+            && size < MAX_TRANSACTION_CONTENT
             && let Some(id) = found.pop_front()
         {
             seen += 1;
@@ -305,7 +305,7 @@ impl BulkProgress {
         self.through = Some(through);
         let (mut found, mut seen, mut size) = (Vec::new(), 0, 0);
         while seen < AT_A_TIME
-            && size < CONTENT
+            && size < MAX_TRANSACTION_CONTENT
             && let Some(shelf) = self.shelves.first()
         {
             let most = FEW.min(AT_A_TIME - seen);

@@ -6,7 +6,7 @@ use domain::job::Detail;
 use domain::task::Task;
 use store::{WriteRecords, lanes};
 
-use super::{AGAIN, Settled, requeue};
+use super::{RECHECK_DELAY, Settled, requeue};
 use crate::Result;
 use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::notification_tx::NotificationTx;
@@ -24,7 +24,7 @@ pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -
     if is_paused {
         lanes::hold(tx, &task.lane())?;
     }
-    let due_at = if is_paused { now } else { now.after(AGAIN) };
+    let due_at = if is_paused { now } else { now.after(RECHECK_DELAY) };
     requeue::given_back(tx, leased, task, due_at)?;
     Ok(Settled::Nothing)
 }
@@ -40,7 +40,7 @@ impl NotificationTx<'_, '_> {
     ) -> Result<Settled> {
         let integration = integrations::find(self.tx, integration_id)?;
         if !integration.is_some_and(|integration| integration.is_paused()) {
-            let due_at = self.tx.now().after(AGAIN);
+            let due_at = self.tx.now().after(RECHECK_DELAY);
             requeue::given_back(self.tx, leased, task, due_at)?;
             return Ok(Settled::Nothing);
         }
