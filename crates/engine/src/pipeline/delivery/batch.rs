@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 
 use super::claim::Leased;
 use super::provider::Delivery;
-use super::quota::Admission;
+use super::quota::CallAdmission;
 use super::settle;
 use super::task_result::{JobResult, TaskResult};
 use super::{DeliveryQueue, DeliveryReport, call, quarantine, release, send, turn};
@@ -229,8 +229,8 @@ impl DeliveryQueue<'_> {
         let caller = (leased.task.lane(), leased.due_at);
         let clock = || leased.now(self.engine);
         let mut permit = match quotas.admit(&delivery.integration.provider_id, caller, &clock) {
-            Admission::Now(permit) => permit,
-            Admission::Later { since, until } => return postponed(since, until),
+            CallAdmission::Now(permit) => permit,
+            CallAdmission::Later { since, until } => return postponed(since, until),
         };
         if !send::store_call(self.engine, leased, &delivery)? {
             return Ok(TaskResult::Lost);

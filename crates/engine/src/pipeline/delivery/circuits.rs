@@ -18,12 +18,12 @@ use super::send_result::{SendFailure, SendResult};
 pub(crate) struct Circuits {
     /// `None` if circuits never open.
     policy: Option<CircuitPolicy>,
-    known: Mutex<HashMap<IntegrationId, Calls>>,
+    known: Mutex<HashMap<IntegrationId, IntegrationCalls>>,
 }
 
 /// Calls of an integration in this engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Calls {
+pub(super) struct IntegrationCalls {
     circuit: Circuit,
     /// Number of messages that were accepted.
     pub(super) accepted: u64,
@@ -47,7 +47,7 @@ impl Circuits {
     }
 
     /// Returns the calls of all integrations that were called.
-    pub(super) fn calls(&self) -> Vec<(IntegrationId, Calls)> {
+    pub(super) fn calls(&self) -> Vec<(IntegrationId, IntegrationCalls)> {
         let known = self.known.lock();
         let called = known.iter().filter(|(_, calls)| calls.accepted + calls.failed > 0);
         called.map(|(id, calls)| (*id, *calls)).collect()
@@ -57,7 +57,7 @@ impl Circuits {
     pub(super) fn open(&self, now: Timestamp) -> Vec<IntegrationId> {
         let Some(policy) = &self.policy else { return Vec::new() };
         let known = self.known.lock();
-        let waits = |calls: &Calls| calls.circuit.waits_until(policy, now).is_some();
+        let waits = |calls: &IntegrationCalls| calls.circuit.waits_until(policy, now).is_some();
         known.iter().filter(|(_, calls)| waits(calls)).map(|(id, _)| *id).collect()
     }
 

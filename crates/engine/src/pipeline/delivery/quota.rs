@@ -27,7 +27,7 @@ pub(crate) struct CallLimits(HashMap<String, Limits>);
 #[derive(Debug)]
 pub(crate) struct Quotas {
     limits: CallLimits,
-    calls: Mutex<HashMap<String, Calls>>,
+    calls: Mutex<HashMap<String, ProviderCalls>>,
     ended: Condvar,
 }
 
@@ -39,7 +39,7 @@ struct Limits {
 
 // Calls of a provider.
 #[derive(Debug, Default)]
-struct Calls {
+struct ProviderCalls {
     running: usize,
     // Kept only if there is a limit.
     rate: Rate,
@@ -50,7 +50,7 @@ pub(super) type Caller = (Lane, Timestamp);
 
 /// Whether a provider may be called.
 #[derive(Debug)]
-pub(super) enum Admission<'q> {
+pub(super) enum CallAdmission<'q> {
     /// Now, until the permit is dropped.
     Now(Permit<'q>),
     /// The message, which has asked at a time, waits until another one.
@@ -95,7 +95,7 @@ impl Quotas {
         provider_id: &'q str,
         caller: Caller,
         clock: &dyn Fn() -> Timestamp,
-    ) -> Admission<'q> {
+    ) -> CallAdmission<'q> {
         let limits = self.limits.0.get(provider_id).copied().unwrap_or_default();
         let Some(mut permit) = self.enter(provider_id, limits.concurrent) else {
             let hold_back = |rate: &mut Rate, now: Timestamp| {
@@ -106,17 +106,17 @@ impl Quotas {
                 until
             };
             let (since, until) = self.at_once(provider_id, clock, hold_back);
-            return Admission::Later { since, until };
+            return CallAdmission::Later { since, until };
         };
         if let Some(limit) = limits.per_second {
             let ask = |rate: &mut Rate, now| rate.ask(caller, limit, now);
             let (since, asked) = self.at_once(provider_id, clock, ask);
             if let Err(until) = asked {
-                return Admission::Later { since, until };
+                return CallAdmission::Later { since, until };
             }
             permit.is_starting = true;
         }
-        Admission::Now(permit)
+        CallAdmission::Now(permit)
     }
 
     // Changes the rate of a provider at the present time, which is returned too. A thread may be suspended
@@ -146,7 +146,7 @@ impl Quotas {
     fn enter<'q>(&'q self, provider_id: &'q str, most: Option<usize>) -> Option<Permit<'q>> {
         let mut all = self.calls.lock();
         if let Some(most) = most {
-            let is_full = |all: &mut HashMap<String, Calls>| {
+            let is_full = |all: &mut HashMap<String, ProviderCalls>| {
                 all.get(provider_id).is_some_and(|calls| calls.running >= most)
             };
             self.ended.wait_while_for(&mut all, is_full, CALL_WAIT);
@@ -158,7 +158,7 @@ impl Quotas {
         Some(Permit { quotas: self, provider_id, is_starting: false })
     }
 
-    fn change<T>(&self, provider_id: &str, change: impl FnOnce(&mut Calls) -> T) -> T {
+    fn change<T>(&self, provider_id: &str, change: impl FnOnce(&mut ProviderCalls) -> T) -> T {
         change(self.calls.lock().entry(provider_id.to_owned()).or_default())
     }
 }

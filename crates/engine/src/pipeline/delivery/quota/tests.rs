@@ -39,11 +39,11 @@ fn later_of(quotas: &Quotas, class: TaskClass, now: i64) -> Option<i64> {
 // The time to which a message is held back that is due since a time, and asks at `now`.
 fn ask(quotas: &Quotas, (lane, since): (Lane, i64), now: i64) -> Option<i64> {
     match quotas.admit("smtp", (lane, at(since)), &|| at(now)) {
-        Admission::Now(mut permit) => {
+        CallAdmission::Now(mut permit) => {
             permit.begin(at(now));
             None
         }
-        Admission::Later { since, until } => {
+        CallAdmission::Later { since, until } => {
             assert!(since == at(now) && until > since);
             Some(until.as_millis())
         }
@@ -260,7 +260,7 @@ fn calls_that_ask_late_are_counted() {
 fn a_call_counts_from_its_beginning() {
     let quotas = with_rate(2);
     let admit = |now| quotas.admit("smtp", (lane(TaskClass::Normal), at(now)), &|| at(now));
-    let (Admission::Now(mut first), Admission::Now(second)) = (admit(0), admit(0)) else {
+    let (CallAdmission::Now(mut first), CallAdmission::Now(second)) = (admit(0), admit(0)) else {
         panic!("two calls are free");
     };
     assert_eq!(later(&quotas, 1_500), Some(2_500));
@@ -285,14 +285,14 @@ fn no_second_has_more_calls_than_the_rate_whatever_threads_do() {
             let since = pass(0);
             let caller = (lane(TaskClass::Normal), since);
             match quotas.admit("smtp", caller, &|| pass(1)) {
-                Admission::Now(mut permit) => {
+                CallAdmission::Now(mut permit) => {
                     let now = pass(3);
                     permit.begin(now);
                     calls.push(now);
                     thread::yield_now();
                     pass(40);
                 }
-                Admission::Later { .. } => drop(pass(7)),
+                CallAdmission::Later { .. } => drop(pass(7)),
             }
         }
         calls
@@ -317,14 +317,14 @@ fn a_clock_is_read_behind_a_wait_and_without_a_lock() {
         assert!(quotas.calls.try_lock().is_some());
         at(clock.load(Ordering::SeqCst))
     };
-    let Admission::Now(mut first) = quotas.admit("smtp", caller, &read) else {
+    let CallAdmission::Now(mut first) = quotas.admit("smtp", caller, &read) else {
         panic!("a call is free");
     };
     first.begin(at(0));
     thread::scope(|scope| {
         let second = scope.spawn(|| match quotas.admit("smtp", caller, &read) {
-            Admission::Now(_) => None,
-            Admission::Later { since, .. } => Some(since),
+            CallAdmission::Now(_) => None,
+            CallAdmission::Later { since, .. } => Some(since),
         });
         thread::sleep(Duration::from_millis(20));
         clock.store(300, Ordering::SeqCst);
@@ -363,7 +363,7 @@ fn a_clock_that_was_ahead_for_a_while_frees_no_call() {
     assert_eq!([0, 0].map(|now| later(&quotas, now)), [None; 2]);
     // This call is not made.
     let caller = (lane(TaskClass::Normal), at(3_000));
-    assert!(matches!(quotas.admit("smtp", caller, &|| at(3_000)), Admission::Now(_)));
+    assert!(matches!(quotas.admit("smtp", caller, &|| at(3_000)), CallAdmission::Now(_)));
     assert_eq!([100, 1_100].map(|now| later(&quotas, now).is_some()), [true, false]);
 }
 
@@ -372,7 +372,7 @@ fn other_providers_have_no_limit() {
     let quotas = with_rate(1);
     for _ in 0..3 {
         let caller = (lane(TaskClass::Normal), at(0));
-        assert!(matches!(quotas.admit("ses", caller, &|| at(0)), Admission::Now(_)));
+        assert!(matches!(quotas.admit("ses", caller, &|| at(0)), CallAdmission::Now(_)));
     }
 }
 
