@@ -409,10 +409,8 @@ const fn cancel(detail: Detail) -> Refusal {
 /// Refusal of the jobs of an event that has expired.
 pub const EXPIRED: Refusal = skip(Detail::Expired);
 
-/// Returns the end of a job of a canceled event.
-pub const fn canceled() -> Refusal {
-    cancel(Detail::Canceled)
-}
+/// Refusal of the jobs of a canceled event.
+pub const CANCELED: Refusal = cancel(Detail::Canceled);
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use super::{EXPIRED, Facts, Refusal, Run, RunJob, cancel, canceled, fail, skip};
+use super::{CANCELED, EXPIRED, Facts, Refusal, Run, RunJob, cancel, fail, skip};
 use crate::contact::TimeZone;
 use crate::explain::{EvidenceKind, LayerSetting, SendTime};
 use crate::filter::{self, FilterFacts};
@@ -40,7 +40,7 @@ impl<'a> RunStep<'a> {
         results: &'a StepResults,
     ) -> Result<Self, Refusal> {
         if facts.canceled {
-            return Err(canceled());
+            return Err(CANCELED);
         }
         if run.expires_at.is_some_and(|expires_at| expires_at <= facts.now) {
             return Err(EXPIRED);

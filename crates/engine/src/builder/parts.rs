@@ -22,7 +22,7 @@ use crate::clock::{Clock, ManualClock, StoreClock};
 use crate::entropy::{SeededEntropy, Seeds};
 use crate::heal::Healing;
 use crate::observer::Dispatcher;
-use crate::pipeline::delivery::Untold;
+use crate::pipeline::delivery::PendingReport;
 use crate::pipeline::delivery::circuits::Circuits;
 use crate::pipeline::delivery::clock_skew::ClockWatermark;
 use crate::pipeline::delivery::fairness::FairScheduler;
@@ -62,7 +62,7 @@ pub(crate) struct Parts {
     pub(crate) evidence: Option<Arc<EvidenceLog>>,
     pub(crate) decoded: DecodedRecords,
     pub(crate) unsettled: Unsettled,
-    pub(crate) untold: Untold,
+    pub(crate) pending_report: PendingReport,
     pub(crate) scheduler: FairScheduler,
     pub(crate) latest_time: ClockWatermark,
     /// Signal of new tasks for workers.
@@ -153,7 +153,7 @@ impl Parts {
             settings,
             decoded: DecodedRecords::default(),
             unsettled: Unsettled::default(),
-            untold: Untold::default(),
+            pending_report: PendingReport::default(),
             scheduler: FairScheduler::default(),
             latest_time: ClockWatermark::default(),
             work_signal: WorkSignal::default(),

@@ -128,7 +128,7 @@ fn go_on(tx: &mut Tx<'_>, id: &TransactionId, rest: Option<Place>) -> Result<()>
 
 fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
     let mut ended = Ended::default();
-    let look = LiveEvents::bounded(tx.now());
+    let live_events = LiveEvents::bounded(tx.now());
     let mut left = AT_A_TIME;
     let runs = layout::runs_from(tx.environment_id(), id, from.run);
     let runs: Vec<AcceptedTrigger> = tx.first(&runs, Order::Ascending, AT_A_TIME)?;
@@ -149,7 +149,7 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
             // A message may go to hundreds of devices, by a task for each.
             let sends: usize = notification.jobs.iter().map(|job| job.sends.len()).sum();
             left = left.saturating_sub(1 + sends / SENDS_AS_ONE);
-            end_jobs_of(tx, notification, &look, &mut ended)?;
+            end_jobs_of(tx, notification, &live_events, &mut ended)?;
             if left == 0 && next < ordinals.end {
                 ended.rest = Some(Place { run: ordinals.start, next });
                 return Ok(ended);
@@ -162,14 +162,14 @@ fn end_jobs(tx: &mut Tx<'_>, id: &TransactionId, from: Place) -> Result<Ended> {
 fn end_jobs_of(
     tx: &mut Tx<'_>,
     before: Notification,
-    look: &LiveEvents,
+    live_events: &LiveEvents,
     ended: &mut Ended,
 ) -> Result<()> {
     ended.notifications += 1;
     let mut notification_tx = NotificationTx::of(tx, before.clone(), None);
     let mut jobs = Vec::new();
     for job in 0..before.jobs.len() {
-        match notification_tx.cancel(job, look)? {
+        match notification_tx.cancel(job, live_events)? {
             Canceled::Ended => {
                 ended.canceled += 1;
                 jobs.push(job);
@@ -205,11 +205,11 @@ enum Canceled {
 impl NotificationTx<'_, '_> {
     // Ends a job, unless a provider has its message. Work of others, such as the end of a digest
     // that has more events, stays.
-    fn cancel(&mut self, job: usize, look: &LiveEvents) -> Result<Canceled> {
+    fn cancel(&mut self, job: usize, live_events: &LiveEvents) -> Result<Canceled> {
         let waiting = self.notification.jobs.get(job).filter(|job| !job.status.has_ended());
         let Some(waiting) = waiting else { return Ok(Canceled::Stays) };
         // The job is also that of other events, which a digest has collected.
-        if look.has_others(self.tx, &self.notification, job)? {
+        if live_events.has_others(self.tx, &self.notification, job)? {
             return Ok(Canceled::Stays);
         }
         if waiting.waiting_sends().next().is_some() {
@@ -226,7 +226,7 @@ impl NotificationTx<'_, '_> {
             }
             self.tx.remove(&task)?;
         }
-        self.refuse(job, plan::canceled());
+        self.refuse(job, plan::CANCELED);
         Ok(Canceled::Ended)
     }
 

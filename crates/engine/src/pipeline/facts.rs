@@ -64,18 +64,18 @@ impl RunFacts {
         self.workflow.as_deref().is_some_and(Workflow::is_paused)
     }
 
-    /// Returns the records of a notification at the time of `look`, for the job of that number and those
+    /// Returns the records of a notification at the time of `live_events`, for the job of that number and those
     /// behind it.
     pub(crate) fn of(
         view: &dyn View,
         notification: &Notification,
         job: usize,
-        look: &LiveEvents,
+        live_events: &LiveEvents,
     ) -> Result<Self> {
         prefetch(view, notification)?;
         let canceled = is_canceled(view, &notification.transaction_id)?;
-        let goes_on = (canceled || notification.has_expired(look.now()))
-            && look.has_others(view, notification, job)?;
+        let goes_on = (canceled || notification.has_expired(live_events.now()))
+            && live_events.has_others(view, notification, job)?;
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
         let key = layout::subscriber_id(view.environment_id(), subscriber);
         let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);

@@ -55,7 +55,7 @@ impl<'r, 't> NotificationTx<'r, 't> {
     pub(crate) fn perform(&mut self, actions: &[Action]) -> Result<()> {
         for action in actions {
             if self.perform_one(action)?.is_break() {
-                return self.forget_behind(action.job());
+                return self.drop_evidence_behind(action.job());
             }
         }
         Ok(())

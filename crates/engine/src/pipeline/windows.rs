@@ -206,7 +206,7 @@ impl NotificationTx<'_, '_> {
 
     /// Forgets what the jobs behind this one were decided from, if this is a rehearsal: they are decided anew, or
     /// not at all.
-    pub(super) fn forget_behind(&self, job: usize) -> Result<()> {
+    pub(super) fn drop_evidence_behind(&self, job: usize) -> Result<()> {
         let Some(evidence) = &self.tx.engine().parts.evidence else { return Ok(()) };
         let Some(subscriber) = self.reader()? else { return Ok(()) };
         for behind in self.notification.jobs.iter().skip(job + 1) {

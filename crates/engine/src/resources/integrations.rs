@@ -20,7 +20,7 @@ use domain::page::OrderBy;
 use domain::vocabulary::Channel;
 use store::{Key, ReadRecords, Step, WriteRecords, layout};
 
-use crate::pipeline::delivery::{release, vet};
+use crate::pipeline::delivery::{integration_check, release};
 use crate::resources::cascade::{Cascade, Deleting};
 use crate::resources::{endpoints, references};
 use crate::scope::Between;
@@ -210,7 +210,7 @@ impl Integrations<'_> {
     fn vetted(&self, integration: Option<Integration>, update: &IntegrationUpdate) -> Vetted {
         let accepted = match (&update.credentials, &integration) {
             (Some(credentials), Some(Integration { provider_id, channel, .. })) => {
-                vet::accept(&self.scope.engine, provider_id, *channel, credentials)
+                integration_check::accept(&self.scope.engine, provider_id, *channel, credentials)
             }
             (None, _) | (_, None) => Ok(()),
         };
@@ -220,7 +220,7 @@ impl Integrations<'_> {
     // Asks the provider, which is code of the host, before a transaction is open.
     fn accept(&self, create: &IntegrationCreate) -> Result<(), Invalid> {
         let IntegrationCreate { provider_id, channel, credentials, .. } = create;
-        vet::accept(&self.scope.engine, provider_id, *channel, credentials)
+        integration_check::accept(&self.scope.engine, provider_id, *channel, credentials)
     }
 
     /// Tests an integration: its provider tries to reach the service with the stored credentials.
@@ -249,7 +249,7 @@ impl Integrations<'_> {
         let name = name.into();
         self.scope.operation("integrations.test", || {
             let integration = self.scope.view(|view| get_named(view, name.as_str()))?;
-            Ok(vet::test(&self.scope.engine, &integration))
+            Ok(integration_check::test(&self.scope.engine, &integration))
         })
     }
 

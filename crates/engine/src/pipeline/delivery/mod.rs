@@ -11,6 +11,7 @@ pub(crate) mod clock_skew;
 mod due;
 pub(crate) mod fairness;
 pub(crate) mod inbound;
+pub(crate) mod integration_check;
 mod provider;
 pub(crate) mod quarantine;
 pub(crate) mod quota;
@@ -26,7 +27,6 @@ mod stats;
 mod task_result;
 mod turn;
 pub(crate) mod unsettled;
-pub(crate) mod vet;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,7 +43,7 @@ pub(crate) use claim_loop::ClaimLoop;
 pub use inbound::{Inbound, InboundReport};
 pub use provider::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 pub use recording::RecordingProvider;
-pub(crate) use report::Untold;
+pub(crate) use report::PendingReport;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(super) use settle::RECHECK_DELAY;
 pub(crate) use settle::end_window;
@@ -121,7 +121,7 @@ impl<'e> DeliveryQueue<'e> {
         let run = |report: &mut DeliveryReport| self.run_batches(limit, report);
         trace::operation("delivery.run_due", None, || {
             self.engine.tend_without_worker();
-            self.engine.parts.untold.tell(run)
+            self.engine.parts.pending_report.with_pending(run)
         })
     }
 

@@ -48,18 +48,18 @@ pub(super) fn unless_unreadable<T>(
         Ok(done) => return Ok(Ok(done)),
         Err(error) => error,
     };
-    if other(&error).is_none() {
+    if unreadable_without_key(&error).is_none() {
         return Err(error);
     }
-    if let Some(found) = look(engine, leased)? {
+    if let Some(found) = find_unreadable(engine, leased)? {
         return Ok(Err(found));
     }
     // What fails again is in a record that only this work reads.
-    work().map(Ok).or_else(|error| other(&error).map(Err).ok_or(error))
+    work().map(Ok).or_else(|error| unreadable_without_key(&error).map(Err).ok_or(error))
 }
 
 /// Returns the record that cannot be read, of those that a task needs.
-fn look(engine: &Engine, leased: &Leased) -> Result<Option<Unreadable>> {
+fn find_unreadable(engine: &Engine, leased: &Leased) -> Result<Option<Unreadable>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read(|snapshot| {
         let witness = Witness::new(snapshot);
@@ -78,7 +78,7 @@ fn look(engine: &Engine, leased: &Leased) -> Result<Option<Unreadable>> {
 }
 
 /// Returns what cannot be read, where the record is not known.
-fn other(error: &Error) -> Option<Unreadable> {
+fn unreadable_without_key(error: &Error) -> Option<Unreadable> {
     let (table, source) = error.corruption()?;
     Some(Unreadable { table, key: Vec::new(), value: Vec::new(), reason: source.to_string() })
 }

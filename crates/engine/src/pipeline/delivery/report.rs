@@ -109,15 +109,15 @@ pub enum FailureReason {
 
 /// Reports of calls that have failed, which their callers have not seen.
 #[derive(Debug, Default)]
-pub(crate) struct Untold(Mutex<DeliveryReport>);
+pub(crate) struct PendingReport(Mutex<DeliveryReport>);
 
-impl Untold {
+impl PendingReport {
     /// Returns the report of `run`, with those of the calls before that have failed.
     ///
     /// # Errors
     ///
     /// The error of `run`. The report is kept for the next call.
-    pub(super) fn tell(
+    pub(super) fn with_pending(
         &self,
         run: impl FnOnce(&mut DeliveryReport) -> Result<()>,
     ) -> Result<DeliveryReport> {

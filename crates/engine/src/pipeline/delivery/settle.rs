@@ -320,7 +320,7 @@ impl NotificationTx<'_, '_> {
             return Ok(None);
         }
         self.tx.remove(task)?;
-        self.refused(job, task, &plan::canceled()).map(Some)
+        self.refused(job, task, &plan::CANCELED).map(Some)
     }
 
     // Ends a job, or its send, whose message is not sent.

@@ -58,7 +58,9 @@ impl DeliveryQueue<'_> {
     /// the failure. The report of the next call counts what this one has done.
     pub fn run_until(&self, end: Timestamp) -> Result<DeliveryReport> {
         let run = |report: &mut DeliveryReport| self.simulate(end, report);
-        trace::operation("delivery.run_until", None, || self.engine.parts.untold.tell(run))
+        trace::operation("delivery.run_until", None, || {
+            self.engine.parts.pending_report.with_pending(run)
+        })
     }
 
     fn simulate(&self, end: Timestamp, report: &mut DeliveryReport) -> Result<()> {

@@ -226,10 +226,10 @@ fn left_events(
     now: Timestamp,
 ) -> Result<LeftEvents> {
     let range = layout::digest_events(view.environment_id(), window).range();
-    let look = LiveEvents::unbounded(now);
+    let live_events = LiveEvents::unbounded(now);
     let (mut left, mut looked) = (LeftEvents::default(), Ok(()));
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
-        match look.is_left(view, &event, (step, usize::MAX)) {
+        match live_events.is_left(view, &event, (step, usize::MAX)) {
             Ok(true) => left.add(event),
             Ok(false) => {}
             Err(error) => looked = Err(error),

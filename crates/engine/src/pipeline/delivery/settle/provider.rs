@@ -119,7 +119,7 @@ impl NotificationTx<'_, '_> {
         message.status = MessageStatus::Error { error_id: detail.to_string(), error_text };
         self.tx.remove(task)?;
         if failure.is_gone() {
-            self.forget(job, delivery)?;
+            self.remove_destination(job, delivery)?;
         }
         let stored = self.store_of(job, delivery.send, message)?;
         self.mark_dead_failed(job, delivery, failure, stored);

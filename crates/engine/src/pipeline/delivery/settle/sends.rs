@@ -140,7 +140,7 @@ impl NotificationTx<'_, '_> {
     }
 
     // Removes a destination without a recipient. It may have got another address during the call.
-    pub(super) fn forget(&mut self, job: usize, delivery: &Delivery) -> Result<()> {
+    pub(super) fn remove_destination(&mut self, job: usize, delivery: &Delivery) -> Result<()> {
         let Some(target) = &delivery.target else { return Ok(()) };
         let environment = self.notification.environment_id;
         let removed = match &target.to {

@@ -84,7 +84,7 @@ impl NotificationTx<'_, '_> {
         }
         let Some(before) = notifications::find(self.tx, id)? else { return Ok(0) };
         let is_canceled = is_canceled(self.tx, &before.transaction_id)?;
-        let refusal = if is_canceled { plan::canceled() } else { plan::EXPIRED };
+        let refusal = if is_canceled { plan::CANCELED } else { plan::EXPIRED };
         let is_skip = refusal.kind == RefusalKind::Skip;
         let mut skipped = 0;
         let mut ended = NotificationTx::of(self.tx, before.clone(), None);

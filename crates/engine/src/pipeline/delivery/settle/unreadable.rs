@@ -45,8 +45,8 @@ fn fail(tx: &mut Tx<'_>, task: &Task, claimed_at: Timestamp, table: &str) -> Res
     let Some(waiting) = if_readable(notifications::of_work(tx, &task.work))? else {
         return Ok(());
     };
-    let look = LiveEvents::bounded(tx.now());
-    let first = if_readable(look.notification_of(tx, &task.work))?.flatten();
+    let live_events = LiveEvents::bounded(tx.now());
+    let first = if_readable(live_events.notification_of(tx, &task.work))?.flatten();
     let found = match first {
         Some(first) => if_readable(notifications::find(tx, first))?.flatten(),
         None => waiting,
