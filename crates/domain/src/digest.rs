@@ -147,7 +147,7 @@ impl ThrottleSlot {
     /// Such a place does not count.
     pub fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
         let taken_at = self.taken_at.unwrap_or(self.notification_id.created_at());
-        taken_at.is_ahead_of(now)
+        taken_at.is_far_ahead_of(now)
     }
 }
 

@@ -189,6 +189,12 @@ impl Environment {
         }
     }
 
+    /// Returns the environment with its organization.
+    #[doc(hidden)]
+    pub fn home(&self) -> Home {
+        Home { organization_id: self.organization_id.clone(), environment_id: self.id }
+    }
+
     /// Returns `true` if the environment is being deleted.
     #[doc(hidden)]
     pub const fn is_deleted(&self) -> bool {

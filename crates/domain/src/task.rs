@@ -24,7 +24,6 @@ use crate::trigger::{FanOut, Trigger};
 use crate::vocabulary::Severity;
 use crate::workflow::Workflow;
 
-pub use ahead::CLOCK_DIFFERENCE;
 pub use attempt::{AfterFailure, Claim, Retry};
 pub use awaited::Awaited;
 pub use send::SendWork;

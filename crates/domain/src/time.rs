@@ -65,7 +65,17 @@ impl Timestamp {
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or_default())
     }
+
+    /// Returns `true` if the time is one of a clock that was ahead of `now` by more than a day.
+    #[doc(hidden)]
+    pub fn is_far_ahead_of(self, now: Timestamp) -> bool {
+        self > now.after(MAX_CLOCK_SKEW)
+    }
 }
+
+/// Time by which a clock may differ from an earlier one. More is a mistake of one of them.
+#[doc(hidden)]
+pub const MAX_CLOCK_SKEW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Record with times of creation and of the last change.
 pub(crate) trait Dated: PartialEq + Sized {

@@ -92,7 +92,7 @@ impl Engine {
         if let (Ok(_), Some(ticket)) = (&recorded, ticket) {
             ticket.commit();
         }
-        self.parts.latest_time.note(now);
+        self.parts.clock_watermark.note(now);
         recorded
     }
 
@@ -118,7 +118,7 @@ impl Engine {
                 Ok(())
             })
         })?;
-        self.parts.latest_time.note(now);
+        self.parts.clock_watermark.note(now);
         Ok(outcome.ok_or_else(store::not_run)?)
     }
 

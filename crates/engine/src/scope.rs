@@ -112,8 +112,7 @@ impl Organization {
 
 impl Scope {
     pub(crate) fn new(engine: Engine, environment: &Environment) -> Self {
-        let organization_id = environment.organization_id.clone();
-        Self::inside(engine, Home { organization_id, environment_id: environment.id })
+        Self::inside(engine, environment.home())
     }
 
     pub(crate) fn inside(engine: Engine, home: Home) -> Self {

@@ -125,7 +125,7 @@ pub enum Arrival {
 impl DigestState {
     // Nothing is known if the latest event is one of a clock that was ahead.
     fn as_of(self, now: Timestamp) -> Self {
-        let is_ahead = self.last_event.is_some_and(|last| last.is_ahead_of(now));
+        let is_ahead = self.last_event.is_some_and(|last| last.is_far_ahead_of(now));
         if is_ahead { Self::default() } else { self }
     }
 
@@ -133,7 +133,7 @@ impl DigestState {
     // for its transaction while the window was closed: its time is before the end of that window. A clock has
     // shown that end, which does not count if it is more than a day away: the clock was ahead.
     fn since_last_end(self, now: Timestamp) -> Timestamp {
-        let sound = self.closed_at.filter(|end| !end.is_ahead_of(now));
+        let sound = self.closed_at.filter(|end| !end.is_far_ahead_of(now));
         sound.map_or(now, |end| end.max(now))
     }
 }

@@ -5,18 +5,7 @@ use std::time::Duration;
 use super::{SendWork, Task, TaskState, Work};
 use crate::job::{Job, JobStatus};
 use crate::notification::Notification;
-use crate::time::Timestamp;
-
-/// Time by which a clock may differ from an earlier one. More is a mistake of one of them.
-pub const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
-
-impl Timestamp {
-    /// Returns `true` if the time is one of a clock that was ahead of `now` by more than a day.
-    #[doc(hidden)]
-    pub fn is_ahead_of(self, now: Timestamp) -> bool {
-        self > now.after(CLOCK_DIFFERENCE)
-    }
-}
+use crate::time::{MAX_CLOCK_SKEW, Timestamp};
 
 impl Task {
     /// Returns the task as of `now` if a clock that was ahead by more than a day has set its due time or
@@ -29,7 +18,7 @@ impl Task {
         lease: Duration,
         notification: Option<&Notification>,
     ) -> Option<Self> {
-        let latest = now.after(CLOCK_DIFFERENCE);
+        let latest = now.after(MAX_CLOCK_SKEW);
         let job = notification.and_then(|notification| self.timed_job(notification));
         let delay = job.filter(|job| job.updated_at.is_some_and(|set_at| set_at <= latest));
         let delay = delay.and_then(|job| job.status.delayed_until()).unwrap_or(now);
@@ -115,8 +104,8 @@ impl Notification {
 // Returns `None` otherwise, also if `time` is a day or more before `set_at`: then it does not depend on that
 // clock. A time that is before `set_at` by less was planned before it was stored.
 fn brought_back(time: Timestamp, set_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    let is_of_that_clock = set_at < time.after(CLOCK_DIFFERENCE);
-    let is_put_off = is_of_that_clock && set_at.is_ahead_of(now);
+    let is_of_that_clock = set_at < time.after(MAX_CLOCK_SKEW);
+    let is_put_off = is_of_that_clock && set_at.is_far_ahead_of(now);
     is_put_off.then(|| now.after(time.since(set_at)))
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct Parts {
     pub(crate) unsettled: Unsettled,
     pub(crate) pending_report: PendingReport,
     pub(crate) scheduler: FairScheduler,
-    pub(crate) latest_time: ClockWatermark,
+    pub(crate) clock_watermark: ClockWatermark,
     /// Signal of new tasks for workers.
     pub(crate) work_signal: WorkSignal,
     /// Futures that wait for changes of inboxes.
@@ -155,7 +155,7 @@ impl Parts {
             unsettled: Unsettled::default(),
             pending_report: PendingReport::default(),
             scheduler: FairScheduler::default(),
-            latest_time: ClockWatermark::default(),
+            clock_watermark: ClockWatermark::default(),
             work_signal: WorkSignal::default(),
             watches: Arc::default(),
             upkeep: Upkeep::default(),
@@ -164,6 +164,11 @@ impl Parts {
             backfill: Backfill::default(),
             ongoing_erasures: OngoingErasures::default(),
         }
+    }
+
+    /// Returns `true` if the engine is one of a rehearsal.
+    pub(crate) const fn is_rehearsal(&self) -> bool {
+        self.evidence.is_some()
     }
 
     /// Follows commits of other processes that have changed these keys, or any if they are not known.

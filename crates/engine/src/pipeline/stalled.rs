@@ -125,7 +125,7 @@ fn resume_snooze(tx: &mut Tx<'_>, message: &Message) -> Result<bool> {
 fn resume_fan_out(draft: &mut Draft<'_>, fan_out: &FanOut) -> Result<bool> {
     let key = layout::environment_id(fan_out.environment_id);
     let Some(environment) = draft.writer.find::<Environment>(&key)? else { return Ok(false) };
-    let home = home(environment.id, &environment.organization_id);
+    let home = environment.home();
     let mut tx = draft.within(&home);
     if !tx.contains(&layout::fan_out_state(environment.id, &fan_out.transaction_id))? {
         fan_out::end_lost(&mut tx, &fan_out.transaction_id)?;

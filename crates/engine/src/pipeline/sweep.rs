@@ -186,7 +186,7 @@ impl Sweep<'_> {
             self.walk(view, [all.clone()], |trigger: &AcceptedTrigger| {
                 // Those behind one of a clock that was ahead are older.
                 if trigger.created_at >= before {
-                    let is_ahead = trigger.created_at.is_ahead_of(self.now);
+                    let is_ahead = trigger.created_at.is_far_ahead_of(self.now);
                     return Ok(if is_ahead { Row::Kept } else { Row::End });
                 }
                 let id = &trigger.receipt.transaction_id;

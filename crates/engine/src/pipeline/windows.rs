@@ -46,7 +46,7 @@ impl NotificationTx<'_, '_> {
         };
         self.note(job, || EvidenceKind::Digest { result })?;
         // The time of a call that has waited for its transaction is before that of the event before it.
-        let last_event = last_event.filter(|last| !last.is_ahead_of(now));
+        let last_event = last_event.filter(|last| !last.is_far_ahead_of(now));
         let last_event = last_event.map_or(now, |last| last.max(now));
         let after = DigestBucket { id, window, last_event };
         match &before {
@@ -69,7 +69,7 @@ impl NotificationTx<'_, '_> {
             Some(task) => !task.state.is_leased(),
             // A rehearsal does not have the tasks of other events, and no other call closes its
             // windows.
-            None => self.tx.engine().parts.evidence.is_some(),
+            None => self.tx.engine().parts.is_rehearsal(),
         };
         Ok(is_open.then_some(window))
     }

@@ -317,8 +317,7 @@ fn is_open(
 // record of its API key.
 fn insert(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
     draft.writer.insert(environment)?;
-    let organization_id = environment.organization_id.clone();
-    sweep::add(draft, &Home { organization_id, environment_id: environment.id })?;
+    sweep::add(draft, &environment.home())?;
     insert_link_key(draft, environment.id)?;
     keys::insert_first(draft, environment)
 }

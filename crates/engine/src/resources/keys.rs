@@ -2,7 +2,7 @@
 
 use domain::api_key::{ApiKey, ApiKeyCreate, ApiKeyName, ApiKeyRefusal, CreatedApiKey};
 use domain::convert::IntoChecked;
-use domain::environment::{Environment, Home, InitialKey};
+use domain::environment::{Environment, InitialKey};
 use domain::ids::{ApiKeyId, UserId};
 use domain::secret::Secret;
 use store::{Order, ReadRecords, WriteRecords, layout};
@@ -122,8 +122,7 @@ fn unused(draft: &Draft<'_>, name: &ApiKeyName) -> Result<(Secret, String)> {
 
 /// Stores the record of the key that an environment is created with.
 pub(crate) fn insert_first(draft: &mut Draft<'_>, environment: &Environment) -> Result<()> {
-    let organization_id = environment.organization_id.clone();
-    let home = Home { organization_id, environment_id: environment.id };
+    let home = environment.home();
     for api_key in &environment.api_keys {
         let Some(hash) = api_key.hash.clone() else { continue };
         let named = (ApiKeyName::first(), &api_key.key, hash);

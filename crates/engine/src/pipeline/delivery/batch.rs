@@ -9,7 +9,7 @@ use domain::ids::TransactionId;
 use domain::task::{Claim, Work};
 use domain::time::Timestamp;
 
-use super::claim::Leased;
+use super::lease::Leased;
 use super::provider::Delivery;
 use super::quota::CallAdmission;
 use super::settle;
@@ -173,7 +173,7 @@ impl DeliveryQueue<'_> {
         let (engine, task) = (self.engine, &leased.task);
         let done = match &task.work {
             // A rehearsal notifies the recipients of its trigger only.
-            Work::FanOut { .. } if engine.parts.evidence.is_some() => TaskResult::Dropped,
+            Work::FanOut { .. } if engine.parts.is_rehearsal() => TaskResult::Dropped,
             Work::FanOut { transaction_id } => return self.fan_out_chunk(leased, transaction_id),
             Work::Cancel { .. } => {
                 return cancel::step(engine, task).map(|()| Worked::Settled);
@@ -300,52 +300,5 @@ impl Worked {
             Worked::Swept(_) => "swept",
             Worked::Settled => "settled",
         }
-    }
-}
-
-impl Leased {
-    fn calls_the_host(&self) -> bool {
-        self.task.work.calls_the_host()
-    }
-
-    /// Returns the task with the result of an attempt that has not begun. The task is due behind those that were
-    /// due at its claim: it may be the one that cannot be done.
-    pub(super) fn put_back_last(self) -> (Self, TaskResult) {
-        let since = self.since;
-        (self, TaskResult::Unused(since))
-    }
-
-    // Returns the task of a batch that has ended before it. The task keeps its place among those that are due.
-    fn put_back_in_place(self) -> (Self, TaskResult) {
-        let due_at = self.due_at;
-        (self, TaskResult::Unused(due_at))
-    }
-
-    /// Returns `true` if the clock was ahead at the claim.
-    pub(super) fn is_of_clock_ahead(&self, now: Timestamp) -> bool {
-        self.since.is_ahead_of(now)
-    }
-
-    /// Returns `true` if the clock was ahead at the claim, or when the work on the task has read it.
-    pub(super) fn has_seen_clock_ahead(&self, now: Timestamp) -> bool {
-        self.seen.get().is_ahead_of(now)
-    }
-
-    // Returns `true` if work that begins at `now` and lasts `span` ends within the lease. A lease up
-    // to the last instant there is does not end. One of a clock that was ahead says nothing about now.
-    fn fits(&self, now: Timestamp, span: Duration) -> bool {
-        let left = self.until.since(now);
-        let is_in_it = self.until == Timestamp::MAX || (!left.is_zero() && left >= span);
-        is_in_it && !self.is_of_clock_ahead(now)
-    }
-
-    // Returns the result of an attempt that does not begin, because another worker may have the task: the
-    // store has taken long, or the process was suspended. The attempt counts, so that the retry policy
-    // ends a task whose store is always too slow. It does not count if the clock was ahead.
-    fn lost(&self, now: Timestamp) -> Option<TaskResult> {
-        if self.has_seen_clock_ahead(now) {
-            return Some(TaskResult::Unused(self.since));
-        }
-        (!self.fits(now, Duration::ZERO)).then_some(TaskResult::Lost)
     }
 }

@@ -12,7 +12,7 @@ use domain::subscriber::Subscriber;
 use domain::task::Retry;
 
 use super::FailureReason;
-use super::claim::Leased;
+use super::lease::Leased;
 use super::provider::SendError;
 use super::task_result::{JobResult, TaskResult};
 use crate::host::{self, Panicked};

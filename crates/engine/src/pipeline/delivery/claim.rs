@@ -2,59 +2,14 @@
 
 use std::cell::Cell;
 
-use domain::task::{Claim, Lane, Task, TaskClass, TaskState};
-use domain::time::Timestamp;
-use store::{Kept, ReadKept, ReadRecords, Table, WriteRecords, WriteScope, layout};
+use domain::task::{Lane, Task, TaskClass, TaskState};
+use store::{ReadKept, ReadRecords, Table, WriteRecords, WriteScope, layout};
 
+use super::lease::Leased;
 use super::{clock_skew, due, fairness};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
-
-/// A task that is leased for an attempt.
-#[derive(Debug)]
-pub(super) struct Leased {
-    pub(super) task: Kept<Task>,
-    pub(super) claim: Claim,
-    /// Time since which the task was due.
-    pub(super) due_at: Timestamp,
-    /// Time of the claim.
-    pub(super) since: Timestamp,
-    pub(super) until: Timestamp,
-    /// Latest time that the work on the task has seen.
-    pub(super) seen: Cell<Timestamp>,
-}
-
-impl Leased {
-    /// Number of the attempt, from 1.
-    pub(super) const fn attempt(&self) -> u32 {
-        self.claim.number()
-    }
-
-    /// Returns `true` if `task` has the lease of this attempt at `now`. Its number is not enough: the claim after
-    /// an undone one has the same number, and a redrive counts from 1 again.
-    pub(super) fn is_current(&self, task: &Task, now: Timestamp) -> bool {
-        let TaskState::Leased { until, attempts } = task.state else { return false };
-        // The lease of a clock that was ahead has been given another end.
-        let is_same_lease = until == self.until || self.is_of_clock_ahead(now);
-        let is_same_start = task.restarted_at == self.task.restarted_at;
-        attempts == self.attempt() && is_same_lease && is_same_start
-    }
-
-    /// Time of the work on the task. The clock may have gone back since the claim. The task was due
-    /// then, and what it has waited for would not be over.
-    pub(super) fn now(&self, engine: &Engine) -> Timestamp {
-        let now = engine.now().max(self.since);
-        self.seen.set(self.seen.get().max(now));
-        now
-    }
-
-    // Returns `true` if the last attempt has no outcome: the task may end the process, and the attempts of
-    // others would count.
-    pub(super) fn is_alone(&self) -> bool {
-        !matches!(self.claim, Claim::Attempt(_))
-    }
-}
 
 /// Limits of a claim.
 #[derive(Clone, Copy, Debug)]

@@ -156,7 +156,7 @@ mod tests {
     use domain::workflow::WorkflowCreate;
     use store::memory::MemoryStore;
 
-    use super::super::claim::Leased;
+    use super::super::lease::Leased;
     use super::super::settle;
     use super::*;
     use crate::{ManualClock, RecordingProvider, SendError};

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, NotificationId};
 use domain::notification::Notification;
-use domain::task::{CLOCK_DIFFERENCE, Claim, Lane, Task, TaskClass};
-use domain::time::Timestamp;
+use domain::task::{Claim, Lane, Task, TaskClass};
+use domain::time::{MAX_CLOCK_SKEW, Timestamp};
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use super::claim::Leased;
 use super::due::held_lanes_of;
+use super::lease::Leased;
 use crate::damage::if_readable;
 use crate::pipeline::row_batch::{RowBatch, RowBudget};
 use crate::resources::notifications;
@@ -23,7 +23,7 @@ use crate::{Engine, Result};
 /// Largest number of tasks that one transaction brings back.
 const AT_A_TIME: usize = 128;
 
-/// The latest time at which the engine has looked at its queue, or written.
+/// The latest time at which the engine has scanned its queue, or written.
 #[derive(Debug)]
 pub(crate) struct ClockWatermark {
     latest: AtomicI64,
@@ -31,7 +31,7 @@ pub(crate) struct ClockWatermark {
     passed_over: AtomicI64,
 }
 
-/// Before the first look, and if no environment was passed over.
+/// Before the first scan, and if no environment was passed over.
 const NEVER: i64 = i64::MAX;
 
 impl Default for ClockWatermark {
@@ -41,20 +41,20 @@ impl Default for ClockWatermark {
 }
 
 impl ClockWatermark {
-    /// Notes the time of a transaction that has ended. A look that has begun meanwhile may have missed
+    /// Notes the time of a transaction that has ended. A scan that has begun meanwhile may have missed
     /// what it wrote, and is followed by another one if the time was ahead.
     pub(crate) fn note(&self, now: Timestamp) {
         self.latest.fetch_max(now.as_millis(), Ordering::AcqRel);
     }
 
-    // Begins a look, unless the clock goes on from the latest time and has reached no environment that was
+    // Begins a scan, unless the clock goes on from the latest time and has reached no environment that was
     // passed over, or another thread has begun one. The clock is read after the latest time, which another
     // thread may have noted meanwhile.
-    fn look(&self, now: impl Fn() -> Timestamp) -> Option<(Timestamp, SkewScan<'_>)> {
+    fn begin_scan(&self, now: impl Fn() -> Timestamp) -> Option<(Timestamp, SkewScan<'_>)> {
         let latest = self.latest.load(Ordering::Acquire);
         let passed_over = self.passed_over.load(Ordering::Acquire);
         let now = now();
-        let goes_on = now.after(CLOCK_DIFFERENCE).as_millis() >= latest;
+        let goes_on = now.after(MAX_CLOCK_SKEW).as_millis() >= latest;
         let (place, before, after) = if goes_on {
             self.note(now);
             (&self.passed_over, passed_over, NEVER)
@@ -71,13 +71,13 @@ impl ClockWatermark {
     }
 }
 
-/// A look at all tasks. If it does not come to its end, another one follows.
+/// A scan of all tasks. If it does not come to its end, another one follows.
 struct SkewScan<'l> {
     of: &'l ClockWatermark,
     /// What is noted at its end.
     latest: i64,
     passed_over: i64,
-    /// `true` if the engine has not looked at the environments before.
+    /// `true` if the engine has not scanned the environments before.
     is_first: bool,
 }
 
@@ -98,14 +98,16 @@ impl Drop for SkewScan<'_> {
 /// Brings back the tasks of all environments, unless the clock goes on from the latest time.
 pub(super) fn bring_back(engine: &Engine) -> Result<()> {
     // A rehearsal does not see the tasks that wait.
-    if engine.parts.evidence.is_some() {
+    if engine.parts.is_rehearsal() {
         return Ok(());
     }
-    let Some((now, look)) = engine.parts.latest_time.look(|| engine.now()) else { return Ok(()) };
+    let Some((now, scan)) = engine.parts.clock_watermark.begin_scan(|| engine.now()) else {
+        return Ok(());
+    };
     let all = Prefix::<Environment>::of_all().range();
     let (environments, lanes) = engine.read(|snapshot| {
         let environments = snapshot.readable(&all, Order::Ascending, usize::MAX)?;
-        Ok((environments, if look.is_first { lanes(snapshot)? } else { HashMap::new() }))
+        Ok((environments, if scan.is_first { lanes(snapshot)? } else { HashMap::new() }))
     })?;
     let mut passed_over: Option<Timestamp> = None;
     for environment in &environments {
@@ -114,27 +116,26 @@ pub(super) fn bring_back(engine: &Engine) -> Result<()> {
             passed_over = passed_over.into_iter().chain([environment.created_at]).min();
             continue;
         }
-        let organization_id = environment.organization_id.clone();
-        let home = Home { organization_id, environment_id: environment.id };
+        let home = environment.home();
         let lanes = lanes.get(&environment.id).map(Vec::as_slice).unwrap_or_default();
-        let looks_at_all = !look.is_first || has_delayed(engine, &home, lanes, now)?;
-        let made_since = if looks_at_all { Timestamp::MIN } else { now.after(CLOCK_DIFFERENCE) };
+        let scans_all = !scan.is_first || has_delayed(engine, &home, lanes, now)?;
+        let made_since = if scans_all { Timestamp::MIN } else { now.after(MAX_CLOCK_SKEW) };
         let mut after = Vec::new();
         while let Some(last) = bring_some_back(engine, &home, (now, made_since), &after)? {
             after = last;
         }
     }
-    look.end(passed_over);
+    scan.end(passed_over);
     Ok(())
 }
 
 // Returns `true` if a clock that was ahead has put off a task that was made before. An engine that
-// starts does not look at every task: the last ones of each lane are likely to be those.
+// starts does not scan every task: the last ones of each lane are likely to be those.
 fn has_delayed(engine: &Engine, home: &Home, lanes: &[Lane], now: Timestamp) -> Result<bool> {
     engine.read(|snapshot| {
         let view = Reading { engine, home, snapshot };
         for lane in lanes {
-            let late = layout::due_behind(lane, now.after(CLOCK_DIFFERENCE));
+            let late = layout::due_behind(lane, now.after(MAX_CLOCK_SKEW));
             let tasks: Vec<Task> = view.readable(&late, Order::Descending, AT_A_TIME)?;
             if !put_off(&view, tasks, now)?.is_empty() {
                 return Ok(true);
@@ -205,7 +206,7 @@ fn bring_first_back(tx: &mut Tx<'_>, tasks: &[Task]) -> Result<usize> {
 
 // Those of the tasks that are to be brought back.
 fn put_off(view: &Reading<'_>, mut tasks: Vec<Task>, now: Timestamp) -> Result<Vec<Task>> {
-    tasks.retain(|task| task.state.due_at().is_some_and(|due_at| due_at.is_ahead_of(now)));
+    tasks.retain(|task| task.state.due_at().is_some_and(|due_at| due_at.is_far_ahead_of(now)));
     let ids: Vec<_> = tasks.iter().map(|task| task.work.notification_id()).collect();
     let key = |id: NotificationId| layout::notification(view.environment_id(), id.ordinal());
     let keys: Vec<_> = ids.iter().flatten().map(|id| key(*id)).collect();

@@ -12,6 +12,7 @@ mod due;
 pub(crate) mod fairness;
 pub(crate) mod inbound;
 pub(crate) mod integration_check;
+mod lease;
 mod provider;
 pub(crate) mod quarantine;
 pub(crate) mod quota;

@@ -8,7 +8,7 @@ use domain::task::Task;
 use serde_json::Value;
 use store::{Witness, WriteRecords};
 
-use super::claim::Leased;
+use super::lease::Leased;
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::live_events::LiveEvents;
 use crate::resources::{integrations, notifications};

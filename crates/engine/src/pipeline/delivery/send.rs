@@ -16,7 +16,7 @@ use domain::vocabulary::{Channel, StepType};
 
 use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
 
-use super::claim::Leased;
+use super::lease::Leased;
 use super::provider::{Delivery, SendError};
 use super::send_result::{self, SendFailure, SendResult};
 use super::task_result::{JobResult, TaskResult};

@@ -25,7 +25,7 @@ use domain::workflow::Workflow;
 use store::{ReadKept, WriteRecords, layout};
 
 use super::batch::UNSETTLED_SIZE;
-use super::claim::Leased;
+use super::lease::Leased;
 use super::task_result::{JobResult, TaskResult};
 use super::turn::Turn;
 use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, quarantine};

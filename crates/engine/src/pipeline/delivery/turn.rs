@@ -15,7 +15,7 @@ use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use store::{Kept, Order, ReadRecords, layout};
 
-use super::claim::Leased;
+use super::lease::Leased;
 use super::task_result::{ResultSize, TaskResult};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::live_events::LiveEvents;

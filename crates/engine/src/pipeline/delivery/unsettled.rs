@@ -7,7 +7,7 @@ use std::mem;
 use parking_lot::ReentrantMutex;
 
 use super::DeliveryReport;
-use super::claim::Leased;
+use super::lease::Leased;
 use super::settle;
 use super::task_result::TaskResult;
 use crate::{Engine, Error, Result};

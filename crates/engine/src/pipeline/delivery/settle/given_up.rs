@@ -8,7 +8,7 @@ use store::WriteRecords;
 use super::{Settled, change_jobs, drop_task};
 use crate::Result;
 use crate::pipeline::delivery::FailureReason;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::notifications;

@@ -8,7 +8,7 @@ use store::WriteRecords;
 use super::{FailedCall, Settled};
 use crate::Result;
 use crate::pipeline::delivery::call::CallResult;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::tx::View;
 

@@ -8,7 +8,7 @@ use store::{WriteRecords, lanes};
 
 use super::{RECHECK_DELAY, Settled, requeue};
 use crate::Result;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::{integrations, workflows};
 use crate::tx::Tx;

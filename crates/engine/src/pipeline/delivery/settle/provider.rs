@@ -9,7 +9,7 @@ use store::WriteRecords;
 
 use super::{FailedCall, Settled};
 use crate::Result;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::delivery::provider::{Delivery, ProviderReceipt};
 use crate::pipeline::delivery::send_result::{SendFailure, SendResult};
 use crate::pipeline::live_events::LiveEvents;

@@ -5,8 +5,8 @@ use domain::time::Timestamp;
 use store::WriteRecords;
 
 use crate::Result;
-use crate::pipeline::delivery::claim::Leased;
 use crate::pipeline::delivery::clock_skew;
+use crate::pipeline::delivery::lease::Leased;
 use crate::tx::Tx;
 
 /// Gives a task back that was not attempted. Its attempt does not count. The task is due at `due_at`, or at the

@@ -9,7 +9,7 @@ use store::WriteRecords;
 
 use super::{Settled, requeue};
 use crate::Result;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::delivery::turn::{Closed, Turn};
 use crate::pipeline::delivery::{DeliveryFailure, FailureReason};
 use crate::pipeline::facts::is_canceled;

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use super::Settled;
 use crate::Result;
 use crate::damage::if_readable;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::delivery::quarantine;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::live_events::LiveEvents;

@@ -7,7 +7,7 @@ use store::{ReadRecords, WriteRecords, layout};
 
 use super::{Settled, requeue};
 use crate::Result;
-use crate::pipeline::delivery::claim::Leased;
+use crate::pipeline::delivery::lease::Leased;
 use crate::tx::{Tx, View};
 
 /// Wakes a message as the newest one of its subscriber. Its task waits again if it was leased before the
