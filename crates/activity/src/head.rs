@@ -1,5 +1,7 @@
 //! Head of an environment: the extent of its activity list, and of the index.
 
+use std::ops;
+
 use domain::fnv;
 use domain::ids::EnvironmentId;
 use domain::notification::{Notification, Ordinal};
@@ -40,7 +42,7 @@ impl Head {
         Self { era, generation: 0, segment_size, next: 0, sealed: 0, merged, floor: 0, deleted: 0 }
     }
 
-    /// The head of an environment, if it has notifications.
+    /// The head of an environment. Returns `None` if it never had a notification.
     pub(crate) fn find(
         snapshot: &(impl Snapshot + ?Sized),
         environment: EnvironmentId,
@@ -54,11 +56,10 @@ impl Head {
         if let Some(head) = head {
             return head.map(Some);
         }
-        let all = layout::notifications(environment).range();
-        match end(snapshot, &all, Order::Descending)? {
-            None => Ok(None),
-            Some(_) => Err(corrupt(Table::ActivityHeads, "the index has no head: rebuild it")),
+        if has_ordinals(snapshot, environment)? {
+            return Err(corrupt(Table::ActivityHeads, "the index has no head: rebuild it"));
         }
+        Ok(None)
     }
 
     /// The head of an environment, if it has one that is not damaged.
@@ -82,10 +83,10 @@ impl Head {
             .unwrap_or_else(|| Self::new(snapshot.era(), segment_size)))
     }
 
-    /// Returns the head, moved behind the last notification that can be read and behind the ordinals
-    /// of the last trigger, whose notifications may be lost. An entry that cannot be read keeps its
-    /// ordinal if it is at most a segment further. A damaged page may hold keys of other records, with
-    /// any ordinal.
+    /// Returns the head, moved behind the last notification and the last message that can be read, and behind
+    /// the ordinals of the last trigger, whose notifications may be lost. A message stays when its notification
+    /// and its trigger are gone, and its key has the ordinal. An entry that cannot be read keeps its ordinal if it
+    /// is at most a segment further. A damaged page may hold keys of other records, with any ordinal.
     pub(crate) fn behind(
         mut self,
         snapshot: &(impl Snapshot + ?Sized),
@@ -94,14 +95,17 @@ impl Head {
         let notifications = layout::notifications(environment).range();
         let last = snapshot.readable(&notifications, Order::Descending, 1)?.pop();
         let behind_notification = last.map_or(0, |last| last.id.ordinal().get() + 1);
+        let messages = layout::messages(environment).range();
+        let last = snapshot.readable(&messages, Order::Descending, 1)?.pop();
+        let behind_message = last.map_or(0, |last| last.id.place().ordinal().get() + 1);
         let triggers = layout::triggers(environment).range();
         let last = snapshot.readable(&triggers, Order::Descending, 1)?.pop();
         let behind_trigger = last.map_or(0, |last| last.ordinals.end);
-        self.next = self.next.max(self.floor).max(behind_notification).max(behind_trigger);
+        let behind = [self.floor, behind_notification, behind_message, behind_trigger];
+        self.next = behind.into_iter().fold(self.next, u64::max);
         while self.next < LAST {
             let near = self.next..(self.next + u64::from(CAPACITY)).min(LAST);
-            let near = layout::notifications_between(environment, near);
-            let Some(last) = end(snapshot, &near, Order::Descending)? else { break };
+            let Some(last) = last_ordinal(snapshot, environment, near)? else { break };
             self.next = last + 1;
         }
         Ok(self)
@@ -235,6 +239,26 @@ impl Head {
             && self.merged.iter().zip(LEVELS).all(|(merged, (_, len))| merged.is_multiple_of(len))
             && [self.open()].iter().chain(&self.merged).is_sorted_by(|one, next| one >= next)
     }
+}
+
+// Returns `true` if an environment has records with ordinals, which a head gives.
+fn has_ordinals(snapshot: &(impl Snapshot + ?Sized), environment: EnvironmentId) -> Result<bool> {
+    let all = layout::triggers(environment).range();
+    let has_triggers = snapshot.first_known(&all, Order::Ascending, |_| Some(()))?.is_some();
+    Ok(has_triggers || last_ordinal(snapshot, environment, 0..LAST)?.is_some())
+}
+
+// The last ordinal of the notifications and messages within a range, whether they can be read or not.
+fn last_ordinal(
+    snapshot: &(impl Snapshot + ?Sized),
+    environment: EnvironmentId,
+    within: ops::Range<u64>,
+) -> Result<Option<u64>> {
+    let notifications = layout::notifications_between(environment, within.clone());
+    let messages = layout::messages_of(environment, within);
+    let place = |key: &[u8]| layout::place_of_message(key).map(|place| place.ordinal().get());
+    let last_message = snapshot.first_known(&messages, Order::Descending, place)?;
+    Ok(end(snapshot, &notifications, Order::Descending)?.max(last_message))
 }
 
 /// The first ordinal in `order` of the notifications within a range, whether they can be read or not.

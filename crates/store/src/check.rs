@@ -296,11 +296,11 @@ fn deleted_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentI
     Ok(deleted)
 }
 
-/// The environments of the activity index and of notifications, but for those that are being deleted. Those
-/// behind a damaged page are not known.
+/// The environments of the activity index and of records with ordinals, but for those that are being deleted.
+/// Those behind a damaged page are not known.
 pub fn listed_environments(snapshot: &dyn Snapshot) -> Result<BTreeSet<EnvironmentId>> {
     let mut found = BTreeSet::new();
-    for table in [Table::Notifications, Table::ActivityHeads] {
+    for table in [Table::Notifications, Table::Messages, Table::Triggers, Table::ActivityHeads] {
         if_readable(derived::environments(snapshot, table, &mut found))?;
     }
     Ok(&found - &deleted_environments(snapshot)?)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::Point;
 use testkit::tables::{is_activity, put};
-use tidings::Scope;
+use tidings::{Clock, Scope};
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
 use crate::world::{World, parsed, wire};
@@ -110,12 +110,44 @@ fn an_index_that_somebody_has_ruined_is_found_out_and_made_anew() {
     }
 }
 
+/// Messages of an inbox stay when their notifications are deleted. Their keys have the ordinals.
+#[test]
+fn a_list_that_has_lost_its_head_gives_no_ordinal_of_a_message_again() {
+    for ruined in [None, Some(&b"ruined"[..])] {
+        on_both(|world| {
+            for name in ["ada", "bob"] {
+                world.bare_subscriber(name);
+            }
+            world.in_app_workflow("hi");
+            for _ in 0..3 {
+                world.tick();
+                world.notify("hi", "ada");
+            }
+            world.tick();
+            let at = world.clock.now();
+            assert_eq!(world.env.notifications().delete_before(at).unwrap(), 3);
+            let before = world.inbox("ada");
+            let (heads, _) = there(&world, Table::ActivityHeads).remove(0);
+            put(&world.store, Table::ActivityHeads, &heads, ruined);
+
+            let engine = world.another_engine();
+            let env = engine.environment(world.env.environment_id()).unwrap();
+            env.events().trigger(&parsed(json!({ "name": "hi", "to": "bob" }))).unwrap();
+
+            assert_eq!((world.inbox("ada"), world.inbox("bob").len()), (before, 1));
+            assert_eq!(ids(&env, json!({})).len(), 1);
+            intact(&env);
+        });
+    }
+}
+
 #[test]
 fn an_index_without_notifications_and_without_its_head_is_removed() {
     on_both(|world| {
         history(&world);
         let lost = [Table::Notifications, Table::ActivityHeads];
-        for table in lost.into_iter().chain([Table::Triggers, Table::Transactions]) {
+        let others = [Table::Messages, Table::Triggers, Table::Transactions];
+        for table in lost.into_iter().chain(others) {
             for (key, _) in there(&world, table) {
                 put(&world.store, table, &key, None);
             }

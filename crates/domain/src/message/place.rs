@@ -30,6 +30,11 @@ impl MessagePlace {
         Self { ordinal, job }
     }
 
+    /// Returns the ordinal of the notification.
+    pub const fn ordinal(self) -> Ordinal {
+        self.ordinal
+    }
+
     /// Returns the bytes of a key, which sort as places do.
     pub const fn to_bytes(self) -> [u8; 8] {
         (self.ordinal.get() << JOB_BITS | self.job as u64).to_be_bytes()

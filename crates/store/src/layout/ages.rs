@@ -16,6 +16,12 @@ pub fn messages_of(environment: EnvironmentId, range: ops::Range<u64>) -> Range<
     MESSAGES.within(environment).between(first(range.start)..first(range.end))
 }
 
+/// The place in the key of a message.
+pub fn place_of_message(key: &[u8]) -> Option<MessagePlace> {
+    let (_, (place, ())) = MESSAGES.read(key)?;
+    Some(place)
+}
+
 /// The buckets of a step for the subscriber and the contexts of a notification. Returns `None` if the
 /// notification has no workflow.
 pub fn digest_keys(notification: &Notification, step: StepId) -> Option<Prefix<DigestBucket>> {
