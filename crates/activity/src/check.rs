@@ -113,21 +113,24 @@ type Contents = (Vec<i64>, Vec<(Term, Set)>);
 impl Checking<'_> {
     fn all(&mut self, progress: &mut OnRows<'_>) -> Result<ControlFlow<()>> {
         let size = u64::from(self.head.segment_size);
-        let mut gone = BTreeSet::new();
+        let mut gone = 0;
         let mut start = self.head.start(self.head.lowest().min(self.head.open()));
         while start < self.head.next {
             let end = (start + size).min(self.head.next);
             let all = gather(self.snapshot, self.environment, start..end)?;
             self.segment(start, &all)?;
             self.transactions(&all)?;
-            gone.extend(all.gone.iter().copied().filter(|ordinal| *ordinal >= self.head.floor));
+            gone += self.deleted(start, &all)?;
             if progress(Table::ActivitySegments, end - start).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             start = end;
         }
-        self.check.notifications = self.head.next - self.head.floor - gone.len() as u64;
-        self.deleted(&gone)?;
+        self.check.notifications = self.head.next - self.head.floor - gone;
+        self.deleted_behind(start)?;
+        if self.head.deleted != gone {
+            self.disagree(Disagreement::Count);
+        }
         for loaded in self.cache.sealed().spans() {
             self.span(loaded)?;
             if progress(Table::ActivitySegments, 1).is_break() {
@@ -277,19 +280,33 @@ impl Checking<'_> {
         Ok(())
     }
 
-    fn deleted(&mut self, gone: &BTreeSet<u64>) -> Result<()> {
-        let there =
-            deleted::from(self.snapshot, self.environment, self.head.generation, 0, usize::MAX)?;
-        let there = there.iter().flat_map(|(segment, places)| {
-            let start = self.head.start(*segment);
-            places.view().places().map(move |place| start + u64::from(place))
-        });
-        let there: BTreeSet<u64> = there.filter(|ordinal| *ordinal >= self.head.floor).collect();
-        for ordinal in there.symmetric_difference(gone) {
+    // Compares the deleted places of the segment that starts with an ordinal. Returns how many are gone.
+    fn deleted(&mut self, start: u64, all: &Gathered) -> Result<u64> {
+        let Head { floor, .. } = self.head;
+        let (segment, _) = self.head.place(start);
+        let there = deleted::find(self.snapshot, self.environment, &self.head, segment)?;
+        let there = there.unwrap_or_default();
+        let there = there.view().places().map(|place| start + u64::from(place));
+        let there: BTreeSet<u64> = there.filter(|ordinal| *ordinal >= floor).collect();
+        let gone: BTreeSet<u64> =
+            all.gone.iter().copied().filter(|ordinal| *ordinal >= floor).collect();
+        for ordinal in there.symmetric_difference(&gone) {
             self.disagree(Disagreement::Deleted { ordinal: Ordinal::new(*ordinal) });
         }
-        if self.head.deleted != gone.len() as u64 {
-            self.disagree(Disagreement::Count);
+        Ok(gone.len() as u64)
+    }
+
+    // Nothing is deleted in the segments behind the last one, which ends in front of `end`.
+    fn deleted_behind(&mut self, end: u64) -> Result<()> {
+        let (environment, generation) = (self.environment, self.head.generation);
+        let first = self.head.place(end.saturating_sub(1)).0.saturating_add(1);
+        let there = deleted::from(self.snapshot, environment, generation, first, usize::MAX)?;
+        for (segment, places) in there {
+            let start = self.head.start(segment);
+            for place in places.view().places() {
+                let ordinal = Ordinal::new(start + u64::from(place));
+                self.disagree(Disagreement::Deleted { ordinal });
+            }
         }
         Ok(())
     }

@@ -8,10 +8,9 @@ use domain::time::Timestamp;
 use domain::trigger::AcceptedTrigger;
 use store::{Key, Order, ReadRecords, Result, Snapshot, Table, Transaction, WriteRecords, layout};
 
-use crate::append::Runs;
 use crate::head::{self, Head};
 use crate::set::Set;
-use crate::{ActivityIndex, deleted};
+use crate::{ActivityIndex, corrupt, deleted};
 
 /// Number of runs of a trigger that one transaction removes before the last notifications.
 const RUNS_AT_A_TIME: usize = 256;
@@ -179,15 +178,40 @@ pub fn forget_if_gone(
     if last.map_or(Ok(false), |run| has_notifications(&*txn, environment, run))? {
         return Ok(());
     }
+    // Of an event with more runs, `clear_runs` has removed the last ones that are empty.
     let mut has_runs = false;
-    for run in Runs::find(&*txn, environment, id)?.newest_first() {
-        if has_notifications(&*txn, environment, run)? {
-            return Ok(());
+    for limit in [Some(2 * RUNS_AT_A_TIME), None] {
+        let runs = newest_runs(&*txn, &entries, limit)?;
+        for run in runs.iter().cloned() {
+            if has_notifications(&*txn, environment, run)? {
+                return Ok(());
+            }
         }
-        has_runs = true;
+        has_runs = !runs.is_empty();
+        if limit.is_some_and(|limit| runs.len() < limit) {
+            break;
+        }
     }
     // Missing runs do not prove that the trigger has no notifications, so its records stay.
     if has_runs { forget(txn, environment, id) } else { Ok(()) }
+}
+
+// The last of these runs, the newest first.
+fn newest_runs(
+    snapshot: &(impl Snapshot + ?Sized),
+    runs: &store::Range<AcceptedTrigger>,
+    limit: Option<usize>,
+) -> Result<Vec<Range<u64>>> {
+    let mut newest = Some(Vec::new());
+    snapshot.scan_bytes(runs, Order::Descending, limit, &mut |entry, _| {
+        let run = layout::run_of_transaction(entry).map(|(run, _)| run);
+        newest = newest.take().zip(run).map(|(mut newest, run)| {
+            newest.push(run);
+            newest
+        });
+        if newest.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    newest.ok_or_else(|| corrupt(Table::Transactions, "it leads to no trigger"))
 }
 
 /// Removes runs of a trigger whose notifications are gone, so many at most, if it has others than `gone`,

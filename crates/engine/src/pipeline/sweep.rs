@@ -151,7 +151,12 @@ impl Sweep<'_> {
             })
         })?;
         let index = self.engine.activity();
-        self.remove(walked, |tx, old| Ok(index.remove(tx, environment, old)?))
+        let removed = self.remove(walked, |tx, old| Ok(index.remove(tx, environment, old)?))?;
+        // What the index has of them goes, also if no trigger follows.
+        if removed > 0 {
+            self.engine.parts.upkeep.add(environment);
+        }
+        Ok(removed)
     }
 
     fn messages(&self) -> Result<usize> {

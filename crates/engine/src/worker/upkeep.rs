@@ -51,7 +51,7 @@ impl Upkeep {
         Some(next)
     }
 
-    fn add(&self, environment: EnvironmentId) {
+    pub(crate) fn add(&self, environment: EnvironmentId) {
         self.state.lock().left.insert(environment);
     }
 

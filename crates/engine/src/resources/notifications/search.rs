@@ -69,7 +69,13 @@ impl<'q> Search<'q> {
         match &self.many {
             None => run(ScopedFilter::from(&self.filter)),
             Some(named) => {
-                run(self.filter.among(&|visit| named.each(self.view, self.query, visit)))
+                let each = |visit: &mut dyn FnMut(InternalSubscriberId)| {
+                    named.each(self.view, self.query, &mut |id| {
+                        visit(id);
+                        ControlFlow::Continue(())
+                    })
+                };
+                run(self.filter.among(&each))
             }
         }
     }
@@ -99,42 +105,40 @@ impl Named {
     ) -> Result<Option<BTreeSet<InternalSubscriberId>>> {
         let mut few = BTreeSet::new();
         self.each(view, query, &mut |id| {
-            if few.len() <= HELD {
-                few.insert(id);
-            }
+            few.insert(id);
+            if few.len() > HELD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(Some(few).filter(|few| few.len() <= HELD))
     }
 
-    // Calls `visit` with each of them, perhaps more than once. Addresses are many, and are not held.
+    // Calls `visit` with each of them, perhaps more than once, until it breaks. Addresses are many, and are not
+    // held.
     fn each(
         &self,
         view: &Reading<'_>,
         query: &NotificationQuery,
-        visit: &mut dyn FnMut(InternalSubscriberId),
+        visit: &mut dyn FnMut(InternalSubscriberId) -> ControlFlow<()>,
     ) -> store::Result<()> {
         let environment = view.environment_id();
-        self.ids.iter().for_each(|id| visit(*id));
+        let mut flow = self.ids.iter().try_for_each(|id| visit(*id));
         for email in &query.emails {
             let prefix = layout::subscriber_emails(environment, email);
+            if flow.is_break() {
+                return Ok(());
+            }
             view.scan_bytes(&prefix.range(), Order::Ascending, None, &mut |key, _| {
                 let entry = layout::subscriber_of_email(environment, key);
                 let found = entry.filter(|(address, _)| address == email);
-                if let Some((_, id)) = found {
-                    visit(id);
-                }
-                ControlFlow::Continue(())
+                flow = found.map_or(ControlFlow::Continue(()), |(_, id)| visit(id));
+                flow
             })?;
         }
         match &self.part {
-            Some(part) => {
+            Some(part) if flow.is_continue() => {
                 let emails = TextIndex { field: SearchedField::Email, environment };
-                text_index::find(view, emails, part, &mut |id| {
-                    visit(id);
-                    ControlFlow::Continue(())
-                })
+                text_index::find(view, emails, part, visit)
             }
-            None => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 }
