@@ -15,7 +15,8 @@ use crate::vocabulary::{Channel, StepType};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A message was put into the inbox of its subscriber.
+    /// A message was put into the inbox of its subscriber. It is told again if the message comes back there, as
+    /// from a snooze, or is sent again.
     MessageCreated(MessageEvent),
     /// A provider has accepted a message. It is told for each destination, and each time that the message
     /// is sent again.
@@ -131,10 +132,9 @@ impl Event {
         let after = after?;
         let event = MessageEvent::from(after);
         let Some(before) = before else { return Some(Self::of_stored(after, event)) };
-        let is_for_provider = after.channel != Channel::InApp;
         // A failure leaves the times of delivery.
         let is_settled = before.status != after.status || before.delivered_at != after.delivered_at;
-        if is_for_provider && is_settled {
+        if is_settled {
             return Some(Self::of_stored(after, event));
         }
         (before.stage != after.stage).then_some(Event::MessageMarked(event))

@@ -18,6 +18,7 @@ use super::{ada, retryable};
 use crate::world::{World, email, id, in_app, on_both, only, parsed};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 // An engine on the store of `world`, and what its observer is told.
 fn observed(
@@ -93,6 +94,35 @@ fn what_happens_is_told_in_its_order() {
         let Event::MessageCreated(created) = &events[0] else { panic!("{events:?}") };
         assert_eq!((created.message_id, created.subscriber_id), (first.id, first.subscriber_id));
         assert_eq!(created.notification_id, first.notification_id);
+    });
+}
+
+/// A host that shows a badge is told of each message that comes into an inbox.
+#[test]
+fn a_message_that_comes_back_into_an_inbox_is_told() {
+    on_both(|world| {
+        ada(&world);
+        world.in_app_workflow("hi");
+        let (engine, events) = observed(&world, |builder| builder);
+        let env = engine.environment(world.env.environment_id()).unwrap();
+        for mark in [None, Some(MarkAs::Read)] {
+            env.events().trigger(&parsed(json!({ "name": "hi", "to": "ada" }))).unwrap();
+            let message = world.messages("ada").remove(0);
+            if let Some(mark) = mark {
+                env.inbox("ada").unwrap().mark_as([message.id], mark).unwrap();
+            }
+            let later = world.clock.now().after(HOUR);
+            env.inbox("ada").unwrap().snooze([message.id], later).unwrap();
+            world.clock.advance(HOUR);
+            engine.delivery().run_due(10).unwrap();
+            env.notifications().resend(message.notification_id, "0").unwrap();
+        }
+
+        drop(env);
+        let created = ["created in_app", "ended"];
+        let again = ["created in_app", "created in_app", "ended"];
+        let expected = [&created[..], &again, &created, &["marked in_app"], &again].concat();
+        assert_eq!(words(&told(engine, &events)), expected);
     });
 }
 
