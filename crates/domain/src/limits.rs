@@ -20,7 +20,7 @@
 //! | subscribers | [`Profile::MAX_CHANNELS`], [`MAX_DEVICE_TOKENS`](Profile::MAX_DEVICE_TOKENS), [`MAX_DEVICE_TOKEN`](Profile::MAX_DEVICE_TOKEN), [`SubscriberCreate::MAX_BULK`], [`MAX_BULK_SIZE`](SubscriberCreate::MAX_BULK_SIZE) |
 //! | preferences | [`WorkflowPreferenceUpdates::MAX`], [`DaySchedule::MAX_HOURS`] |
 //! | topics | [`Topic::MAX_NAME`], [`TopicKey::MAX_LEN`] |
-//! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER), [`SubscriptionIdentifier::MAX_LEN`] |
+//! | subscriptions | [`Subscribe::MAX`], [`Subscription::MAX_OF_SUBSCRIBER`], [`MAX_PREFERENCES`](Subscription::MAX_PREFERENCES), [`MAX_CONDITIONS_SIZE`](Subscription::MAX_CONDITIONS_SIZE), [`MAX_NAME`](Subscription::MAX_NAME), [`MAX_IDENTIFIER`](Subscription::MAX_IDENTIFIER), [`SubscriptionIdentifier::MAX_LEN`] |
 //! | unsubscribe links | [`UnsubscribeLinks::MAX_URL`], [`MAX_TOKEN`](UnsubscribeLinks::MAX_TOKEN) |
 //! | suppressions, and receipts of providers | [`SuppressionCreate::MAX_TEXT`], [`Receipt::MAX_ID`], [`Receipt::MAX_TEXT`], [`Receipt::MAX_RECORDED`] |
 //! | reports of providers, with receipts in them | `tidings::InboundReport::MAX_BODY`, `InboundReport::MAX_RECEIPTS` |

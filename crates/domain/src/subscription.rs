@@ -103,6 +103,9 @@ impl Subscription {
     pub const MAX_OF_SUBSCRIBER: usize = 10;
     /// Maximum number of workflows with a setting in a subscription.
     pub const MAX_PREFERENCES: usize = 100;
+    /// Largest conditions of a subscription, in bytes of JSON text together. One of a setting for several
+    /// workflows counts for each.
+    pub const MAX_CONDITIONS_SIZE: usize = 64 * 1024;
     /// Longest display name, in characters.
     pub const MAX_NAME: usize = 255;
     /// Longest identifier that a caller may choose, in characters.

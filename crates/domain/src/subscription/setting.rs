@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Subscribe, Subscription};
 use crate::condition::Rule;
-use crate::error::{Invalid, Reason, at_most_items};
+use crate::error::{Invalid, Reason, Unit, at_most_items};
 use crate::ids::{WorkflowId, WorkflowRef};
-use crate::json::shape;
+use crate::json::{self, shape};
+use crate::limits;
 use crate::workflow::Workflow;
 
 /// Setting of a subscription for some workflows. On the wire it may be just the name of one.
@@ -80,7 +81,7 @@ impl WorkflowSetting {
 
 impl ResolvedSetting {
     /// Returns the settings without repetition: the last one for a workflow, at the place of the
-    /// first. Refuses settings for more than 100 workflows.
+    /// first. Refuses settings for more than 100 workflows, and conditions of more than 64 KiB together.
     pub fn last_of_each(settings: Vec<Self>) -> Result<Vec<Self>, Invalid> {
         let mut places: HashMap<WorkflowId, usize> = HashMap::new();
         let mut last: Vec<Self> = Vec::new();
@@ -92,6 +93,9 @@ impl ResolvedSetting {
             }
         }
         at_most_items("preferences", &last, Subscription::MAX_PREFERENCES)?;
+        let conditions = last.iter().filter_map(|setting| setting.condition.as_ref());
+        let size = conditions.map(|rule| json::size(rule.source())).sum();
+        limits::sized("preferences", size, Subscription::MAX_CONDITIONS_SIZE, Unit::Bytes)?;
         Ok(last)
     }
 }

@@ -539,6 +539,23 @@ fn of_people() -> Vec<Row> {
                 "subscriptions": ["ada"], "preferences": vec![json!("both"); n],
             }])
         }),
+        row(
+            "Subscription::MAX_CONDITIONS_SIZE",
+            Subscription::MAX_CONDITIONS_SIZE,
+            "preferences",
+            |n| {
+                let setting = |(name, bytes): (&str, usize)| {
+                    let condition =
+                        json!({ "!": text(bytes - json!({ "!": "" }).to_string().len()) });
+                    json!({ "workflowId": name, "condition": condition })
+                };
+                let settings =
+                    [("inbox", n / 3), ("both", n / 3), ("all", n - n / 3 * 2)].map(setting);
+                json!(["topics.subscribe", "new", {
+                    "subscriptions": ["ada"], "preferences": settings,
+                }])
+            },
+        ),
         row("Subscription::MAX_NAME", Subscription::MAX_NAME, "subscriptions[0].name", |n| {
             subscription(json!({ "name": text(n) }))
         }),
