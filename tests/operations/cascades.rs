@@ -225,6 +225,28 @@ fn a_synchronization_goes_on_with_a_deletion_that_was_interrupted() {
     });
 }
 
+/// Another instance of the host, of a later version, declares what this one deletes.
+#[test]
+fn what_a_synchronization_is_to_delete_is_not_declared_meanwhile() {
+    on_both(|world| {
+        let workflows = world.env.workflows();
+        let declared = ["a", "b", "c"].map(|name| parsed::<WorkflowCreate>(delayed(name)));
+        workflows.sync(&WorkflowSync::new(declared.clone())).unwrap();
+        workflows.pause("c").unwrap();
+        let fewer = WorkflowSync::new([declared[0].clone()]).delete_undeclared();
+        world.interrupted(1, || workflows.sync(&fewer)).unwrap_err();
+        for (name, create) in ["b", "c"].into_iter().zip(&declared[1..]) {
+            let again = WorkflowSync::new([create.clone()]);
+            world.refuses(&unfinished("workflow", name), || workflows.sync(&again));
+        }
+
+        assert_eq!(workflows.sync(&fewer).unwrap().undeclared.len(), 2);
+
+        let again = workflows.sync(&WorkflowSync::new(declared)).unwrap();
+        assert_eq!((again.created.len(), again.unchanged.len()), (2, 1));
+    });
+}
+
 /// The preferences go before the subscriber, and it gets no message that they have forbidden.
 #[test]
 fn nothing_is_sent_to_a_subscriber_after_the_first_transaction_of_its_deletion() {

@@ -168,7 +168,7 @@ impl Workflows<'_> {
             let workflow = get(view, name.as_str())?;
             let subscriber = subscribers::get(view, &preview.subscriber_id)?;
             let named = contexts::named(preview.context.as_ref())?;
-            let contexts = contexts::known(view, &contexts::keys(&named))?;
+            let contexts = contexts::as_stored(view, &named)?;
             let reader = Some(&subscriber);
             let texts = texts::of_workflow(view, &workflow, reader)?;
             let choice = preview.layout(&workflow, &subscriber, &contexts);
@@ -280,9 +280,6 @@ fn known(view: &dyn View, key: &Key<Workflow>) -> Result<Option<Arc<Workflow>>> 
 // Removes a workflow with its dependents, up to the limit of one transaction. One that is left is
 // marked.
 fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step<Removed, ()>> {
-    if workflow.is_paused() {
-        pause::release(tx, workflow)?;
-    }
     let mut cascade = Cascade::new(tx, before);
     let preferences = layout::workflow_preferences(workflow.environment_id, workflow.id);
     cascade.remove(&preferences)?;
@@ -290,11 +287,25 @@ fn remove(tx: &mut Tx<'_>, workflow: &Workflow, before: &Removed) -> Result<Step
     cascade.remove(&layout::workflow_slots(workflow.environment_id, workflow.id))?;
     let resource = Resource::workflow(workflow.identifier());
     translation_groups::remove(&mut cascade, workflow.environment_id, &resource)?;
-    let step = cascade.then(|tx| Ok(tx.remove(workflow)?))?;
+    let step = cascade.then(|tx| {
+        release_paused(tx, workflow)?;
+        Ok(tx.remove(workflow)?)
+    })?;
     if step.is_more() {
-        tx.replace(workflow, &workflow.deleted(tx.now()))?;
+        close(tx, workflow)?;
     }
     Ok(step)
+}
+
+// Marks a workflow as being deleted: nothing can be done with it, and nothing of it goes on.
+fn close(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<()> {
+    release_paused(tx, workflow)?;
+    Ok(tx.replace(workflow, &workflow.deleted(tx.now()))?)
+}
+
+// What a paused workflow holds ends without it.
+fn release_paused(tx: &mut Tx<'_>, workflow: &Workflow) -> Result<()> {
+    if workflow.is_paused() { pause::release(tx, workflow) } else { Ok(()) }
 }
 
 // The refusal of an identifier in use. A workflow that cannot be read has its identifier as well.

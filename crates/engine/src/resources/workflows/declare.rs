@@ -7,7 +7,7 @@ use domain::ids::WorkflowId;
 use domain::workflow::{Undeclared, Workflow, WorkflowCreate, WorkflowSync, WorkflowSyncReport};
 use store::{Step, WriteRecords, layout};
 
-use super::{Workflows, being_deleted, known, remove, step_ids, translate};
+use super::{Workflows, being_deleted, close, known, remove, step_ids, translate};
 use crate::resources::cascade::Removed;
 use crate::tx::{Tx, View};
 use crate::{Error, Result};
@@ -95,7 +95,8 @@ impl Workflows<'_> {
     /// [`Error::Invalid`](crate::Error::Invalid), if the set has more than 1,000 workflows, or one of them
     /// twice; [`Error::Store`](crate::Error::Store), if undeclared workflows are to be deleted and a workflow
     /// cannot be read. A deletion that fails leaves the declared workflows as they are declared, and goes on
-    /// when the call is made again.
+    /// when the call is made again. Until it ends, a declaration of a workflow that it deletes is refused with
+    /// [`Error::BeingDeleted`](crate::Error::BeingDeleted).
     pub fn sync(&self, sync: &WorkflowSync) -> Result<WorkflowSyncReport> {
         let start: Option<Rest> = None;
         self.scope.write_in_steps("workflows.sync", sync, start, |tx, rest| {
@@ -158,7 +159,11 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
             }
             Vec::new()
         }
-        Undeclared::Delete => undeclared.iter().map(|one| one.id).collect(),
+        Undeclared::Delete => {
+            // From here on nobody declares them again, only to lose them with a later transaction.
+            undeclared.iter().try_for_each(|one| close(tx, one))?;
+            undeclared.iter().map(|one| one.id).collect()
+        }
     };
     Ok(Rest { report, to_delete, removed: Removed::default() })
 }
@@ -186,7 +191,7 @@ impl Rest {
     // Remainder after the deletion of one more workflow, or of a part of it.
     fn after_one(&self, tx: &mut Tx<'_>) -> Result<Self> {
         let mut to_delete = self.to_delete.clone();
-        // It may have been changed or deleted since the first transaction.
+        // It may have been deleted since the first transaction.
         let last =
             to_delete.last().map(|last| known(tx, &layout::workflow(tx.environment_id(), *last)));
         let last = last.transpose()?.flatten();
