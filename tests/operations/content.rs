@@ -103,6 +103,52 @@ fn a_text_is_in_the_best_language_of_its_reader() {
     });
 }
 
+/// It is that of an engine without a default one.
+#[test]
+fn a_reader_without_a_language_gets_american_english() {
+    on_both(|world| {
+        let step = json!({ "type": "in_app", "template": { "body": "{{ t.x }}" } });
+        world.workflow(translated("hi", &[step]));
+        for (locale, text) in [("en_US", "color"), ("en_GB", "colour"), ("de", "Farbe")] {
+            translate(&world, "workflow", "hi", locale, &json!({ "x": text }));
+        }
+        for (reader, locale, expected) in
+            [("ada", None, "color"), ("bob", Some("fr"), "color"), ("eve", Some("de"), "Farbe")]
+        {
+            self::reader(&world, reader, locale);
+            send(&world, json!({ "name": "hi", "to": reader }));
+            assert_eq!(only(world.inbox(reader)).text(), Some(expected));
+        }
+    });
+}
+
+/// A preview is what the first event of a tenant sends: nothing is there before it.
+#[test]
+fn a_preview_has_the_contexts_that_an_event_would_store() {
+    on_both(|world| {
+        let body = "{{ context.tenant.id }} {{ context.tenant.data.plan }}";
+        world.workflow(workflow_of("hi", &[with(mail(body), json!({ "type": "in_app" }))]));
+        world.bare_subscriber("ada");
+        let tenant = |plan: Option<&str>| {
+            let data = plan.map(|plan| json!({ "plan": plan }));
+            json!({ "tenant": data.map_or(json!("acme"), |data| json!({ "id": "acme", "data": data })) })
+        };
+        for (plan, expected) in
+            [(Some("pro"), "acme pro"), (None, "acme pro"), (Some("free"), "acme free")]
+        {
+            let event = json!({ "name": "hi", "to": "ada", "context": tenant(plan) });
+            let preview = json!({ "step": "0", "subscriberId": "ada", "context": tenant(plan) });
+            let shown = world.unchanged(|| {
+                world.env.workflows().preview("hi", &parsed(preview.clone())).unwrap()
+            });
+            assert_eq!(shown.content.plain_text(), expected);
+            world.tick();
+            send(&world, event);
+            assert_eq!(world.inbox("ada")[0].text(), Some(expected));
+        }
+    });
+}
+
 /// The language of the environment comes behind that of the workflow, and before that of the engine.
 #[test]
 fn a_text_is_in_the_language_of_the_environment() {

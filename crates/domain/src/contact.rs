@@ -84,6 +84,12 @@ impl Locale {
         }
     }
 
+    /// Returns the locale of an engine without another default.
+    #[doc(hidden)]
+    pub fn en_us() -> Self {
+        Self("en_US".into())
+    }
+
     /// Returns the locale in its canonical form.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -94,6 +100,16 @@ impl Locale {
         let mut parts = self.0.split('_').peekable();
         let language = parts.next().unwrap_or_default();
         (language, parts.next_if(|part| part.len() == 4), parts.next())
+    }
+
+    /// Returns the script, which follows from the region for Chinese.
+    pub(crate) fn script(&self) -> Option<&str> {
+        match self.parts() {
+            (_, Some(script), _) => Some(script),
+            ("zh", None, Some("HK" | "MO" | "TW")) => Some("Hant"),
+            ("zh", None, _) => Some("Hans"),
+            _ => None,
+        }
     }
 }
 

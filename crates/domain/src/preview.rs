@@ -10,6 +10,7 @@ use crate::convert::IntoChecked;
 use crate::error::{Invalid, Reason};
 use crate::filter::FilterFacts;
 use crate::ids::{StepRef, SubscriberId, TransactionId};
+use crate::job::JobStatus;
 use crate::json::{Object, shape};
 use crate::layout::{FrameRef, LayoutChoice};
 use crate::setters::{context_setter, setters};
@@ -44,7 +45,7 @@ pub struct Preview {
     /// Fields of the event, for templates and conditions.
     #[serde(default)]
     pub payload: Object,
-    /// Contexts of the event: those that exist, with the data that they have.
+    /// Contexts of the event, as one that creates those that there are not. None is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
@@ -67,8 +68,8 @@ impl Preview {
     }
 
     /// Renders the step as a delivery does. Conditions choose the variant. Conditions and
-    /// preferences of the step are ignored. Other steps have no results yet, and the payload is the
-    /// only event of a digest.
+    /// preferences of the step are ignored. The payload is the only event of a digest, and those in front of the
+    /// step are over. Other steps have no results yet.
     #[doc(hidden)]
     pub fn render(
         &self,
@@ -81,17 +82,13 @@ impl Preview {
         workflow.check_payload(&self.payload)?;
         let (place, step) = self.step_of(workflow)?;
         let subscriber_data = subscriber_data(subscriber);
-        let steps = without_results(workflow);
-        let event = DigestEvent {
-            id: TransactionId::new("preview")?,
-            time: workflow.updated_at,
-            payload: self.payload.clone(),
-        };
-        let events = slice::from_ref(&event);
+        let event = self.event(workflow)?;
+        let digested = Digested::new(slice::from_ref(&event), None, 1);
+        let steps = results(workflow, place, digested);
         let facts = FilterFacts::new(&subscriber_data, &self.payload).with_steps(&steps);
         let facts = facts.with_origin(None, contexts);
         let data = TemplateData::new(&subscriber_data, &self.payload, contexts, workflow);
-        let data = data.with_steps(&steps).with_digest(Digested::new(events, None, 1));
+        let data = data.with_steps(&steps).with_digest(digested);
         let data = data.with_link(link).with_default_zone(default_zone);
         let variables = workflow.variables(data.variables(&Shared::default()), texts);
         let rendered = step.render(|| facts, &variables).ok_or_else(|| {
@@ -104,7 +101,7 @@ impl Preview {
         })
     }
 
-    /// Returns the layout that the step wants.
+    /// Returns the layout that the step wants. Returns `LayoutChoice::None` if there is no such step.
     #[doc(hidden)]
     pub fn layout(
         &self,
@@ -112,10 +109,20 @@ impl Preview {
         subscriber: &Subscriber,
         contexts: &[Context],
     ) -> LayoutChoice {
-        let (subscriber_data, steps) = (subscriber_data(subscriber), without_results(workflow));
+        let (Ok((place, step)), Ok(event)) = (self.step_of(workflow), self.event(workflow)) else {
+            return LayoutChoice::None;
+        };
+        let digested = Digested::new(slice::from_ref(&event), None, 1);
+        let (subscriber_data, steps) =
+            (subscriber_data(subscriber), results(workflow, place, digested));
         let facts = FilterFacts::new(&subscriber_data, &self.payload).with_steps(&steps);
-        let facts = || facts.with_origin(None, contexts);
-        self.step_of(workflow).map_or(LayoutChoice::None, |(_, step)| step.layout(facts))
+        step.layout(|| facts.with_origin(None, contexts))
+    }
+
+    // The event of a digest.
+    fn event(&self, workflow: &Workflow) -> Result<DigestEvent, Invalid> {
+        let id = TransactionId::new("preview")?;
+        Ok(DigestEvent { id, time: workflow.updated_at, payload: self.payload.clone() })
     }
 
     /// Returns the channel of the step. A step that sends nothing counts as one of the inbox.
@@ -142,10 +149,16 @@ impl Preview {
     }
 }
 
-fn without_results(workflow: &Workflow) -> StepResults {
+// The results that the step at `place` finds. The event has passed the digests in front of it.
+fn results(workflow: &Workflow, place: usize, digested: Digested<'_>) -> StepResults {
     let mut results = StepResults::default();
-    for step in &workflow.steps {
-        results.insert(step, "pending", StepOutput::Nothing);
+    for (number, step) in workflow.steps.iter().enumerate() {
+        let (status, output) = match number < place && step.is_digest() {
+            true if step.is_inactive_digest() => (JobStatus::Skipped, StepOutput::Digest(digested)),
+            true => (JobStatus::Completed, StepOutput::Digest(digested)),
+            false => (JobStatus::Pending, StepOutput::Nothing),
+        };
+        results.insert(step, status.as_str(), output);
     }
     results
 }
@@ -236,6 +249,24 @@ mod tests {
         let inbox = json!({ "type": "in_app", "name": "inbox", "template": { "body": body } });
         digested.steps[1].definition = serde_json::from_value(inbox).unwrap();
         assert_eq!(render(&digested), MessageContent::Text("1 x x".into()));
+    }
+
+    #[test]
+    fn the_digests_in_front_of_the_step_are_over() {
+        let digest = |name: &str, active: bool| {
+            json!({ "type": "digest", "name": name, "active": active,
+                    "metadata": { "type": "regular", "amount": 1, "unit": "hours" } })
+        };
+        let body = "{{ steps.a.status }} {{ steps.a.eventCount }} {{ steps.a.events[0].payload.n }}, \
+            {{ steps.b.status }} {{ steps.b.eventCount }}, {{ steps.c.status }}{{ steps.c.eventCount }}";
+        let inbox = json!({ "type": "in_app", "name": "inbox", "template": { "body": body } });
+        let steps = json!([digest("a", true), digest("b", false), inbox, digest("c", true)]);
+        let preview = Preview::new("inbox", "ada").unwrap().payload(json!({ "n": 7 })).unwrap();
+        let (subscriber, shown) = (sample::subscriber(json!({})), (None, FrameRef::Bare, None));
+        let workflow = sample::workflow(steps);
+        let rendered = preview.render(&workflow, &subscriber, &[], shown, TimeZone::UTC).unwrap();
+        let expected = "completed 1 7, skipped 1, pending";
+        assert_eq!(rendered.content, MessageContent::Text(expected.into()));
     }
 
     #[test]

@@ -235,14 +235,14 @@ impl Builder {
     }
 
     /// Sets the language for subscribers whose own one has no texts, in workflows without a default
-    /// language, and in layouts.
+    /// language, and in layouts. The default is `en_US`.
     ///
     /// # Errors
     ///
     /// [`Error::Invalid`](crate::Error::Invalid), if it is no locale such as `en` or `en_US`.
     pub fn default_locale(mut self, locale: impl IntoChecked<Locale>) -> crate::Result<Self> {
         let locale = locale.into_checked().map_err(|invalid| invalid.named("defaultLocale"))?;
-        self.settings.default_locale = Some(locale);
+        self.settings.default_locale = locale;
         Ok(self)
     }
 

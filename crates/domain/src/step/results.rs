@@ -166,7 +166,7 @@ impl WorkflowStep {
         given.chain([self.id.to_string()])
     }
 
-    pub(super) const fn is_digest(&self) -> bool {
+    pub(crate) const fn is_digest(&self) -> bool {
         matches!(self.definition.kind, StepKind::Digest { .. })
     }
 

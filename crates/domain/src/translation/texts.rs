@@ -37,18 +37,19 @@ impl Texts {
 /// Returns the `available` locales for a reader who `wants` these, the best one first: for each at most
 /// five of its language, first itself.
 ///
-/// Among those of one language come first those with the same script, then those without a region,
-/// then the others by their names.
+/// Among those of one language come first those with the same script, of which first that of the same region,
+/// then those without a region, then the others by their names.
 pub fn chain<'l>(
     wants: impl IntoIterator<Item = &'l Locale>,
     available: &[Locale],
 ) -> Vec<&Locale> {
     let mut chain: Vec<&Locale> = Vec::new();
     for wanted in wants {
-        let (language, script, _) = wanted.parts();
+        let (language, _, region) = wanted.parts();
         let distance = |one: &Locale| {
-            let (_, its_script, its_region) = one.parts();
-            (one != wanted, its_script != script, its_region.is_some(), one.as_str().to_owned())
+            let (_, _, its_region) = one.parts();
+            let regions = (its_region != region, its_region.is_some());
+            (one != wanted, one.script() != wanted.script(), regions, one.as_str().to_owned())
         };
         let mut of_language: Vec<_> =
             available.iter().filter(|one| one.parts().0 == language).collect();

@@ -19,7 +19,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) retention: Retention,
     /// Language of an environment without a default one, for workflows without one.
-    pub(crate) default_locale: Option<Locale>,
+    pub(crate) default_locale: Locale,
     /// Time zone of subscribers without one.
     pub(crate) default_timezone: TimeZone,
     pub(crate) unsubscribe: Option<UnsubscribeLinks>,
@@ -35,7 +35,7 @@ impl Default for Settings {
             lease: Duration::from_secs(300),
             limits: Limits::default(),
             retention: Retention::default(),
-            default_locale: None,
+            default_locale: Locale::en_us(),
             default_timezone: TimeZone::UTC,
             unsubscribe: None,
             circuit: Some(CircuitPolicy::default()),

@@ -80,8 +80,9 @@ fn locales_of<'l>(
     let own = reader.and_then(|reader| reader.profile.locale.as_ref());
     let of_workflow = workflow.default_locale.as_ref();
     let of_environment = environment.and_then(|environment| environment.default_locale.as_ref());
-    let of_engine = view.engine().parts.settings.default_locale.as_ref();
-    [own, of_workflow, of_environment.or(of_engine)].into_iter().flatten().collect()
+    let of_engine = &view.engine().parts.settings.default_locale;
+    let of_all = of_environment.unwrap_or(of_engine);
+    [own, of_workflow, Some(of_all)].into_iter().flatten().collect()
 }
 
 // The languages of a resource are read from the keys, so that only the wanted texts are decoded.

@@ -11,6 +11,7 @@ use domain::json::Object;
 use domain::page::{ListKind, Page};
 use store::layout::CountedList;
 use store::{List, ReadKept, ReadRecords, WriteRecords, layout};
+use uuid::Uuid;
 
 use crate::pipeline::planned::ReadContext;
 use crate::tx::{Tx, View};
@@ -151,6 +152,22 @@ pub(crate) fn keys(named: &[NamedContext]) -> ContextSet {
 pub(crate) fn known(view: &dyn View, set: &ContextSet) -> Result<Vec<Context>> {
     let found = set.keys().map(|key| find(view, key));
     Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// The contexts that a call names, as a trigger would store them. One that is not there has no id yet.
+pub(crate) fn as_stored(view: &dyn View, named: &[NamedContext]) -> Result<Vec<Context>> {
+    let now = view.engine().now();
+    let as_stored = |NamedContext { key, data, .. }: &NamedContext| {
+        Ok(match (find(view, key)?, data.clone()) {
+            (Some(before), Some(data)) => before.with_data(data, now),
+            (Some(before), None) => before,
+            (None, data) => {
+                let (id, data) = (Uuid::nil().into(), data.unwrap_or_default());
+                Context::new(id, view.home(), key.clone(), data, now)
+            }
+        })
+    };
+    named.iter().map(as_stored).collect()
 }
 
 /// Creates the contexts that a call names and that are not there. The others stay as they are.
