@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use chrono::format::{Item, StrftimeItems};
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
 use chrono_tz::{TZ_VARIANTS, Tz};
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, State};
@@ -16,9 +15,17 @@ use crate::template_data::DEFAULT_ZONE;
 const DATE: &str = "%Y-%m-%d";
 const TIME: &str = "%H:%M";
 
-/// Returns `true` if `text` is a format of `strftime`.
+/// Returns `true` if `text` is a format of `strftime` in which a time can be written. Some formats can only be
+/// read.
 pub(super) fn is_format(text: &str) -> bool {
-    text.len() <= Template::MAX_FORMAT && StrftimeItems::new(text).all(|item| item != Item::Error)
+    formatted(Tz::UTC.timestamp_nanos(0), text).is_some()
+}
+
+// Returns `None` if the format is not valid.
+fn formatted(moment: DateTime<Tz>, format: &str) -> Option<String> {
+    let mut text = String::new();
+    let is_short = format.len() <= Template::MAX_FORMAT;
+    (is_short && write!(text, "{}", moment.format(format)).is_ok()).then_some(text)
 }
 
 /// Returns `true` if `text` is the name of a time zone.
@@ -57,8 +64,7 @@ fn shown(
 ) -> Result<Value, Error> {
     let [format, zone] = arguments(values)?;
     let format = format.as_ref().map_or(Ok(default), |format| {
-        let text = format.as_str().filter(|text| is_format(text));
-        text.ok_or_else(|| refusal("the format of a time is not valid"))
+        format.as_str().ok_or_else(|| refusal("the format of a time is not valid"))
     })?;
     let zone = match zone {
         Some(zone) => zone.as_str().and_then(|name| name.parse().ok()),
@@ -69,10 +75,8 @@ fn shown(
         return Ok(value);
     }
     let moment = moment(&value, zone).ok_or_else(|| refusal("a value is no date or time"))?;
-    let mut text = String::new();
-    write!(text, "{}", moment.format(format))
-        .map_err(|_| refusal("the format of a time is not valid"))?;
-    Ok(Value::from(text))
+    let text = formatted(moment, format);
+    Ok(Value::from(text.ok_or_else(|| refusal("the format of a time is not valid"))?))
 }
 
 // Returns the format and the zone among the arguments.

@@ -109,14 +109,16 @@ impl Use<'_> {
 
 // Returns the fields of an object with this schema. Returns `None` if it may have others.
 fn fields(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    const OPEN: [&str; 10] = [
+    const OPEN: [&str; 12] = [
         "$ref",
         "$dynamicRef",
+        "$recursiveRef",
         "allOf",
         "anyOf",
         "oneOf",
         "if",
         "not",
+        "dependencies",
         "dependentSchemas",
         "patternProperties",
         "additionalProperties",

@@ -280,6 +280,7 @@ fn moments_are_shown_in_the_zone_of_the_subscriber() {
         assert!(rendered.is_err(), "{wrong}: {rendered:?}");
     }
     for (wrong, expected) in [
+        ("date('%#z')", "`format` of the filter `date` must be a format such as `%Y-%m-%d` in"),
         ("date('%Q')", "`format` of the filter `date` must be a format such as `%Y-%m-%d` in"),
         (
             "time(zone='europe/berlni')",
