@@ -173,7 +173,7 @@ pub enum Error {
 
     /// The disk is full, or the file may not grow. The call has changed nothing, and reads go on. A
     /// later call that writes goes on by itself when there is room: the store tries again with the
-    /// next call, after a pause of two seconds at most, or of ten times as long as the last try took.
+    /// next call, after a pause of two seconds at most, or of as long as the last try took, up to ten seconds.
     #[error("`{path}` takes no changes until there is room on its disk: {source}")]
     StorageFull {
         /// The file.

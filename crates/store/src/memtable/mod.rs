@@ -51,8 +51,10 @@ impl Memtable {
         }
     }
 
-    /// Adds the changes of a payload that the log had, in place of earlier ones of the same keys.
+    /// Adds the changes of a payload that the log had, in place of earlier ones of the same keys. Adds none of a
+    /// malformed one.
     pub(crate) fn replay(&mut self, payload: Arc<Vec<u8>>) -> Result<(), Malformed> {
+        decode(&payload, |_| {})?;
         let number = self.payloads.push(Arc::clone(&payload));
         decode(&payload, |place| self.set(number, place))
     }

@@ -13,6 +13,23 @@ use crate::{KeyRange, range};
 type Edge = Bound<Vec<u8>>;
 type Model = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
 
+#[test]
+fn a_malformed_payload_adds_nothing() {
+    let mut changes = Changes::default();
+    for key in [b"one", b"two"] {
+        changes.set(Table::Topics, key, Some(b"value".to_vec()));
+    }
+    let payload = encode(&changes, encoded_len(&changes)).payload;
+    let mut memtable = Memtable::default();
+    for cut in 1..5 {
+        let payload = payload[..payload.len() - cut].to_vec();
+        assert_eq!(memtable.replay(Arc::new(payload)), Err(Malformed));
+        assert_eq!(memtable.after(None).count(), 0);
+    }
+    memtable.replay(payload).unwrap();
+    assert_eq!(memtable.after(None).count(), 2);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

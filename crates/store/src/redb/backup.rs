@@ -173,8 +173,14 @@ fn part_of(snapshot: &dyn Snapshot, partial: &Path) -> Result<RedbStore> {
     remove_other(partial)?;
     match open(&options.clone().verify(true)) {
         Ok(part) if run::read(&part, |rows| has_all_of(snapshot, rows))? => return Ok(part),
-        // A part of another moment, or one that a power cut has left.
-        Ok(_) | Err(Error::Damaged { .. }) => remove()?,
+        // A part of another moment or another version, or one that a power cut has left.
+        Ok(_)
+        | Err(
+            Error::Damaged { .. }
+            | Error::NewerFormat { .. }
+            | Error::OlderFormat { .. }
+            | Error::NotOurs { .. },
+        ) => remove()?,
         Err(error) => return Err(error),
     }
     open(&options)
@@ -310,7 +316,7 @@ pub(super) fn links(path: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use redb::Database;
+    use redb::{Database, TableDefinition};
 
     use super::*;
 
@@ -332,6 +338,36 @@ mod tests {
             assert!(matches!(error, Error::Unopenable { .. }), "{error}");
         }
         assert!(!part.exists());
+    }
+
+    /// Such as one of a later version, whose backup was interrupted.
+    #[test]
+    fn a_part_that_no_backup_goes_on_with_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let [shop, copy, part] =
+            ["shop", "copy", "copy-partial"].map(|name| folder.path().join(name));
+        let store = RedbStore::open(&shop).unwrap();
+        let meta = TableDefinition::<&[u8], &[u8]>::new("meta");
+        for format in [Some(0), Some(crate::layout::FORMAT + 1), None] {
+            let options = RedbOptions::default().log(None);
+            let opened = RedbStore::open_file(&part, &options, private(&mut File::options()));
+            drop(opened.unwrap());
+            let database = Database::open(&part).unwrap();
+            let change = database.begin_write().unwrap();
+            match format {
+                Some(format) => {
+                    let mut meta = change.open_table(meta).unwrap();
+                    meta.insert(&b"format"[..], &format.to_be_bytes()[..]).unwrap();
+                }
+                None => assert!(change.delete_table(meta).unwrap()),
+            }
+            change.commit().unwrap();
+            drop(database);
+
+            assert!(backup(&store, &copy, |_| ControlFlow::Continue(())).unwrap().is_finished);
+
+            fs::remove_file(&copy).unwrap();
+        }
     }
 
     /// A store is open at the file to which a link leads.

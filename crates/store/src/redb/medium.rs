@@ -33,7 +33,7 @@ pub(super) struct Medium {
 }
 
 /// The start of the file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Start {
     now: Vec<u8>,
     synced: Vec<u8>,
@@ -62,16 +62,22 @@ impl Outdated {
 }
 
 impl Medium {
-    /// The medium of `storage`, with its first view.
-    pub(super) fn of(storage: Box<dyn StorageBackend>) -> io::Result<(Arc<Self>, View)> {
-        let len = usize::try_from(storage.len()?).unwrap_or(usize::MAX);
-        let mut now = vec![0; len.min(START)];
-        storage.read(0, &mut now)?;
-        let start = Mutex::new(Start { synced: now.clone(), now, version: 0 });
-        let (turn, trouble) = (RwLock::default(), Mutex::default());
+    /// The medium of `storage`, with its first view. Nothing is written before the start is
+    /// [noted](Self::note_start).
+    pub(super) fn of(storage: Box<dyn StorageBackend>) -> (Arc<Self>, View) {
+        let (turn, start, trouble) = (RwLock::default(), Mutex::default(), Mutex::default());
         let medium = Arc::new(Self { storage, turn, start, trouble });
         let view = View { medium: Arc::clone(&medium), turn: 0 };
-        Ok((medium, view))
+        (medium, view)
+    }
+
+    /// Notes the start of the file, which is locked.
+    pub(super) fn note_start(&self) -> io::Result<()> {
+        let len = usize::try_from(self.storage.len()?).unwrap_or(usize::MAX);
+        let mut now = vec![0; len.min(START)];
+        self.storage.read(0, &mut now)?;
+        *self.start.lock() = Start { synced: now.clone(), now, version: 0 };
+        Ok(())
     }
 
     /// The next view, on the last commit whose sync has succeeded. Earlier views fail from now on.
@@ -252,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_next_view_starts_at_the_last_sync_and_ends_the_earlier_one() {
-        let (medium, first) = Medium::of(Box::new(InMemoryBackend::new())).unwrap();
+        let (medium, first) = Medium::of(Box::new(InMemoryBackend::new()));
         first.set_len(1_024).unwrap();
         first.write(0, b"synced").unwrap();
         first.sync_data().unwrap();

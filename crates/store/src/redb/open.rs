@@ -25,12 +25,13 @@ pub(super) fn open(
     options: &RedbOptions,
     place: Option<&dyn LogPlace>,
 ) -> Result<(DatabaseFile, Note)> {
-    let looked = attempt("look at the file", || {
-        let (medium, view) = Medium::of(storage)?;
-        Ok::<_, StorageError>((medium, Gate::before(Box::new(view))?))
-    });
-    let (medium, gate) = looked.map_err(|failure| failure.at(path))?;
+    let (medium, view) = Medium::of(storage);
+    let look = || Gate::before(Box::new(view)).map_err(StorageError::from);
+    let gate = attempt("look at the file", look).map_err(|failure| failure.at(path))?;
     let mut database = start(gate.clone(), path, options.cache_bytes)?;
+    // Another process may have written to the file until it was locked.
+    let noted = attempt("look at the file", || medium.note_start().map_err(StorageError::from));
+    noted.map_err(|failure| failure.at(path))?;
     // The lock is of the file that was opened. Log and name may be those of another one since.
     let lost = caught(|| place.and_then(LogPlace::lost)).map_err(|failure| failure.at(path))?;
     if lost == Some(Loss::File) {

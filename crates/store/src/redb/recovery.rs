@@ -66,7 +66,7 @@ impl Recovery {
             }
             (NoteState::Open, LogContent::Log { scan, .. }) => match scan.damage {
                 Some(damage) if !discards => Err(damaged(log, damage)),
-                _ => replay(scan, note).map_err(|malformed| damaged(log, malformed)),
+                _ => replay(scan, note, discards).map_err(|malformed| damaged(log, malformed)),
             },
         }
     }
@@ -82,7 +82,8 @@ impl Recovery {
         let note = match self {
             Recovery::Nothing(note) => note,
             Recovery::Replay(frozen) | Recovery::Discard(frozen) => {
-                let bytes = options.log.as_ref().map_or(STEP, |log| log.memtable_bytes / 32);
+                // Nobody else waits for the disk.
+                let bytes = options.log.as_ref().map_or(0, |log| log.memtable_bytes / 32).max(STEP);
                 let mut position = file.step(&frozen, None, bytes)?;
                 while position.is_some() {
                     position = file.step(&frozen, position.as_ref(), bytes)?;
@@ -121,11 +122,15 @@ fn find(place: Option<&dyn LogPlace>, note: &Note) -> Result<LogContent, Failure
     place.map_or(Ok(LogContent::Nothing), find)
 }
 
-fn replay(scan: Scan, note: &Note) -> Result<Recovery, Malformed> {
+// If damage is discarded, a record that cannot be read ends the log.
+fn replay(scan: Scan, note: &Note, discards: bool) -> Result<Recovery, Malformed> {
     let note = Note { state: NoteState::Closed, applied: scan.last, ..*note };
     let mut memtable = Memtable::default();
     for payload in scan.payloads {
-        memtable.replay(payload)?;
+        match memtable.replay(payload) {
+            Err(_) if discards => break,
+            replayed => replayed?,
+        }
     }
     Ok(Recovery::Replay(Frozen { memtable: Arc::new(memtable), note }))
 }
@@ -136,4 +141,32 @@ fn damaged(path: PathBuf, source: impl std::error::Error + Send + Sync + 'static
 
 fn io(error: std::io::Error) -> StorageError {
     StorageError::Io(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Table;
+    use crate::memtable::{encode, encoded_len};
+    use crate::overlay::Changes;
+
+    #[test]
+    fn a_malformed_record_ends_a_log_whose_damage_is_discarded() {
+        let payload = |key: &[u8]| {
+            let mut changes = Changes::default();
+            changes.set(Table::Topics, key, Some(b"value".to_vec()));
+            encode(&changes, encoded_len(&changes)).payload
+        };
+        let malformed = Arc::new(b"malformed".to_vec());
+        let scan = || {
+            let payloads = vec![payload(b"one"), Arc::clone(&malformed), payload(b"three")];
+            Scan { payloads, last: 3, damage: None }
+        };
+        assert!(replay(scan(), &Note::default(), false).is_err());
+        let Ok(Recovery::Replay(frozen)) = replay(scan(), &Note::default(), true) else {
+            panic!("it is replayed")
+        };
+        let keys: Vec<_> = frozen.memtable.after(None).map(|(_, key, _)| key.to_vec()).collect();
+        assert_eq!(keys, [b"one"]);
+    }
 }
