@@ -17,12 +17,21 @@ impl Engine {
         store::read(self.store(), body)
     }
 
-    /// Reads with a body without effects, which the store may run several times. It is no generic
-    /// function, so that it is compiled once.
-    pub(crate) fn read_pure(
+    /// Reads one snapshot of the store with a body without effects, which the store may run several times.
+    pub(crate) fn read_pure<T>(
         &self,
-        body: &mut dyn FnMut(&dyn Snapshot) -> Result<()>,
-    ) -> Result<()> {
+        mut body: impl FnMut(&dyn Snapshot) -> Result<T>,
+    ) -> Result<T> {
+        let mut outcome = None;
+        self.run_pure(&mut |snapshot| {
+            outcome = Some(body(snapshot)?);
+            Ok(())
+        })?;
+        Ok(outcome.ok_or_else(store::not_run)?)
+    }
+
+    /// As [`read_pure`](Self::read_pure). It is no generic function, so that it is compiled once.
+    pub(crate) fn run_pure(&self, body: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
         let mut outcome = None;
         self.store().read_pure(&mut |snapshot| {
             outcome = Some(body(snapshot));

@@ -301,7 +301,7 @@ impl Scope {
     fn look(&self, body: &mut dyn FnMut(&Reading<'_>) -> Result<()>) -> Result<()> {
         let (engine, home) = (&self.engine, &self.home);
         healed(engine, home.environment_id, || {
-            engine.read_pure(&mut |snapshot| body(&Reading { engine, home, snapshot }))
+            engine.run_pure(&mut |snapshot| body(&Reading { engine, home, snapshot }))
         })
     }
 }

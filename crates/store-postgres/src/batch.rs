@@ -232,7 +232,7 @@ impl Batch {
         let view = if is_own {
             View::guess(shared, Mode::Write(lock), ahead)
         } else {
-            View::begin(shared, Mode::Write(lock))?
+            View::unopened(shared, Mode::Write(lock))?
         };
         let (changes, outcome) = (Changes::default(), Arc::default());
         Ok(Self { view, changes, callers: 0, bytes: 0, is_alone: false, outcome })

@@ -80,7 +80,7 @@ impl Commit {
     }
 
     fn is_pruned(&self) -> bool {
-        self.note.numbers.iter().any(|number| number % (self.kept / 4) == 0)
+        self.note.is_followed_by_pruning(self.kept)
     }
 
     /// Makes the changes durable, in one round trip. `begin` begins the transaction, if it has not begun.

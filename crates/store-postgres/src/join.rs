@@ -36,12 +36,13 @@ pub(crate) type Param = Box<dyn ToSql + Send + Sync>;
 /// Parameters of a statement.
 pub(crate) type Params = Vec<Param>;
 
-/// Types of the parameters of statements on keys, of [`schema::GET_MANY`], of a page of a scan, and of
-/// [`schema::WRITE`].
+/// Types of the parameters of statements on keys, of [`schema::GET_MANY`], of a page of a scan, of
+/// [`schema::PRUNE`], and of [`schema::WRITE`].
 const KEYS: [Type; 3] = [Type::INT2_ARRAY, Type::BYTEA_ARRAY, Type::BYTEA_ARRAY];
 const ENTRIES: [Type; 2] = [Type::INT2, Type::BYTEA_ARRAY];
 const PAGE: [Type; 6] =
     [Type::INT2, Type::BYTEA, Type::BYTEA, Type::INT8, Type::BYTEA, Type::BYTEA];
+const PRUNE: [Type; 3] = [Type::INT2_ARRAY, Type::INT8_ARRAY, Type::INT8];
 const WRITE: [Type; 18] = [
     Type::INT2_ARRAY,
     Type::INT8_ARRAY,
@@ -218,10 +219,12 @@ impl<'h> View<'h> {
         let rows = Rows::of(&self.shared.tables, changes, |_, _| false);
         let note = Note::of(&self.shared.tables, &self.counts, changes)?;
         let id = CommitId::new()?;
-        let heads = note.heads.len();
+        let kept = self.shared.commits_kept.cast_signed();
+        let is_pruned = note.is_followed_by_pruning(kept);
+        let (heads, numbers) = (note.heads, note.numbers);
         let mut write: Params = vec![
-            Box::new(note.heads),
-            Box::new(note.numbers),
+            Box::new(heads.clone()),
+            Box::new(numbers.clone()),
             Box::new(note.keys),
             Box::new(id.bytes().to_vec()),
             Box::new(self.counts.era.start),
@@ -233,8 +236,15 @@ impl<'h> View<'h> {
         let written = written.first().map(|row| row.try_get::<_, i64>(0)).transpose();
         let written = written.map_err(|error| Failure::of("write entries", error))?;
         // The heads are locked.
-        let is_written = written.and_then(|written| usize::try_from(written).ok()) == Some(heads);
-        is_written.then_some(()).ok_or_else(Failure::lost_commits)
+        let written = written.and_then(|written| usize::try_from(written).ok());
+        if written != Some(heads.len()) {
+            return Err(Failure::lost_commits());
+        }
+        if is_pruned {
+            let params: Params = vec![Box::new(heads), Box::new(numbers), Box::new(kept)];
+            self.query(schema::PRUNE, typed(params, PRUNE))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A thread that calls listeners when there are commits.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
@@ -21,6 +21,8 @@ use crate::schema;
 #[derive(Default)]
 pub(crate) struct Listeners {
     all: Mutex<Vec<Listener>>,
+    /// Number of listeners that were added.
+    added: AtomicU64,
     started: OnceLock<()>,
     /// A commit of this process is in doubt: it may be made, and its callers do not know.
     is_in_doubt: AtomicBool,
@@ -30,6 +32,7 @@ impl Listeners {
     /// Adds a listener. The first one starts the thread, which ends with the store.
     pub(crate) fn add(&self, shared: &Arc<Shared>, listener: Listener, pause: Duration) {
         self.all.lock().push(listener);
+        self.added.fetch_add(1, Ordering::SeqCst);
         self.started.get_or_init(|| {
             let (wake, woken) = mpsc::sync_channel(1);
             shared.server.listen(NotifyListener::new(&shared.schema, wake));
@@ -73,6 +76,7 @@ fn run(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rece
             thread::sleep(pause);
         }
         let Some(shared) = shared.upgrade() else { return };
+        let added = shared.listeners.added.load(Ordering::SeqCst);
         let listeners = shared.listeners.len();
         if listeners == 0 {
             continue;
@@ -80,7 +84,9 @@ fn run(shared: &Weak<Shared>, mut known: Counts, (pause, woken): (Duration, Rece
         // While the server is away, there is no news.
         let Ok(news) = ask(&shared, &known, listeners) else { continue };
         let is_in_doubt = shared.listeners.is_in_doubt.swap(false, Ordering::SeqCst);
-        let keys = follow(&shared, &mut known, &news).filter(|_| !is_in_doubt);
+        // One that was added meanwhile may be of another engine, for which the news has no keys.
+        let is_new = shared.listeners.added.load(Ordering::SeqCst) != added;
+        let keys = follow(&shared, &mut known, &news).filter(|_| !is_in_doubt && !is_new);
         if keys.as_ref().is_none_or(|keys| !keys.is_empty()) {
             shared.listeners.notify(keys.as_deref());
         }

@@ -35,6 +35,11 @@ impl Note {
         let (heads, numbers) = (vec![head.number()], vec![number.cast_signed()]);
         Self { heads, numbers, keys: vec![Some(Vec::new())] }
     }
+
+    /// Returns `true` if old commits are removed behind this one, of which `kept` of each head stay.
+    pub(crate) fn is_followed_by_pruning(&self, kept: i64) -> bool {
+        self.numbers.iter().any(|number| number % (kept / 4) == 0)
+    }
 }
 
 /// Changes as the parameters of statements.

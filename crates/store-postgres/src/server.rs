@@ -283,6 +283,10 @@ async fn begin<T, F: Future<Output = Answer<T>>>(
     let client = Arc::new(pool.get().await?);
     match answer(action, (&pool, timeout), question(Arc::clone(&client))).await {
         Ok(answer) => Ok((client, answer)),
+        Err(failure) if failure.is_lost() => {
+            close(client);
+            Err(failure)
+        }
         Err(failure) => {
             tokio::spawn(end(client, timeout));
             Err(failure)
@@ -314,9 +318,15 @@ async fn answer<T>(
 /// closed.
 async fn end(client: Client, timeout: Duration) {
     let ended = tokio::time::timeout(timeout, client.batch_execute("ROLLBACK")).await;
-    if !matches!(ended, Ok(Ok(())))
-        && let Ok(client) = Arc::try_unwrap(client)
-    {
+    if !matches!(ended, Ok(Ok(()))) {
+        close(client);
+    }
+}
+
+/// Closes a connection that has not answered. It would not answer to the end of its transaction either, and the
+/// pool has room for another one.
+pub(crate) fn close(client: Client) {
+    if let Ok(client) = Arc::try_unwrap(client) {
         drop(Object::take(client));
     }
 }

@@ -25,7 +25,7 @@ use crate::questions::{Question, answer, begin_read, begin_write, prepare};
 use crate::rows::{Columns, Note, Rows};
 use crate::schema;
 use crate::seen::Seen;
-use crate::server::{Client, Permit};
+use crate::server::{self, Client, Permit};
 
 /// A transaction of the server. Dropping it drops its changes.
 pub(crate) struct View {
@@ -58,6 +58,8 @@ const QUESTIONS_WITHOUT_TRANSACTION: u8 = 2;
 
 /// How far a transaction has got.
 enum Stage {
+    /// The server has not begun it, and begins it with the first question. Nothing was read.
+    Unopened,
     /// The server has not begun it. What was read is right unless it has changed.
     Guess(Seen),
     /// The server has begun it.
@@ -78,6 +80,13 @@ impl View {
     pub(crate) fn begin(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
         let view = Self::admitted(shared, mode)?;
         view.open(None)?;
+        Ok(view)
+    }
+
+    /// A transaction that begins with its first question, and reads nothing from memory before.
+    pub(crate) fn unopened(shared: &Arc<Shared>, mode: Mode) -> Result<Self, Failure> {
+        let view = Self::admitted(shared, mode)?;
+        view.stage.replace(Stage::Unopened);
         Ok(view)
     }
 
@@ -118,8 +127,10 @@ impl View {
     fn open(&self, question: Option<Question>) -> Result<Vec<Row>, Failure> {
         self.catch_up()?;
         self.admit_within()?;
-        let Stage::Guess(seen) = self.stage.replace(Stage::Over) else {
-            return Err(Failure::closed());
+        let seen = match self.stage.replace(Stage::Over) {
+            Stage::Unopened => Seen::default(),
+            Stage::Guess(seen) => seen,
+            Stage::Begun(_) | Stage::Over => return Err(Failure::closed()),
         };
         let known = self.shared.cache.counts();
         if known.era != self.counts().era {
@@ -215,9 +226,9 @@ impl View {
         Ok(())
     }
 
-    /// Waits for the commit ahead of it. Returns the counts behind its own commit.
+    /// Waits for the commit ahead of it, and begins if nothing was read. Returns the counts behind its own commit.
     pub(crate) fn counts_behind(&self, changes: &Changes) -> Counts {
-        if let Err(failure) = self.catch_up() {
+        if let Err(failure) = self.catch_up().and_then(|()| self.open_if_unopened()) {
             *self.failed.borrow_mut() = Some(failure);
         }
         let mut counts = self.counts().clone();
@@ -227,6 +238,14 @@ impl View {
             }
         }
         counts
+    }
+
+    /// Begins the transaction, if it is unopened.
+    fn open_if_unopened(&self) -> Result<(), Failure> {
+        if self.failure().is_none() && matches!(&*self.stage.borrow(), Stage::Unopened) {
+            return self.open(None).map(drop);
+        }
+        Ok(())
     }
 
     /// Takes the counts of the server, if what was seen is still right. Of changes that bodies have seen
@@ -249,7 +268,7 @@ impl View {
                 return Ok(());
             }
             (Stage::Begun(_) | Stage::Over, _) => return Ok(()),
-            (Stage::Guess(_), mode) => mode,
+            (Stage::Unopened | Stage::Guess(_), mode) => mode,
         };
         // Nothing is read after this.
         self.noted.borrow_mut().clear();
@@ -313,6 +332,9 @@ impl View {
         let note = Note::of(&self.shared.tables, &self.counts(), changes)?;
         self.shared.cache.expect(&self.counts(), id, changes);
         let made = self.make((rows, note), id);
+        if let Err(failure) = &made {
+            self.failed.replace(Some(failure.clone()));
+        }
         // After a failure the transaction may still be open, and is ended when `self` is dropped.
         let is_made = matches!(made, Ok(true));
         for head in heads_of(changes) {
@@ -348,7 +370,7 @@ impl View {
         let client = match &*self.stage.borrow() {
             Stage::Guess(_) => None,
             Stage::Begun(client) => Some(Arc::clone(client)),
-            Stage::Over => return Err(Failure::closed()),
+            Stage::Unopened | Stage::Over => return Err(Failure::closed()),
         };
         let server = &self.shared.server;
         let is_made = match client {
@@ -407,6 +429,7 @@ impl View {
 
     fn answer(&self, question: Option<Question>, reads: Seen) -> Result<Vec<Row>, Failure> {
         let (client, may_ask_without_transaction) = match &*self.stage.borrow() {
+            Stage::Unopened => (None, false),
             Stage::Guess(seen) => (None, seen.confirmed < QUESTIONS_WITHOUT_TRANSACTION),
             Stage::Begun(client) => (Some(Arc::clone(client)), false),
             Stage::Over => return Err(Failure::closed()),
@@ -433,7 +456,10 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        if let Stage::Begun(client) = mem::replace(self.stage.get_mut(), Stage::Over) {
+        let Stage::Begun(client) = mem::replace(self.stage.get_mut(), Stage::Over) else { return };
+        if self.failed.get_mut().as_ref().is_some_and(Failure::is_lost) {
+            server::close(client);
+        } else {
             self.shared.server.end(client, self.permit.take());
         }
     }

@@ -57,7 +57,7 @@ struct Next {
 pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result<Option<usize>> {
     let (home, environment) = (leased.home(), leased.environment_id);
     let now = engine.now();
-    let planned = engine.read(|snapshot| {
+    let planned = engine.read_pure(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let state = view.find(&layout::fan_out_state(environment, id))?;
         let fan_out = view.find(&layout::fan_out(environment, id))?;

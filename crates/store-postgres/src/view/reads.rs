@@ -26,16 +26,25 @@ impl View {
         known.or_else(|| self.prefetched.get(table, key))
     }
 
-    /// A value in memory, which is read.
-    fn read(&self, table: Table, key: &[u8]) -> Option<Value> {
-        let value = self.known(table, key)?;
+    /// A value in memory, which is read. Returns `None` if it is not there.
+    fn read(&self, table: Table, key: &[u8]) -> Result<Option<Value>> {
+        let mut known = self.known(table, key);
+        if known.is_some() && self.is_unopened() {
+            self.ask(None, Seen::default())?;
+            known = self.known(table, key);
+        }
+        let Some(value) = known else { return Ok(None) };
         if value.is_some() {
             self.note_found(table, key);
         }
         if let Stage::Guess(seen) = &mut *self.stage.borrow_mut() {
             seen.keys.push((table, key.to_vec()));
         }
-        Some(value)
+        Ok(Some(value))
+    }
+
+    fn is_unopened(&self) -> bool {
+        matches!(&*self.stage.borrow(), Stage::Unopened)
     }
 
     pub(super) fn keep(&self, table: Table, key: &[u8], value: &Value) {
@@ -148,7 +157,7 @@ impl View {
     }
 
     fn page(&self, table: Table, span: &Span, order: Order, limit: usize) -> Result<Vec<Row>> {
-        if self.shared.cache.is_gap(&self.counts(), table, span) {
+        if !self.is_unopened() && self.shared.cache.is_gap(&self.counts(), table, span) {
             if let Stage::Guess(seen) = &mut *self.stage.borrow_mut() {
                 seen.spans.push((table, span.clone()));
             }
@@ -202,7 +211,7 @@ impl Snapshot for &View {
 
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.read_noted(table, &[key])?;
-        let value = if let Some(value) = self.read(table, key) {
+        let value = if let Some(value) = self.read(table, key)? {
             value
         } else {
             let value = self.fetch(table, key)?;
@@ -214,7 +223,7 @@ impl Snapshot for &View {
 
     fn get_many(&self, table: Table, keys: &[&[u8]], visit: &mut VisitValue<'_>) -> Result<()> {
         self.read_noted(table, keys)?;
-        let known: Vec<Option<Value>> = keys.iter().map(|key| self.read(table, key)).collect();
+        let known = keys.iter().map(|key| self.read(table, key)).collect::<Result<Vec<_>>>()?;
         let unknown = keys.iter().zip(&known).filter(|(_, known)| known.is_none());
         let unknown: Vec<&[u8]> = unknown.map(|(key, _)| *key).collect();
         let found =

@@ -164,6 +164,31 @@ fn an_operation_is_in_the_transaction_as_a_whole() {
     }
 }
 
+/// Nobody else commits.
+#[test]
+fn the_keys_of_old_commits_are_removed() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let shop = Shop::open(&place, false);
+    let host = &mut Host::begin(&shop, Fault::Before, usize::MAX);
+    host.run("COMMIT");
+    for number in 0..1_400_u32 {
+        host.run("BEGIN");
+        let mut joined = shop.store.join(host);
+        let write = joined.write_within(WriteScope::Everything, &mut |tx| {
+            let key = number.to_be_bytes();
+            tx.put(Table::Topics, &key, b"value").map(|()| Decision::Commit)
+        });
+        write.unwrap();
+        host.run("COMMIT");
+    }
+    let schema = place.schema();
+    let kept = server.query(&format!(
+        "SELECT head FROM \"{schema}\".tidings_commits GROUP BY head HAVING count(*) > 1024 + 256"
+    ));
+    assert_eq!(kept.len(), 0);
+}
+
 /// A statement of an event takes one round trip.
 #[test]
 fn an_event_takes_a_round_trip_for_each_statement() {

@@ -159,7 +159,7 @@ pub(super) fn prepare(
     (notification_id, job_id): (NotificationId, JobId),
 ) -> Result<ControlFlow<TaskResult, Box<Call>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
-    engine.read(|snapshot| {
+    engine.read_pure(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(notification) = notifications::find(&view, notification_id)? else {
             return Ok(Break(TaskResult::Dropped));

@@ -84,8 +84,8 @@ fn claim_first(engine: &Engine, class: TaskClass, size: ClaimSize) -> Result<Cla
     if size.tasks == 0 {
         return Ok(Claimed::default());
     }
-    let lanes =
-        engine.read(|snapshot| Ok(due::lanes_of(snapshot, class, now, fairness::LANES)?.lanes))?;
+    let lanes = engine
+        .read_pure(|snapshot| Ok(due::lanes_of(snapshot, class, now, fairness::LANES)?.lanes))?;
     let Some(lane) = engine.parts.scheduler.in_turn(lanes, 1).pop() else {
         return Ok(Claimed::default());
     };
@@ -95,7 +95,7 @@ fn claim_first(engine: &Engine, class: TaskClass, size: ClaimSize) -> Result<Cla
 
 fn claim_others(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
     let now = engine.now();
-    match engine.read(|snapshot| fairness::due(snapshot, now))? {
+    match engine.read_pure(|snapshot| fairness::due(snapshot, now))? {
         Some(due) => claim_in_turn(engine, &due, size),
         None => claim_of_all(engine, size, None),
     }

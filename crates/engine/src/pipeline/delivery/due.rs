@@ -17,7 +17,7 @@ use crate::{Engine, Result};
 pub(super) fn next(engine: &Engine) -> Result<Option<Timestamp>> {
     sweep::ensure(engine)?;
     clock_skew::bring_back(engine)?;
-    engine.read(|snapshot| {
+    engine.read_pure(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {
             let lanes = layout::lanes_until(class, Timestamp::MAX);

@@ -58,7 +58,7 @@ pub(super) fn prepare(
             None => Ok(Break(TaskResult::Dropped)),
         }
     };
-    unsubscribe::with_key(engine, (&home, now), || engine.read(decide_on))
+    unsubscribe::with_key(engine, (&home, now), || engine.read_pure(decide_on))
 }
 
 impl<'a> Attempt<'a> {

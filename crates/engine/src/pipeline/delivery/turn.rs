@@ -56,7 +56,7 @@ pub(super) fn plan(
     notification_id: NotificationId,
 ) -> Result<TaskResult> {
     let (home, now) = (leased.task.home(), leased.now(engine));
-    engine.read(|snapshot| {
+    engine.read_pure(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let Some(read) = notifications::find_kept(&view, notification_id)? else {
             return Ok(TaskResult::Dropped);
@@ -81,7 +81,7 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
         return Ok(TaskResult::Dropped);
     };
     let (home, now) = (leased.task.home(), leased.now(engine));
-    engine.read(|snapshot| {
+    engine.read_pure(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         let (first, events) = events(&view, (window_id, step_id), now)?;
         let Some(notification) = carrier(&view, notification_id, first)? else {
