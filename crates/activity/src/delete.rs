@@ -187,12 +187,12 @@ pub fn forget_if_gone(
                 return Ok(());
             }
         }
-        has_runs = !runs.is_empty();
+        has_runs = runs.iter().any(|run| !run.is_empty());
         if limit.is_some_and(|limit| runs.len() < limit) {
             break;
         }
     }
-    // Missing runs do not prove that the trigger has no notifications, so its records stay.
+    // Runs that are missing or empty do not prove that the trigger had notifications, so its records stay.
     if has_runs { forget(txn, environment, id) } else { Ok(()) }
 }
 

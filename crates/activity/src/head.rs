@@ -244,8 +244,10 @@ impl Head {
 // Returns `true` if an environment has records with ordinals, which a head gives.
 fn has_ordinals(snapshot: &(impl Snapshot + ?Sized), environment: EnvironmentId) -> Result<bool> {
     let all = layout::triggers(environment).range();
-    let has_triggers = snapshot.first_known(&all, Order::Ascending, |_| Some(()))?.is_some();
-    Ok(has_triggers || last_ordinal(snapshot, environment, 0..LAST)?.is_some())
+    // An event for nobody has none. In front of the first notification, it is at the first ordinal.
+    let last = snapshot.first_known(&all, Order::Descending, layout::ordinals_of_trigger)?;
+    let are_given = last.is_some_and(|ordinals| ordinals.end > 0);
+    Ok(are_given || last_ordinal(snapshot, environment, 0..LAST)?.is_some())
 }
 
 // The last ordinal of the notifications and messages within a range, whether they can be read or not.
