@@ -19,7 +19,7 @@ const WRITING: [&str; 10] = [
     ".write_deletion(\"",
     ".accept_as(\"",
     ".edit(\"",
-    ".change(\"",
+    ".edit_matching(\"",
     ".clear(\"",
     ".write_naming(\"",
     ".write_of(\"",
@@ -72,7 +72,7 @@ fn every_operation_that_reads_is_listed() {
 
 /// The names of all operations in the engine's code.
 pub fn all() -> BTreeSet<String> {
-    const OTHERS: [&str; 2] = [".provided(\"", "constNAME:&str=\""];
+    const OTHERS: [&str; 2] = [".open(\"", "constNAME:&str=\""];
     operations(&[&WRITING[..], &READING, &OTHERS].concat())
 }
 
