@@ -254,6 +254,8 @@ impl Batch {
         if has_left {
             return Err(Stopped::OutOfScope);
         }
+        // The next callers wait for their turn, and not for the lock.
+        self.view.open_if_unopened().map_err(Stopped::Server)?;
         if decision.is_err() {
             // The error may rest on a stale read.
             self.view.settle().map_err(Stopped::Server)?;

@@ -226,9 +226,9 @@ impl View {
         Ok(())
     }
 
-    /// Waits for the commit ahead of it, and begins if nothing was read. Returns the counts behind its own commit.
+    /// Waits for the commit ahead of it. Returns the counts behind its own commit.
     pub(crate) fn counts_behind(&self, changes: &Changes) -> Counts {
-        if let Err(failure) = self.catch_up().and_then(|()| self.open_if_unopened()) {
+        if let Err(failure) = self.catch_up() {
             *self.failed.borrow_mut() = Some(failure);
         }
         let mut counts = self.counts().clone();
@@ -240,12 +240,10 @@ impl View {
         counts
     }
 
-    /// Begins the transaction, if it is unopened.
-    fn open_if_unopened(&self) -> Result<(), Failure> {
-        if self.failure().is_none() && matches!(&*self.stage.borrow(), Stage::Unopened) {
-            return self.open(None).map(drop);
-        }
-        Ok(())
+    /// Begins the transaction, if its body has read nothing.
+    pub(crate) fn open_if_unopened(&self) -> Result<(), Failure> {
+        let is_unopened = matches!(&*self.stage.borrow(), Stage::Unopened);
+        if is_unopened { self.open(None).map(drop) } else { Ok(()) }
     }
 
     /// Takes the counts of the server, if what was seen is still right. Of changes that bodies have seen

@@ -204,7 +204,12 @@ impl Snapshot for &View {
 
     fn prefetch(&self, keys: &mut dyn Iterator<Item = (Table, Vec<u8>)>) -> Result<()> {
         let is_known = |table, key: &[u8]| self.known(table, key).is_some();
-        let unknown = unknown(&self.counts(), keys, is_known);
+        let keys: Vec<_> = keys.collect();
+        // What is in memory may be stale, and is read with the others then.
+        if self.is_unopened() && keys.iter().any(|(table, key)| is_known(*table, key)) {
+            self.ask(None, Seen::default())?;
+        }
+        let unknown = unknown(&self.counts(), &mut keys.into_iter(), is_known);
         self.noted.borrow_mut().extend(unknown);
         Ok(())
     }

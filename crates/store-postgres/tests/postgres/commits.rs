@@ -331,7 +331,8 @@ fn transactions(server: &Server, place: &Place) -> Vec<usize> {
 
 fn hold(store: &PostgresStore, environments: &[u128], body: &mut dyn FnMut()) {
     let Some((first, others)) = environments.split_first() else { return body() };
-    let held = store.write_within(scope(*first), &mut |_| {
+    let held = store.write_within(scope(*first), &mut |tx| {
+        crate::lock(tx, TABLE, &key(*first));
         hold(store, others, body);
         Ok(Decision::Abort)
     });

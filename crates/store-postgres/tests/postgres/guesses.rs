@@ -293,7 +293,8 @@ fn a_body_over_a_commit_does_not_overtake_another_process() {
     (0..ROUNDS).for_each(|_| increment(&here, "count"));
     let pause = || thread::sleep(Duration::from_millis(100));
     thread::scope(|threads| {
-        let held = holder.write_within(scope(), &mut |_| {
+        let held = holder.write_within(scope(), &mut |tx| {
+            crate::lock(tx, TABLE, &key("any"));
             threads.spawn(|| increment(&here, "count"));
             pause();
             threads.spawn(|| increment(&there, "count"));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use store::Store;
+use store::{Store, Table, Transaction};
 use testkit::postgres::Server;
 use testkit::wait_until;
 use tidings_store_postgres::PostgresStore;
@@ -44,6 +44,11 @@ fn wait_until_free(server: &Server, application: &str, connections: usize) {
          AND state = 'idle' AND query = 'ROLLBACK'"
     );
     wait_until(|| server.query(&query) == [connections.to_string()]);
+}
+
+/// Begins the transaction of a body that writes, which locks what is in its scope: the first read does.
+fn lock(transaction: &dyn Transaction, table: Table, key: &[u8]) {
+    transaction.get(table, key, &mut |_| ()).unwrap();
 }
 
 /// Reads so many times at once, so that the store has as many connections, which are idle then.

@@ -74,7 +74,8 @@ fn writers_that_wait_for_an_environment_hold_up_no_others() {
         (0..commits_before).for_each(|_| add_one(here));
         let (tell, told) = mpsc::channel();
         thread::scope(|threads| {
-            let held = holder.write_within(scope(here), &mut |_| {
+            let held = holder.write_within(scope(here), &mut |tx| {
+                crate::lock(tx, TABLE, &here.to_be_bytes());
                 for _ in 0..CALLERS {
                     threads.spawn(|| add_one(here));
                 }
@@ -111,7 +112,8 @@ fn large_changes_of_several_callers_are_several_transactions() {
     let (holder, store) = (place.open(), place.open());
     let [here, _] = ENVIRONMENTS;
     thread::scope(|threads| {
-        let held = holder.write_within(scope(here), &mut |_| {
+        let held = holder.write_within(scope(here), &mut |tx| {
+            crate::lock(tx, TABLE, &here.to_be_bytes());
             for caller in 0..CALLERS {
                 let store = &store;
                 threads.spawn(move || {
@@ -142,7 +144,8 @@ fn writers_that_wait_leave_connections_to_readers() {
     let (holder, store) = (place.open(), place.open());
     let (tell, told) = mpsc::channel();
     thread::scope(|threads| {
-        let held = holder.write(&mut |_| {
+        let held = holder.write(&mut |tx| {
+            crate::lock(tx, TABLE, b"any");
             for environment in 1..=16 {
                 let store = &store;
                 threads.spawn(move || {
