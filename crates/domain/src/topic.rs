@@ -82,7 +82,7 @@ pub struct TopicQuery {
 
 shape! { TopicQuery { "key": key, "name": name; page by TopicQuery::ORDERS } }
 
-/// Search text of a topic: key and display name, [folded](fold).
+/// Search text of a topic: key and display name, folded.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedTopic<'t> {

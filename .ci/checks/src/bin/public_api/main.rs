@@ -24,8 +24,7 @@ const FACADE: &str = "tidings";
 const SIBLINGS: [&str; 4] =
     ["tidings-domain", "tidings-store", "tidings-activity", "tidings-bench-data"];
 const LISTING: &str = "tests/golden/public-api.txt";
-const OPTIONS: &str =
-    "-Zunstable-options --output-format=json --cap-lints=allow --document-hidden-items";
+const OPTIONS: &str = "-Zunstable-options --output-format=json --document-hidden-items -Dwarnings";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
