@@ -299,7 +299,8 @@ impl Checking<'_> {
     // Nothing is deleted in the segments behind the last one, which ends in front of `end`.
     fn deleted_behind(&mut self, end: u64) -> Result<()> {
         let (environment, generation) = (self.environment, self.head.generation);
-        let first = self.head.place(end.saturating_sub(1)).0.saturating_add(1);
+        let last = end.checked_sub(1).map(|last| self.head.place(last).0);
+        let first = last.map_or(0, |last| last.saturating_add(1));
         let there = deleted::from(self.snapshot, environment, generation, first, usize::MAX)?;
         for (segment, places) in there {
             let start = self.head.start(segment);

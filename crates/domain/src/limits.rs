@@ -103,6 +103,7 @@ pub struct Limits {
     /// default. Payload and overrides count once for each notification and each message in an inbox,
     /// and the text of such a message counts as well. An event with more is refused. Other writers
     /// wait while the content is written. In an explanation, the messages of every channel count.
+    /// The subscribers that an event creates or changes may have as many bytes of JSON text together.
     /// Tasks notify larger topics in parts, to which this limit does not apply.
     pub content: usize,
 }
@@ -174,12 +175,15 @@ impl Limits {
         if let Some(SubscriberRecipient::Inline(create)) = &trigger.actor {
             self.check_profile(&create.profile).map_err(|bad| bad.within("actor"))?;
         }
+        let mut subscribers = 0;
         trigger.to.each(|subscriber| match subscriber {
             Recipient::Subscriber(SubscriberRecipient::Inline(create)) => {
+                subscribers += crate::json::size(create);
                 self.check_profile(&create.profile)
             }
             Recipient::Subscriber(SubscriberRecipient::Id(_)) | Recipient::Topic(_) => Ok(()),
         })?;
+        sized("to", subscribers, self.content, Unit::Bytes)?;
         Ok(payload + overrides)
     }
 
@@ -254,6 +258,20 @@ mod tests {
         assert_eq!(limits.check_data(None), Ok(()));
         let refused = limits.check_data(Some(&data("ü1"))).unwrap_err();
         assert_eq!(refused.to_string(), "`data` must be at most 10 bytes long, not 11");
+    }
+
+    /// Each may be as large as it is in a call of its own.
+    #[test]
+    fn the_subscribers_of_an_event_have_a_largest_size_together() {
+        let limits = Limits::default().content(1_000);
+        let check = |length: usize| {
+            let inline = |id: &str| json!({ "subscriberId": id, "avatar": "x".repeat(length) });
+            let trigger = json!({ "name": "hi", "to": [inline("ada"), "bob", inline("eve")] });
+            limits.check_trigger(&serde_json::from_value(trigger).unwrap()).map(drop)
+        };
+        assert_eq!(check(400), Ok(()));
+        let refused = check(500).unwrap_err().to_string();
+        assert!(refused.starts_with("`to` must be at most 1000 bytes long, not 1"), "{refused}");
     }
 
     #[test]

@@ -134,7 +134,10 @@ impl Event {
         let Some(before) = before else { return Some(Self::of_stored(after, event)) };
         // A failure leaves the times of delivery.
         let is_settled = before.status != after.status || before.delivered_at != after.delivered_at;
-        if is_settled {
+        let is_unsnoozed = before.snoozed_until.is_some()
+            && after.snoozed_until.is_none()
+            && before.stage == after.stage;
+        if is_settled || is_unsnoozed {
             return Some(Self::of_stored(after, event));
         }
         (before.stage != after.stage).then_some(Event::MessageMarked(event))

@@ -149,14 +149,17 @@ impl Preview {
     }
 }
 
-// The results that the step at `place` finds. The event has passed the digests in front of it.
+// The results that the step at `place` finds. The event has passed the digests in front of it, and those that
+// are inactive.
 fn results(workflow: &Workflow, place: usize, digested: Digested<'_>) -> StepResults {
     let mut results = StepResults::default();
     for (number, step) in workflow.steps.iter().enumerate() {
-        let (status, output) = match number < place && step.is_digest() {
-            true if step.is_inactive_digest() => (JobStatus::Skipped, StepOutput::Digest(digested)),
-            true => (JobStatus::Completed, StepOutput::Digest(digested)),
-            false => (JobStatus::Pending, StepOutput::Nothing),
+        let (status, output) = if step.is_inactive_digest() {
+            (JobStatus::Skipped, StepOutput::Digest(digested))
+        } else if number < place && step.is_digest() {
+            (JobStatus::Completed, StepOutput::Digest(digested))
+        } else {
+            (JobStatus::Pending, StepOutput::Nothing)
         };
         results.insert(step, status.as_str(), output);
     }

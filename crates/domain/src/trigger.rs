@@ -199,7 +199,7 @@ impl Recipients {
     /// Checks every recipient. A refusal names the path of the field.
     pub(crate) fn each(
         &self,
-        check: impl Fn(&Recipient) -> Result<(), Invalid>,
+        mut check: impl FnMut(&Recipient) -> Result<(), Invalid>,
     ) -> Result<(), Invalid> {
         match self {
             Recipients::One(recipient) => check(recipient).map_err(|bad| bad.within("to")),

@@ -243,7 +243,11 @@ impl View {
     /// Begins the transaction, if its body has read nothing.
     pub(crate) fn open_if_unopened(&self) -> Result<(), Failure> {
         let is_unopened = matches!(&*self.stage.borrow(), Stage::Unopened);
-        if is_unopened { self.open(None).map(drop) } else { Ok(()) }
+        if !is_unopened {
+            return Ok(());
+        }
+        let opened = self.open(None).map(drop);
+        opened.inspect_err(|failure| *self.failed.borrow_mut() = Some(failure.clone()))
     }
 
     /// Takes the counts of the server, if what was seen is still right. Of changes that bodies have seen

@@ -116,12 +116,15 @@ fn a_message_that_comes_back_into_an_inbox_is_told() {
             world.clock.advance(HOUR);
             engine.delivery().run_due(10).unwrap();
             env.notifications().resend(message.notification_id, "0").unwrap();
+            let later = world.clock.now().after(HOUR);
+            env.inbox("ada").unwrap().snooze([message.id], later).unwrap();
+            env.inbox("ada").unwrap().unsnooze([message.id]).unwrap();
         }
 
         drop(env);
         let created = ["created in_app", "ended"];
         // The job that is resent is a part of a notification that has ended.
-        let again = ["created in_app", "created in_app"];
+        let again = ["created in_app", "created in_app", "created in_app"];
         let expected = [&created[..], &again, &created, &["marked in_app"], &again].concat();
         assert_eq!(words(&told(engine, &events)), expected);
     });

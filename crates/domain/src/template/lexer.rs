@@ -173,7 +173,12 @@ impl<'s> Lexer<'s> {
         if kind == Kind::Number && word(self.rest()) > 0 {
             return Err(Problem::new("a number is followed by letters", at));
         }
-        Ok(Token { kind, text: rest.get(..len).unwrap_or_default(), at })
+        let text = rest.get(..len).unwrap_or_default();
+        if kind == Kind::Number && !text.contains(['.', 'e', 'E']) && text.parse::<u128>().is_err()
+        {
+            return Err(Problem::new("a number is too large", at));
+        }
+        Ok(Token { kind, text, at })
     }
 }
 

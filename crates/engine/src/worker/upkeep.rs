@@ -24,7 +24,7 @@ pub(crate) struct Upkeep {
 #[derive(Debug, Default)]
 struct State {
     workers: usize,
-    // Environments that were triggered since their last upkeep.
+    // Environments with upkeep to do.
     left: BTreeSet<EnvironmentId>,
     // Environments whose upkeep has failed, and the ends of their rests.
     resting: BTreeMap<EnvironmentId, Instant>,

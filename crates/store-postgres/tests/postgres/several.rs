@@ -545,6 +545,34 @@ fn a_writer_that_is_kept_waiting_says_so() {
     assert_eq!(count(&hasty), 2);
 }
 
+/// Their bodies read nothing, and the second one does not join the transaction of the first.
+#[test]
+fn writers_that_wait_for_a_lock_say_so_each() {
+    let Some(server) = Server::shared() else { return };
+    let place = server.place();
+    let (slow, hasty) = (place.open(), place.with(hasty).open());
+    let mut kept = Vec::new();
+    let wrote = slow.write(&mut |tx| {
+        crate::lock(tx, TABLE, b"count");
+        kept = thread::scope(|threads| {
+            let put = || {
+                hasty.write(&mut |tx| {
+                    tx.put(TABLE, b"count", &[7])?;
+                    Ok(Decision::Commit)
+                })
+            };
+            let writers = [0; 3].map(|_| threads.spawn(put));
+            writers.map(|writer| writer.join().unwrap()).into()
+        });
+        Ok(Decision::Abort)
+    });
+    wrote.unwrap();
+    for kept in kept {
+        let error = kept.unwrap_err();
+        assert!(matches!(error, store::Error::Unavailable { .. }), "{error:?}");
+    }
+}
+
 /// The connection of a commit that gets no answer gives back its lock when the server goes on.
 #[test]
 fn a_server_that_hangs_keeps_no_lock() {

@@ -220,6 +220,7 @@ pub(super) fn rows() -> Vec<Row> {
         of_triggers(),
         of_names(),
         of_people(),
+        of_topics(),
         of_lists(),
         of_contexts(),
     ]
@@ -512,6 +513,11 @@ fn of_people() -> Vec<Row> {
                 json!(["preferences.update_global", "ada", { "schedule": schedule }])
             },
         ),
+    ]
+}
+
+fn of_topics() -> Vec<Row> {
+    vec![
         row(
             "Topic::MAX_NAME",
             Topic::MAX_NAME,

@@ -171,6 +171,20 @@ fn an_expression_and_its_statements_share_a_depth() {
     }
 }
 
+/// The engine counts the columns of a line in 16 bits.
+#[test]
+fn a_number_that_is_too_large_is_refused_wherever_it_is() {
+    for before in [0, 65_535, 70_000] {
+        for number in ["9".repeat(40), "1".repeat(65_535)] {
+            let text = format!("{}{{{{ {number} }}}}", "x".repeat(before));
+            let error = Template::new(text).unwrap_err().to_string();
+            assert!(error.contains("a number is too large"), "{error}");
+        }
+        let text = format!("{}{{{{ {} }}}}", "x".repeat(before), u128::MAX);
+        assert!(Template::new(text).is_ok());
+    }
+}
+
 #[test]
 fn a_rendering_is_bounded() {
     let render = |template: &str, payload: serde_json::Value| {
