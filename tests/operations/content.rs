@@ -103,7 +103,7 @@ fn a_text_is_in_the_best_language_of_its_reader() {
     });
 }
 
-/// It is that of an engine without a default one.
+/// `en_US` is the default locale of an engine.
 #[test]
 fn a_reader_without_a_language_gets_american_english() {
     on_both(|world| {

@@ -244,7 +244,7 @@ impl Head {
 // Returns `true` if an environment has records with ordinals, which a head gives.
 fn has_ordinals(snapshot: &(impl Snapshot + ?Sized), environment: EnvironmentId) -> Result<bool> {
     let all = layout::triggers(environment).range();
-    // An event for nobody has none. In front of the first notification, it is at the first ordinal.
+    // An event for nobody has none: before the first notification, its range is `0..0`.
     let last = snapshot.first_known(&all, Order::Descending, layout::ordinals_of_trigger)?;
     let are_given = last.is_some_and(|ordinals| ordinals.end > 0);
     Ok(are_given || last_ordinal(snapshot, environment, 0..LAST)?.is_some())

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(refused.to_string(), "`data` must be at most 10 bytes long, not 11");
     }
 
-    /// Each may be as large as it is in a call of its own.
+    /// Each of them alone is within the limits of its fields.
     #[test]
     fn the_subscribers_of_an_event_have_a_largest_size_together() {
         let limits = Limits::default().content(1_000);

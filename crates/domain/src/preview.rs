@@ -45,7 +45,7 @@ pub struct Preview {
     /// Fields of the event, for templates and conditions.
     #[serde(default)]
     pub payload: Object,
-    /// Contexts of the event, as one that creates those that there are not. None is stored.
+    /// Contexts of the event, with the data that a trigger would store. Nothing is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }

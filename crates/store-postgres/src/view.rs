@@ -240,7 +240,7 @@ impl View {
         counts
     }
 
-    /// Begins the transaction, if its body has read nothing.
+    /// Begins the transaction if no question has begun it.
     pub(crate) fn open_if_unopened(&self) -> Result<(), Failure> {
         let is_unopened = matches!(&*self.stage.borrow(), Stage::Unopened);
         if !is_unopened {
