@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use super::WorkerReport;
 use crate::host::{self, Panicked};
 use crate::observer::Event;
-use crate::pipeline::delivery::{ClaimLoop, DeliveryQueue};
+use crate::pipeline::delivery::{ClaimSize, DeliveryQueue, RepeatGuard};
 use crate::{DeliveryReport, Engine, Error, Result, trace};
 
 // A sleeping thread looks at the queue after this time at the latest: another process may have
@@ -88,11 +88,11 @@ impl WorkerThread {
     pub(super) fn run(self) {
         let (shared, work_signal) = (&self.running.0, &self.engine.parts.work_signal);
         shared.members.lock().push(thread::current().id());
-        let mut claims = ClaimLoop::default();
+        let (mut guard, mut size) = (RepeatGuard::default(), ClaimSize::default());
         let mut pause = SHORTEST_PAUSE;
         while !shared.is_stopping() {
             let seen = work_signal.sequence();
-            let failure = match host::call(|| self.step(&mut claims)) {
+            let failure = match host::call(|| self.step(&mut guard, &mut size)) {
                 Ok(Ok(sleep)) => {
                     pause = SHORTEST_PAUSE;
                     if !sleep.is_zero() && !shared.is_stopping() {
@@ -104,7 +104,7 @@ impl WorkerThread {
                 Err(Panicked) => None,
             };
             self.failed(failure.as_ref());
-            claims = ClaimLoop::default();
+            (guard, size) = (RepeatGuard::default(), ClaimSize::default());
             self.pause(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
         }
@@ -156,7 +156,7 @@ impl WorkerThread {
     }
 
     // Does what is due. Returns the time to sleep afterwards: none if something was done.
-    fn step(&self, claims: &mut ClaimLoop) -> Result<Duration> {
+    fn step(&self, guard: &mut RepeatGuard, size: &mut ClaimSize) -> Result<Duration> {
         self.settle_kept()?;
         let (engine, shared) = (&self.engine, &self.running.0);
         let tended = self.tend();
@@ -168,13 +168,13 @@ impl WorkerThread {
         }
         let mut report = DeliveryReport::default();
         let start = Instant::now();
-        let done = queue.run_batch(claims, claims.size(), &mut report);
+        let done = queue.run_batch(guard, *size, &mut report);
         shared.report.lock().delivery.add_all(report);
         match done? {
             // Another thread was faster.
             None => Ok(if tended { Duration::ZERO } else { SHORTEST_PAUSE }),
             Some(batch) => {
-                claims.fit(batch, start.elapsed(), CLAIM);
+                *size = size.fitted(batch, start.elapsed(), CLAIM);
                 Ok(Duration::ZERO)
             }
         }
@@ -321,7 +321,7 @@ mod tests {
         for sent in [1, 2] {
             env.events().trigger(&Trigger::new("greeting", ada()).unwrap()).unwrap();
 
-            member.step(&mut ClaimLoop::default()).unwrap();
+            member.step(&mut RepeatGuard::default(), &mut ClaimSize::default()).unwrap();
 
             assert_eq!(recorder.sent().len(), sent);
             // The environment rests behind the first failure.

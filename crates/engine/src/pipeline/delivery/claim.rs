@@ -5,22 +5,12 @@ use std::cell::Cell;
 use domain::task::{Lane, Task, TaskClass, TaskState};
 use store::{ReadKept, ReadRecords, Table, WriteRecords, WriteScope, layout};
 
+use super::claim_size::ClaimSize;
 use super::lease::Leased;
 use super::{clock_skew, due, fairness};
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
-
-/// Limits of a claim.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClaimSize {
-    /// Number of tasks.
-    pub(super) tasks: usize,
-    /// Number of tasks that are not short.
-    pub(super) long: usize,
-    /// `true` if a task that is leased alone may be the first one.
-    pub(super) alone: bool,
-}
 
 /// Tasks that were claimed together.
 #[derive(Debug, Default)]
@@ -75,7 +65,7 @@ pub(super) fn claim_side_by_side(
 pub(super) fn claim_at_once(engine: &Engine, limit: usize) -> Result<Claimed> {
     sweep::ensure(engine)?;
     clock_skew::bring_back(engine)?;
-    claim_of_all(engine, ClaimSize { tasks: limit, long: limit, alone: true }, None)
+    claim_of_all(engine, ClaimSize::new(limit, limit), None)
 }
 
 // One task of a class.
@@ -156,7 +146,7 @@ fn lease_all(
     for task in tasks {
         let alone = task.state.is_leased();
         // It is the first one of the next claim, and holds up no other one until then.
-        if alone && !(size.alone && claimed.leased.is_empty()) {
+        if alone && !(size.may_be_alone() && claimed.leased.is_empty()) {
             claimed.passed.push(task.lane());
             continue;
         }
@@ -190,18 +180,6 @@ fn corrupt(what: &'static str) -> Error {
     store::Error::Corrupt { table, source }.into()
 }
 
-impl ClaimSize {
-    // What is left behind some tasks.
-    fn behind(self, claimed: &Claimed) -> Self {
-        let long = claimed.leased.iter().filter(|leased| !leased.task.work.is_short()).count();
-        Self {
-            tasks: self.tasks.saturating_sub(claimed.leased.len()),
-            long: self.long.saturating_sub(long),
-            alone: self.alone && claimed.leased.is_empty(),
-        }
-    }
-}
-
 impl Claimed {
     fn and(mut self, others: Self) -> Self {
         self.leased.extend(others.leased);
@@ -227,4 +205,78 @@ fn lease(draft: &mut Draft<'_>, before: &Task) -> Result<Leased> {
     let task = draft.writer.keep(task)?;
     let due_at = before.state.due_at().unwrap_or(since);
     Ok(Leased { task, claim, due_at, since, until, seen: Cell::new(since) })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use domain::integration::IntegrationCreate;
+    use domain::step::{Delay, Step};
+    use domain::subscriber::SubscriberCreate;
+    use domain::trigger::Trigger;
+    use domain::vocabulary::{Channel, TimeUnit};
+    use domain::workflow::WorkflowCreate;
+    use store::memory::MemoryStore;
+
+    use super::super::claim_size::BATCH;
+    use super::*;
+    use crate::{ManualClock, RecordingProvider};
+
+    /// Behind a slow provider, a claim takes one message. The lane of the messages comes first.
+    #[test]
+    fn short_tasks_are_claimed_behind_more_long_ones_than_fit() {
+        let (engine, _) = mailing();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let notify = |workflow| {
+            env.events().trigger(&Trigger::new(workflow, "ada").unwrap()).unwrap();
+        };
+        (0..4).for_each(|_| notify("mail"));
+        let late = WorkflowCreate::new("late", "Late").unwrap();
+        let late = late
+            .step(Step::delay(Delay::lasting(1, TimeUnit::Minutes)))
+            .step(Step::in_app("Hello").unwrap());
+        env.workflows().create(&late).unwrap();
+        (0..2).for_each(|_| notify("late"));
+        engine.parts.clock.as_manual().unwrap().advance(Duration::from_secs(60));
+
+        let claimed = claim(&engine, ClaimSize::new(BATCH, 1)).unwrap();
+
+        let works = claimed.leased.iter().map(|leased| leased.task.work.is_short());
+        assert_eq!(works.collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    /// Environments are claimed one by one, behind the lane that has its turn.
+    #[test]
+    fn a_message_without_an_outcome_is_claimed_alone_side_by_side() {
+        let (engine, _) = mailing();
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        let size = ClaimSize::first();
+        let claim = |first| claim_side_by_side(&engine, size, first).unwrap().leased;
+        assert_eq!(claim(None).len(), 1);
+        let other = WorkflowCreate::new("other", "Other").unwrap();
+        let other = other.step(Step::email("Hello", "Hello").unwrap());
+        env.workflows().create(&other).unwrap();
+        env.events().trigger(&Trigger::new("other", "ada").unwrap()).unwrap();
+        let lease = engine.parts.settings.lease;
+        engine.parts.clock.as_manual().unwrap().advance(lease);
+
+        let alone = |leased: Vec<Leased>| leased.iter().map(Leased::is_alone).collect::<Vec<_>>();
+        assert_eq!(alone(claim(Some(TaskClass::Normal))), [false]);
+        assert_eq!(alone(claim(engine.parts.scheduler.next_class())), [true]);
+    }
+
+    /// An engine with an e-mail that is due.
+    pub(in crate::pipeline::delivery) fn mailing() -> (Engine, RecordingProvider) {
+        let recorder = RecordingProvider::default();
+        let builder = Engine::builder().clock(ManualClock::default());
+        let engine = builder.default_provider(recorder.clone()).build(MemoryStore::default());
+        let env = engine.organization("acme").unwrap().development().unwrap();
+        env.integrations().create(&IntegrationCreate::new("ses", Channel::Email).unwrap()).unwrap();
+        let mail = WorkflowCreate::new("mail", "Mail").unwrap();
+        env.workflows().create(&mail.step(Step::email("Hello", "Hello").unwrap())).unwrap();
+        let ada = SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
+        env.events().trigger(&Trigger::new("mail", ada).unwrap()).unwrap();
+        (engine, recorder)
+    }
 }

@@ -6,7 +6,7 @@ mod batch;
 mod call;
 pub(crate) mod circuits;
 mod claim;
-mod claim_loop;
+mod claim_size;
 pub(crate) mod clock_skew;
 mod due;
 pub(crate) mod fairness;
@@ -18,6 +18,7 @@ pub(crate) mod quarantine;
 pub(crate) mod quota;
 mod recording;
 pub(crate) mod release;
+mod repeat_guard;
 mod report;
 mod sample;
 mod send;
@@ -33,17 +34,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::time::Timestamp;
 
-use self::claim::ClaimSize;
-use self::claim_loop::BatchDone;
-
+use self::claim::Claimed;
+use self::claim_size::BatchDone;
 use crate::{Engine, Result, trace};
 
 pub(crate) use assumed::Assumed;
 pub use call::{Call, Handler};
-pub(crate) use claim_loop::ClaimLoop;
+pub(crate) use claim_size::ClaimSize;
 pub use inbound::{Inbound, InboundReport};
 pub use provider::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendError};
 pub use recording::RecordingProvider;
+pub(crate) use repeat_guard::RepeatGuard;
 pub(crate) use report::PendingReport;
 pub use report::{DeliveryFailure, DeliveryReport, FailureReason};
 pub(super) use settle::RECHECK_DELAY;
@@ -81,14 +82,6 @@ pub struct DeliveryQueue<'e> {
     // Set when the worker of this queue stops.
     stopping: Option<&'e AtomicBool>,
 }
-
-// Tasks of one claim, which are done one after the other within one lease. After tasks that did not
-// fit, the next claim is as large as what fitted.
-const BATCH: usize = 32;
-
-// Tasks of one claim behind a claim of short tasks alone. A claim and its results are two commits, which take as long
-// as many short tasks.
-const LARGE_BATCH: usize = 256;
 
 impl<'e> DeliveryQueue<'e> {
     pub(crate) fn new(engine: &'e Engine) -> Self {
@@ -132,20 +125,49 @@ impl<'e> DeliveryQueue<'e> {
     }
 
     fn run_batches(&self, limit: usize, report: &mut DeliveryReport) -> Result<()> {
-        let (mut left, mut batch) = (limit, BATCH);
-        let mut claims = ClaimLoop::default();
+        let (mut left, mut size) = (limit, ClaimSize::first());
+        let mut guard = RepeatGuard::default();
         while left > 0 {
-            let size = ClaimSize { tasks: left.min(batch), long: BATCH, alone: true };
-            let ran = self.run_batch(&mut claims, size, report)?;
-            let Some(BatchDone { done, given_back, long }) = ran else { break };
-            if done == 0 && batch == 1 {
+            let Some(batch) = self.run_batch(&mut guard, size.at_most(left), report)? else {
+                break;
+            };
+            if batch.done == 0 && size.tasks == 1 {
                 break;
             }
-            left = left.saturating_sub(done);
-            let most = if long == 0 { LARGE_BATCH } else { BATCH };
-            batch = if given_back > 0 { done.max(1) } else { (batch * 2).min(most) };
+            left = left.saturating_sub(batch.done);
+            size = size.grown(batch);
         }
         Ok(())
+    }
+
+    /// Claims tasks and does them. Returns `None` if none is due.
+    pub(crate) fn run_batch(
+        &self,
+        guard: &mut RepeatGuard,
+        size: ClaimSize,
+        report: &mut DeliveryReport,
+    ) -> Result<Option<BatchDone>> {
+        self.settle_kept(report)?;
+        let claimed = claim::claim(self.engine, size)?;
+        if claimed.first.is_none() {
+            // The store has kept what the last claim has written. A task that was put back since may
+            // be due as it was.
+            *guard = RepeatGuard::default();
+            return Ok(None);
+        }
+        if let Err(error) = guard.note(self.engine, &claimed) {
+            self.hand_back(&error, claimed.leased);
+            return Err(error);
+        }
+        let Claimed { leased, quarantined, .. } = claimed;
+        report.quarantined += quarantined;
+        let count = leased.len();
+        let long = leased.iter().filter(|leased| !leased.task.work.is_short()).count();
+        let given_back = self.work(leased, report)?;
+        if given_back > 0 {
+            *guard = RepeatGuard::default();
+        }
+        Ok(Some(BatchDone { done: count - given_back + quarantined, given_back, long }))
     }
 
     /// Returns the time at which the next task is due. The time is in the past if a task is due

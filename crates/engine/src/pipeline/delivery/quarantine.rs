@@ -90,7 +90,8 @@ mod tests {
     use domain::workflow::WorkflowCreate;
     use store::memory::MemoryStore;
 
-    use super::super::claim::{self, ClaimSize};
+    use super::super::claim;
+    use super::super::claim_size::ClaimSize;
     use super::*;
 
     fn damaged() -> Error {
@@ -105,7 +106,7 @@ mod tests {
         let mail = WorkflowCreate::new("mail", "Mail").unwrap();
         env.workflows().create(&mail.step(Step::email("Hello", "Hello").unwrap())).unwrap();
         env.events().trigger(&Trigger::new("mail", "ada").unwrap()).unwrap();
-        let claimed = claim::claim(&engine, ClaimSize { tasks: 1, long: 1, alone: true }).unwrap();
+        let claimed = claim::claim(&engine, ClaimSize::default()).unwrap();
         let [leased] = &claimed.leased[..] else { panic!("one task is due") };
         for (failures, is_done, expected) in [(0, true, 1), (1, true, 2), (2, false, 2)] {
             let mut tried = 0;

@@ -25,10 +25,11 @@ use domain::workflow::Workflow;
 use store::{ReadKept, WriteRecords, layout};
 
 use super::batch::UNSETTLED_SIZE;
+use super::claim_size::LARGE_BATCH;
 use super::lease::Leased;
 use super::task_result::{JobResult, TaskResult};
 use super::turn::Turn;
-use super::{DeliveryFailure, DeliveryReport, FailureReason, LARGE_BATCH, quarantine};
+use super::{DeliveryFailure, DeliveryReport, FailureReason, quarantine};
 use crate::damage::if_readable;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::notification_tx::NotificationTx;

@@ -4,8 +4,8 @@ use domain::retention::Retention;
 use domain::time::Timestamp;
 
 use super::claim::{self, Claimed};
-use super::claim_loop::RepeatGuard;
 use super::due;
+use super::repeat_guard::RepeatGuard;
 use super::{DeliveryQueue, DeliveryReport};
 use crate::error::Rejection;
 use crate::{Clock, Error, ManualClock, Result, trace};
