@@ -238,7 +238,7 @@ fn settle_job(
 // Stores a turn. Another notification goes on if the one that opened the window is gone. The turn is planned
 // again if the workflow has changed since.
 fn settle_turn(tx: &mut Tx<'_>, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
-    let found = notifications::find_again(tx, turn.notification_id, turn.read.as_ref())?;
+    let found = notifications::find_again(tx, turn.notification_id, turn.source.read())?;
     let again = |tx: &mut Tx<'_>| {
         let now = tx.now();
         requeue::given_back(tx, leased, task, now).map(|()| Settled::Nothing)

@@ -28,17 +28,24 @@ use crate::{Engine, Result};
 pub(super) struct Turn {
     /// Notification whose jobs go on.
     pub(super) notification_id: NotificationId,
-    /// The notification as it was read. `None` if a window has closed.
-    pub(super) read: Option<Kept<Notification>>,
+    pub(super) source: Source,
     /// The workflow as it was read. `None` if it was deleted.
     pub(super) workflow: Option<Arc<Workflow>>,
     /// Statuses of the jobs that the plan depends on.
     pub(super) statuses: Vec<JobStatus>,
-    pub(super) closed: Option<Closed>,
     /// `true` if the event was canceled.
     pub(super) canceled: bool,
     pub(super) actions: Vec<Action>,
     pub(super) size: ResultSize,
+}
+
+/// Origin of the jobs of a turn.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The notification as it was read.
+    Notification(Kept<Notification>),
+    /// A window whose jobs the notification takes over.
+    Window(Box<Closed>),
 }
 
 /// A window that has closed.
@@ -47,6 +54,24 @@ pub(super) struct Closed {
     pub(super) step_id: StepId,
     /// Settings of the digest, and its events.
     pub(super) digest: JobDigest,
+}
+
+impl Source {
+    /// Returns the notification as it was read. Returns `None` if a window has closed.
+    pub(super) fn read(&self) -> Option<&Kept<Notification>> {
+        match self {
+            Self::Notification(read) => Some(read),
+            Self::Window(_) => None,
+        }
+    }
+
+    /// Returns the window that has closed, if any.
+    pub(super) fn closed(&self) -> Option<&Closed> {
+        match self {
+            Self::Notification(_) => None,
+            Self::Window(closed) => Some(closed),
+        }
+    }
 }
 
 /// Plans the turn of a notification.
@@ -70,8 +95,10 @@ pub(super) fn plan(
         if facts.is_workflow_paused() {
             return Ok(TaskResult::WorkflowPaused);
         }
-        let turn = of(&view, Cow::Borrowed(&*read), facts, now, None)?;
-        Ok(TaskResult::Turned(Box::new(Turn { read: Some(read), ..turn })))
+        let notification = Arc::clone(read.record());
+        let source = Source::Notification(read);
+        let turn = of(&view, Cow::Borrowed(&*notification), facts, now, source)?;
+        Ok(TaskResult::Turned(Box::new(turn)))
     })
 }
 
@@ -103,8 +130,8 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
         let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
         digest.collect(&events);
         digest.window_id = Some(window_id);
-        let closed = Some(Closed { step_id, digest });
-        let turn = of(&view, Cow::Owned(notification), facts, now, closed)?;
+        let source = Source::Window(Box::new(Closed { step_id, digest }));
+        let turn = of(&view, Cow::Owned(notification), facts, now, source)?;
         Ok(TaskResult::Turned(Box::new(turn)))
     })
 }
@@ -114,33 +141,25 @@ fn of(
     mut notification: Cow<'_, Notification>,
     facts: RunFacts,
     now: Timestamp,
-    closed: Option<Closed>,
+    source: Source,
 ) -> Result<Turn> {
     let statuses = notification.jobs.iter().map(|job| job.status).collect();
-    if let Some(Closed { step_id, digest }) = &closed {
+    let closed = source.closed();
+    if let Some(Closed { step_id, digest }) = closed {
         notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
     let place_of = |Closed { step_id, .. }: &Closed| {
         notification.jobs.iter().position(|job| job.step.id == *step_id)
     };
-    let actions = match closed.as_ref().and_then(place_of) {
+    let actions = match closed.and_then(place_of) {
         Some(digest) => plan::close(&run, digest, facts.facts(now)),
         None => plan::turn(&run, facts.facts(now)),
     };
     let (id, canceled) = (notification.id, facts.canceled);
-    let size = size_of(&notification, closed.as_ref(), &actions);
+    let size = size_of(&notification, closed, &actions);
     let workflow = facts.workflow;
-    Ok(Turn {
-        notification_id: id,
-        read: None,
-        workflow,
-        statuses,
-        canceled,
-        closed,
-        actions,
-        size,
-    })
+    Ok(Turn { notification_id: id, source, workflow, statuses, canceled, actions, size })
 }
 
 fn size_of(notification: &Notification, closed: Option<&Closed>, actions: &[Action]) -> ResultSize {

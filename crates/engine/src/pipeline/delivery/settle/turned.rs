@@ -33,7 +33,7 @@ impl NotificationTx<'_, '_> {
             _ => None,
         };
         let mut skipped = 0;
-        if let Some(Closed { step_id, digest }) = &turn.closed {
+        if let Some(Closed { step_id, digest }) = turn.source.closed() {
             let digest = if extension.is_some() { digest.open() } else { digest.clone() };
             skipped = self.carry(task, *step_id, digest)?;
         }
