@@ -43,9 +43,18 @@ pub(crate) struct RunFacts {
     texts: Option<Texts>,
     endpoints: Vec<ConnectedEndpoint>,
     suppressions: Vec<Suppression>,
-    pub(crate) canceled: bool,
-    /// `true` if the jobs go on without the event of the notification, for others of a digest.
-    pub(crate) goes_on: bool,
+    pub(crate) liveness: Liveness,
+}
+
+/// Liveness of the event of a notification, as its jobs depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Liveness {
+    /// The event was not canceled. The plan compares its expiry with the time.
+    Live,
+    /// The event was canceled, and its digests have no other live event.
+    Canceled,
+    /// A digest has another live event. The jobs go on for it, also if this one was canceled or has expired.
+    KeptAlive,
 }
 
 /// Preferences of a subscriber for a set of contexts.
@@ -64,6 +73,18 @@ impl RunFacts {
         self.workflow.as_deref().is_some_and(Workflow::is_paused)
     }
 
+    /// Returns `true` if the jobs are canceled with their event.
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.liveness == Liveness::Canceled
+    }
+
+    /// Lets the jobs go on for the live events of a window that has closed, unless they are canceled.
+    pub(crate) fn keep_alive(&mut self) {
+        if self.liveness == Liveness::Live {
+            self.liveness = Liveness::KeptAlive;
+        }
+    }
+
     /// Returns the records of a notification at the time of `live_events`, for the job of that number and those
     /// behind it.
     pub(crate) fn of(
@@ -74,8 +95,14 @@ impl RunFacts {
     ) -> Result<Self> {
         prefetch(view, notification)?;
         let canceled = is_canceled(view, &notification.transaction_id)?;
-        let goes_on = (canceled || notification.has_expired(live_events.now()))
-            && live_events.has_others(view, notification, job)?;
+        let is_over = canceled || notification.has_expired(live_events.now());
+        let liveness = if is_over && live_events.has_others(view, notification, job)? {
+            Liveness::KeptAlive
+        } else if canceled {
+            Liveness::Canceled
+        } else {
+            Liveness::Live
+        };
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
         let key = layout::subscriber_id(view.environment_id(), subscriber);
         let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);
@@ -92,8 +119,7 @@ impl RunFacts {
             integrations: integrations::all(view)?,
             endpoints: Vec::new(),
             suppressions: Vec::new(),
-            canceled: canceled && !goes_on,
-            goes_on,
+            liveness,
         })
     }
 
@@ -102,7 +128,7 @@ impl RunFacts {
             integrations: &self.integrations,
             endpoints: &self.endpoints,
             suppressions: &self.suppressions,
-            canceled: self.canceled,
+            canceled: self.is_canceled(),
             actor: self.actor.as_ref(),
             texts: self.texts.as_ref(),
             ..self.preferences.facts(
@@ -194,7 +220,7 @@ impl RunFacts {
     ) -> Result<Run<'n>> {
         let workflow = self.workflow.as_deref();
         let mut run = Run::of(notification);
-        run.expires_at = run.expires_at.filter(|_| !self.goes_on);
+        run.expires_at = run.expires_at.filter(|_| self.liveness != Liveness::KeptAlive);
         let Some(workflow) = workflow else { return Ok(run) };
         run = run.past_inactive_digests(workflow);
         if !workflow.refers_to_results() {

@@ -123,7 +123,9 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
             notification.next_job(),
             &LiveEvents::unbounded(now),
         )?;
-        facts.goes_on |= events.count > 0;
+        if events.count > 0 {
+            facts.keep_alive();
+        }
         if facts.is_workflow_paused() {
             return Ok(TaskResult::WorkflowPaused);
         }
@@ -156,7 +158,7 @@ fn of(
         Some(digest) => plan::close(&run, digest, facts.facts(now)),
         None => plan::turn(&run, facts.facts(now)),
     };
-    let (id, canceled) = (notification.id, facts.canceled);
+    let (id, canceled) = (notification.id, facts.is_canceled());
     let size = size_of(&notification, closed, &actions);
     let workflow = facts.workflow;
     Ok(Turn { notification_id: id, source, workflow, statuses, canceled, actions, size })
