@@ -28,6 +28,7 @@ use crate::observer::{Dispatcher, Event};
 use crate::pipeline::delivery::{Handler, Provider};
 
 use callbacks::Callbacks;
+use parts::Mode;
 pub(crate) use parts::Parts;
 pub(crate) use settings::Settings;
 
@@ -321,7 +322,7 @@ impl Builder {
     pub fn build(mut self, store: impl Store) -> Engine {
         let sealable = Arc::new(Sealable::new(Arc::new(store), self.keyring.take()));
         let store = Arc::clone(&sealable) as Arc<dyn Store>;
-        let engine = Engine { parts: Arc::new(Parts::of(self, store, Some(sealable))) };
+        let engine = Engine { parts: Arc::new(Parts::of(self, store, Mode::Live(sealable))) };
         let parts = Arc::downgrade(&engine.parts);
         engine.parts.store.listen(Box::new(move |keys| {
             let Some(parts) = parts.upgrade() else { return ControlFlow::Break(()) };
@@ -359,7 +360,7 @@ impl Builder {
     #[cfg(feature = "redb")]
     fn on(self, store: RedbStore) -> crate::Result<Engine> {
         let engine = self.build(store);
-        if let Some(sealable) = &engine.parts.sealable {
+        if let Some(sealable) = engine.parts.sealable() {
             sealable.check()?;
         }
         Ok(engine)

@@ -116,7 +116,7 @@ impl Engine {
     ) -> Result<T> {
         let scope = WriteScope::Environment(home.environment_id);
         let seed = self.parts.seeds.draw(now);
-        let run = |body: &mut WriteBody<'_>| match &self.parts.sealable {
+        let run = |body: &mut WriteBody<'_>| match self.parts.sealable() {
             Some(sealable) => sealable.write_in_host(host, scope, body),
             None => host.write_within(scope, body),
         };

@@ -45,7 +45,7 @@ impl Engine {
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Resealed> {
         trace::operation("engine.reseal", None, || {
-            let sealable = self.parts.sealable.as_deref().ok_or(Rejection::NoSealingKeys)?;
+            let sealable = self.parts.sealable().ok_or(Rejection::NoSealingKeys)?;
             let resealed = sealable.reseal(&mut progress)?;
             Ok(resealed.ok_or(Rejection::NoSealingKeys)?)
         })

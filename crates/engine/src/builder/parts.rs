@@ -47,9 +47,7 @@ const REHEARSED: u64 = u64::from_be_bytes(*b"explain!");
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
-    /// The store with its keys for sealing. `None` in a rehearsal, whose store lies over that of another
-    /// engine.
-    pub(crate) sealable: Option<Arc<Sealable>>,
+    pub(crate) mode: Mode,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) settings: Settings,
     pub(crate) callbacks: Callbacks,
@@ -58,8 +56,6 @@ pub(crate) struct Parts {
     pub(crate) activity: ActivityIndex,
     pub(crate) quotas: Quotas,
     pub(crate) circuits: Circuits,
-    /// Evidence of a rehearsal. `None` in any other engine.
-    pub(crate) evidence: Option<Arc<EvidenceLog>>,
     pub(crate) decoded: DecodedRecords,
     pub(crate) unsettled: Unsettled,
     pub(crate) pending_report: PendingReport,
@@ -75,6 +71,15 @@ pub(crate) struct Parts {
     pub(crate) backfill: Backfill,
     /// Erasures that are under way.
     pub(crate) ongoing_erasures: OngoingErasures,
+}
+
+/// Mode of an engine.
+#[derive(Debug)]
+pub(crate) enum Mode {
+    /// The engine serves its host. It has the store with its keys for sealing.
+    Live(Arc<Sealable>),
+    /// The engine rehearses an event on a fork of the store of another engine. It has the evidence of the run.
+    Rehearsal(Arc<EvidenceLog>),
 }
 
 /// Records that are decoded once, while their bytes stay the same.
@@ -132,16 +137,12 @@ impl DecodedRecords {
 
 impl Parts {
     /// The parts of an engine that keeps its records in `store`.
-    pub(super) fn of(
-        builder: Builder,
-        store: Arc<dyn Store>,
-        sealable: Option<Arc<Sealable>>,
-    ) -> Self {
+    pub(super) fn of(builder: Builder, store: Arc<dyn Store>, mode: Mode) -> Self {
         let Builder { settings, callbacks, seeds, observer, activity, clock, keyring: _ } = builder;
         let clock = clock.unwrap_or_else(|| Box::new(StoreClock(Arc::clone(&store))));
         Self {
             store,
-            sealable,
+            mode,
             clock,
             callbacks,
             seeds,
@@ -149,7 +150,6 @@ impl Parts {
             activity,
             quotas: Quotas::new(settings.calls.clone()),
             circuits: Circuits::new(settings.circuit),
-            evidence: None,
             settings,
             decoded: DecodedRecords::default(),
             unsettled: Unsettled::default(),
@@ -168,7 +168,23 @@ impl Parts {
 
     /// Returns `true` if the engine is one of a rehearsal.
     pub(crate) const fn is_rehearsal(&self) -> bool {
-        self.evidence.is_some()
+        self.evidence().is_some()
+    }
+
+    /// Returns the evidence of a rehearsal. Returns `None` for any other engine.
+    pub(crate) const fn evidence(&self) -> Option<&Arc<EvidenceLog>> {
+        match &self.mode {
+            Mode::Live(_) => None,
+            Mode::Rehearsal(evidence) => Some(evidence),
+        }
+    }
+
+    /// Returns the store with its keys for sealing. Returns `None` for a rehearsal.
+    pub(crate) const fn sealable(&self) -> Option<&Arc<Sealable>> {
+        match &self.mode {
+            Mode::Live(sealable) => Some(sealable),
+            Mode::Rehearsal(_) => None,
+        }
     }
 
     /// Follows commits of other processes that have changed these keys, or any if they are not known.
@@ -206,8 +222,8 @@ impl Parts {
             ..Builder::default()
         };
         let store = Arc::new(Fork::new(Arc::clone(&self.store), HIDDEN));
-        let (circuits, evidence) = (self.circuits.copied(), Some(Arc::default()));
-        let parts = Self { circuits, evidence, ..Self::of(builder, store, None) };
+        let mode = Mode::Rehearsal(Arc::default());
+        let parts = Self { circuits: self.circuits.copied(), ..Self::of(builder, store, mode) };
         Engine { parts: Arc::new(parts) }
     }
 }

@@ -1,5 +1,6 @@
 //! Explanations: a trigger and its delivery are rehearsed on a fork of the store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::explain::{
@@ -89,7 +90,7 @@ impl Events<'_> {
         explanation.recipients = self.recipients(&rehearsal, &receipt)?;
         explanation.crowd = if receipt.continues { Some(self.crowd(trigger)?) } else { None };
         explanation.filtered = receipt.topics.filtered;
-        let evidence = rehearsal.engine.parts.evidence.as_deref();
+        let evidence = rehearsal.engine.parts.evidence().map(Arc::as_ref);
         explanation.filtered_members = evidence.map(EvidenceLog::take_filtered).unwrap_or_default();
         explanation.missing_topics = receipt.missing_topics;
         Ok(explanation.cut_at(end))
@@ -107,7 +108,7 @@ impl Events<'_> {
         rehearsal: &Scope,
         receipt: &TriggerReceipt,
     ) -> Result<Vec<ExplainedRecipient>> {
-        let evidence = rehearsal.engine.parts.evidence.as_deref();
+        let evidence = rehearsal.engine.parts.evidence().map(Arc::as_ref);
         let explained = rehearsal.view(|view| {
             let Some(accepted) = find_accepted(view, &receipt.transaction_id)? else {
                 return Ok(Vec::new());

@@ -289,7 +289,7 @@ impl Preferences {
         let preference = |said: Option<SubscriberPreference>| said.map(|said| said.preference);
         let (global, specific) = (preference(global), preference(specific));
         let parts = &view.engine().parts;
-        let (evidence, default_zone) = (parts.evidence.clone(), parts.settings.default_timezone);
+        let (evidence, default_zone) = (parts.evidence().cloned(), parts.settings.default_timezone);
         Ok(Self { global, specific, schedule, evidence, default_zone })
     }
 

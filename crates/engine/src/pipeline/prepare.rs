@@ -256,7 +256,7 @@ impl<'r> Preparation<'r> {
             let member = member.changed(known.map(|known| &*known.after));
             let Some(topics) = member.admitted(event) else {
                 counted.counts.filtered += 1;
-                if let Some(evidence) = &self.view.engine.parts.evidence {
+                if let Some(evidence) = self.view.engine.parts.evidence() {
                     evidence.note_filtered(|| member.filtered(event));
                 }
                 continue;

@@ -197,7 +197,7 @@ impl NotificationTx<'_, '_> {
 
     // Takes note of what a decision was made from, if this is a rehearsal.
     fn note(&self, job: usize, kind: impl FnOnce() -> EvidenceKind) -> Result<()> {
-        let Some(evidence) = &self.tx.engine().parts.evidence else { return Ok(()) };
+        let Some(evidence) = self.tx.engine().parts.evidence() else { return Ok(()) };
         if let Some((subscriber, job)) = self.reader()?.zip(self.notification.jobs.get(job)) {
             evidence.note((subscriber.subscriber_id, job.step.id), self.tx.now(), kind());
         }
@@ -207,7 +207,7 @@ impl NotificationTx<'_, '_> {
     /// Forgets what the jobs behind this one were decided from, if this is a rehearsal: they are decided anew, or
     /// not at all.
     pub(super) fn drop_evidence_behind(&self, job: usize) -> Result<()> {
-        let Some(evidence) = &self.tx.engine().parts.evidence else { return Ok(()) };
+        let Some(evidence) = self.tx.engine().parts.evidence() else { return Ok(()) };
         let Some(subscriber) = self.reader()? else { return Ok(()) };
         for behind in self.notification.jobs.iter().skip(job + 1) {
             evidence.take((subscriber.subscriber_id.clone(), behind.step.id));

@@ -132,7 +132,7 @@ impl DeliveryQueue<'_> {
     // A rehearsal keeps its content in memory.
     fn counted(&self, worked: Worked) -> Result<Worked> {
         let parts = &self.engine.parts;
-        if let (Some(evidence), Worked::Done(done)) = (&parts.evidence, &worked) {
+        if let (Some(evidence), Worked::Done(done)) = (parts.evidence(), &worked) {
             parts.settings.limits.check_content(evidence.count(done.size().messages))?;
         }
         Ok(worked)
