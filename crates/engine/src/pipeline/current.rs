@@ -49,7 +49,7 @@ impl NamedRecords {
         let (notifications, content) = planned.size();
         self.size.0 += notifications;
         self.size.1 += content;
-        let direct = planned.direct.iter().map(|direct| &direct.recipient);
+        let direct = planned.direct.iter().map(|(direct, _)| &direct.recipient);
         let all = direct.chain(planned.actor.iter().map(|(actor, _)| actor));
         self.subscribers.extend(all.map(|recipient| recipient.subscriber_id().clone()));
         self.contexts.extend(planned.contexts.iter().map(|context| context.named.key.clone()));
@@ -101,7 +101,7 @@ fn is_current(tx: &Tx<'_>, planned: &PlannedTrigger, named: &NamedRecords) -> Re
     if !workflows::is_as_read(tx, &planned.workflow)? {
         return Ok(false);
     }
-    let direct = planned.direct.iter().map(|direct| (&direct.recipient, &direct.read));
+    let direct = planned.direct.iter().map(|(direct, read)| (&direct.recipient, read));
     let actor = planned.actor.iter().map(|(actor, read)| (actor, read));
     for (recipient, read) in direct.chain(actor) {
         let id = recipient.subscriber_id();

@@ -8,10 +8,10 @@ use domain::ids::SubscriberId;
 use domain::notification::Notification;
 use domain::subscriber::Subscriber;
 use domain::trigger::{
-    AcceptedTrigger, CreatedNotification, Crowd, EventProgress, FanOut, FanOutState, Trigger,
-    TriggerReceipt,
+    AcceptedTrigger, CreatedNotification, Crowd, EventProgress, FanOut, FanOutState,
+    SubscriberRecipient, Trigger, TriggerReceipt,
 };
-use store::{ReadKept, WriteRecords, layout};
+use store::{Kept, ReadKept, WriteRecords, layout};
 
 use crate::Result;
 use crate::pipeline::crowd::CrowdSource;
@@ -48,8 +48,8 @@ pub(crate) fn notify_all(
     let is_changed = |id: &SubscriberId| {
         named.has(id) || event.actor.is_some_and(|actor| actor.subscriber_id == *id)
     };
-    for direct in &planned.direct {
-        let subscriber = upsert_recipient(tx, direct, is_changed)?;
+    for (direct, read) in &planned.direct {
+        let subscriber = upsert_recipient(tx, (&direct.recipient, read.as_deref()), is_changed)?;
         receipt.notifications.push(notify(tx, &mut activity, &event, &subscriber, direct)?);
     }
     match &planned.others {
@@ -67,16 +67,15 @@ pub(crate) fn notify_all(
 // Creates or updates the subscriber of a recipient: as it was read, or as the call has changed it.
 fn upsert_recipient(
     tx: &mut Tx<'_>,
-    planned: &PlannedRecipient,
+    (recipient, read): (&SubscriberRecipient, Option<&Kept<Subscriber>>),
     is_changed: impl Fn(&SubscriberId) -> bool,
 ) -> Result<Arc<Subscriber>> {
-    let create = planned.recipient.to_create();
-    let before = match &planned.read {
-        read if is_changed(&create.subscriber_id) => {
-            let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
-            tx.find_again(&key, read.as_deref())?
-        }
-        read => read.as_ref().map(|read| Arc::clone(read.record())),
+    let create = recipient.to_create();
+    let before = if is_changed(&create.subscriber_id) {
+        let key = layout::subscriber(tx.environment_id(), &create.subscriber_id);
+        tx.find_again(&key, read)?
+    } else {
+        read.map(|read| Arc::clone(read.record()))
     };
     subscribers::upsert_known(tx, &create, before)
 }
@@ -126,7 +125,7 @@ pub(crate) fn notify(
     subscriber: &Subscriber,
     planned: &PlannedRecipient,
 ) -> Result<CreatedNotification> {
-    let PlannedRecipient { recipient, topics, first, .. } = planned;
+    let PlannedRecipient { recipient, topics, first } = planned;
     let created_at = tx.now();
     let id = activity.next_id(created_at, tx.random());
     let created = (id, created_at);

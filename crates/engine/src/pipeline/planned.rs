@@ -40,7 +40,7 @@ pub(crate) struct PlannedTrigger {
     pub(crate) contexts: Vec<ReadContext>,
     pub(crate) context_keys: ContextSet,
     /// Subscribers that the trigger names.
-    pub(crate) direct: Vec<PlannedRecipient>,
+    pub(crate) direct: Vec<NamedRecipient>,
     /// Subscribers that it reaches otherwise.
     pub(crate) others: Others,
     /// Subscriber who has caused the event, and the record as it was read.
@@ -57,6 +57,9 @@ pub(crate) struct ReadContext {
     pub(crate) read: Option<Arc<Kept<Context>>>,
 }
 
+/// Recipient that a trigger names, and the record as it was read. `None` if it was not there.
+pub(crate) type NamedRecipient = (PlannedRecipient, Option<Arc<Kept<Subscriber>>>);
+
 /// Subscribers that a trigger does not name.
 #[derive(Debug)]
 pub(crate) enum Others {
@@ -70,8 +73,6 @@ pub(crate) enum Others {
 #[derive(Debug)]
 pub(crate) struct PlannedRecipient {
     pub(crate) recipient: SubscriberRecipient,
-    /// The subscriber as it was read.
-    pub(crate) read: Option<Arc<Kept<Subscriber>>>,
     pub(crate) topics: Vec<NotificationTopic>,
     pub(crate) first: FirstTurn,
 }
@@ -101,7 +102,7 @@ impl PlannedTrigger {
 
     /// Returns the ids of the recipients that were there when the trigger was planned.
     pub(crate) fn known(&self) -> impl Iterator<Item = InternalSubscriberId> {
-        let direct = self.direct.iter().filter_map(|one| Some(one.read.as_deref()?.id));
+        let direct = self.direct.iter().filter_map(|(_, read)| Some(read.as_deref()?.id));
         direct.chain(self.others.planned().iter().map(|(member, _)| member.id))
     }
 }

@@ -25,7 +25,7 @@ use crate::idempotency::StoredRefusal;
 use crate::pipeline::crowd::{CrowdRange, CrowdSource, Member};
 use crate::pipeline::facts::Preferences;
 use crate::pipeline::planned::{
-    FirstTurn, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
+    FirstTurn, NamedRecipient, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
 };
 use crate::pipeline::texts;
 use crate::pipeline::trigger::accepted_before;
@@ -218,12 +218,12 @@ impl<'r> Preparation<'r> {
         recipients: &[&SubscriberRecipient],
         reached: Vec<Changed<Subscriber>>,
         (event, run, size): (&Event<'_>, &Run<'_>, usize),
-    ) -> Result<Vec<PlannedRecipient>> {
+    ) -> Result<Vec<NamedRecipient>> {
         let direct = recipients.iter().zip(reached).map(|(recipient, subscriber)| {
             let known = ((*recipient).clone(), &*subscriber.after);
             let planned = plan_recipient(self.view, known, Vec::new(), (event, run))?;
             self.count(size, &planned)?;
-            Ok(PlannedRecipient { read: subscriber.read, ..planned })
+            Ok((planned, subscriber.read))
         });
         direct.collect()
     }
@@ -384,13 +384,12 @@ pub(crate) fn plan_recipient(
 ) -> Result<PlannedRecipient> {
     let workflow = event.workflow;
     if workflow.is_paused() {
-        let first = FirstTurn::Later;
-        return Ok(PlannedRecipient { recipient, read: None, topics, first });
+        return Ok(PlannedRecipient { recipient, topics, first: FirstTurn::Later });
     }
     let preferences = Preferences::of(view, subscriber.id, event.context_keys, Some(workflow.id))?;
     let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
     let texts = texts::of_workflow(view, workflow, Some(subscriber))?;
     let facts = Facts { actor: event.actor, texts: texts.as_ref(), ..facts };
     let first = FirstTurn::Planned(plan::turn(run, facts));
-    Ok(PlannedRecipient { recipient, read: None, topics, first })
+    Ok(PlannedRecipient { recipient, topics, first })
 }

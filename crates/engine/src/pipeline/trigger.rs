@@ -218,7 +218,7 @@ pub(crate) fn prefetch(tx: &Tx<'_>, prepared: &[Prepared]) -> Result<()> {
     let workflows = workflows.map(|id| layout::workflow(environment, id).into_parts());
     let direct = planned.clone().flat_map(|planned| &planned.direct);
     let others = planned.clone().flat_map(|planned| planned.others.planned());
-    let ids = direct.map(|direct| direct.recipient.subscriber_id());
+    let ids = direct.map(|(direct, _)| direct.recipient.subscriber_id());
     let ids = ids.chain(others.map(|(member, _)| &member.subscriber_id));
     let subscribers = ids.map(|id| layout::subscriber(environment, id).into_parts());
     let known = planned.flat_map(|planned| planned.known());
@@ -232,7 +232,7 @@ fn longer(
     planned: &PlannedTrigger,
 ) -> impl Iterator<Item = CountedList> + use<> {
     let is_actor_new = planned.actor.iter().any(|(_, read)| read.is_none());
-    let is_new = is_actor_new || planned.direct.iter().any(|direct| direct.read.is_none());
+    let is_new = is_actor_new || planned.direct.iter().any(|(_, read)| read.is_none());
     let subscribers = is_new.then_some(CountedList::Subscribers(environment));
     let has_new_context = planned.contexts.iter().any(|context| context.read.is_none());
     let contexts = has_new_context.then_some(CountedList::Contexts(environment));
