@@ -210,6 +210,11 @@ impl DeliveryFailure {
             retry_at: None,
         }
     }
+
+    /// Returns the failure with the time of the next attempt.
+    pub(super) fn retried_at(self, due_at: Timestamp) -> Self {
+        Self { retry_at: Some(due_at), ..self }
+    }
 }
 
 #[cfg(test)]

@@ -62,14 +62,6 @@ enum Settled {
     Postponed,
 }
 
-// Call of the host that has failed. The default stands for a job that fails without one.
-#[derive(Default)]
-struct FailedCall {
-    provider_id: Option<String>,
-    // Time of the next attempt.
-    retry_at: Option<Timestamp>,
-}
-
 /// Stores results, and takes out those that are stored. Results of superseded attempts are dropped. A
 /// result that cannot be stored, because a record cannot be read, puts its task into quarantine.
 pub(super) fn settle(
@@ -116,6 +108,11 @@ pub(super) fn parts_of(
 }
 
 impl Settled {
+    // The effect of a failure. A job that is gone has none.
+    fn of_failure(failure: Option<DeliveryFailure>) -> Self {
+        failure.map_or(Self::Nothing, Self::Failed)
+    }
+
     fn add_to(self, report: &mut DeliveryReport) {
         match self {
             Self::Sent => report.sent += 1,
@@ -340,11 +337,8 @@ impl NotificationTx<'_, '_> {
                 self.log(job, detail, text.clone());
                 self.mark_dead_unsent(job, task, detail, text.clone())?;
                 self.fail(job)?;
-                Ok(self.failed(
-                    job,
-                    FailureReason::Unsendable { detail, text },
-                    FailedCall::default(),
-                ))
+                let reason = FailureReason::Unsendable { detail, text };
+                Ok(Settled::of_failure(self.failure(job, reason)))
             }
         }
     }
@@ -374,14 +368,7 @@ impl NotificationTx<'_, '_> {
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 
-    // The result for the report of a job that has failed, or is tried again.
-    fn failed(&self, job: usize, reason: FailureReason, call: FailedCall) -> Settled {
-        let FailedCall { provider_id, retry_at } = call;
-        self.failure(job, reason).map_or(Settled::Nothing, |failure| {
-            Settled::Failed(DeliveryFailure { provider_id, retry_at, ..failure })
-        })
-    }
-
+    // The failure of a job for good, before a provider was asked. Returns `None` if the job is gone.
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {
         let job = self.notification.jobs.get(job)?;
         Some(DeliveryFailure::unsent(&self.notification, (job.id, job.kind), reason))

@@ -5,7 +5,7 @@ use domain::json::Object;
 use domain::task::{AfterFailure, Task, TaskState};
 use store::WriteRecords;
 
-use super::{FailedCall, Settled};
+use super::Settled;
 use crate::Result;
 use crate::pipeline::delivery::call::CallResult;
 use crate::pipeline::delivery::lease::Leased;
@@ -37,14 +37,14 @@ impl NotificationTx<'_, '_> {
                     return Ok(settled);
                 }
                 self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
-                let call = FailedCall { retry_at: Some(due_at), ..FailedCall::default() };
-                Ok(self.failed(job, failure.reason(), call))
+                let failure = self.failure(job, failure.reason());
+                Ok(Settled::of_failure(failure.map(|failure| failure.retried_at(due_at))))
             }
             AfterFailure::Failed => {
                 self.log(job, failure.detail(), failure.text());
                 self.tx.remove(task)?;
                 self.fail(job)?;
-                Ok(self.failed(job, failure.reason(), FailedCall::default()))
+                Ok(Settled::of_failure(self.failure(job, failure.reason())))
             }
         }
     }

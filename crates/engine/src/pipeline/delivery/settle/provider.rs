@@ -7,8 +7,9 @@ use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::WriteRecords;
 
-use super::{FailedCall, Settled};
+use super::Settled;
 use crate::Result;
+use crate::pipeline::delivery::DeliveryFailure;
 use crate::pipeline::delivery::lease::Leased;
 use crate::pipeline::delivery::provider::{Delivery, ProviderReceipt};
 use crate::pipeline::delivery::send_result::{SendFailure, SendResult};
@@ -23,12 +24,6 @@ struct Failed<'a> {
     task: &'a Task,
     delivery: &'a Delivery,
     failure: &'a SendFailure,
-}
-
-impl Failed<'_> {
-    fn call(self, retry_at: Option<Timestamp>) -> FailedCall {
-        FailedCall { provider_id: Some(self.delivery.integration.provider_id.clone()), retry_at }
-    }
 }
 
 impl NotificationTx<'_, '_> {
@@ -108,7 +103,8 @@ impl NotificationTx<'_, '_> {
             after = after.with_send_work(work.after(delivery.message.clone(), tries));
         }
         self.tx.replace(task, &after)?;
-        Ok(self.failed(job, failure.reason(), failed.call(Some(due_at))))
+        let failure = self.call_failure(failed);
+        Ok(Settled::of_failure(failure.map(|failure| failure.retried_at(due_at))))
     }
 
     fn not_sent(&mut self, failed: Failed<'_>) -> Result<Settled> {
@@ -124,7 +120,17 @@ impl NotificationTx<'_, '_> {
         let stored = self.store_of(job, delivery.send, message)?;
         self.mark_dead_failed(job, delivery, failure, stored);
         self.end_failed(job, delivery.send)?;
-        Ok(self.failed(job, failure.reason(), failed.call(None)))
+        Ok(Settled::of_failure(self.call_failure(failed)))
+    }
+
+    // The failure of a call of a provider. Returns `None` if the job is gone.
+    fn call_failure(
+        &self,
+        Failed { job, delivery, failure, .. }: Failed<'_>,
+    ) -> Option<DeliveryFailure> {
+        let provider_id = Some(delivery.integration.provider_id.clone());
+        let failure = self.failure(job, failure.reason())?;
+        Some(DeliveryFailure { provider_id, ..failure })
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {

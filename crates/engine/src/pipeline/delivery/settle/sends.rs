@@ -9,7 +9,7 @@ use domain::subscriber::Subscriber;
 use domain::task::{SendWork, Task, Work};
 use store::{ReadRecords, WriteRecords, layout};
 
-use super::{FailedCall, Settled};
+use super::Settled;
 use crate::Result;
 use crate::pipeline::delivery::FailureReason;
 use crate::pipeline::delivery::provider::Delivery;
@@ -109,11 +109,8 @@ impl NotificationTx<'_, '_> {
             RefusalKind::Fail => {
                 self.mark_dead_unsent(job, task, detail, text.clone())?;
                 self.end_send(job, send, SendStatus::Failed)?;
-                Ok(self.failed(
-                    job,
-                    FailureReason::Unsendable { detail, text },
-                    FailedCall::default(),
-                ))
+                let reason = FailureReason::Unsendable { detail, text };
+                Ok(Settled::of_failure(self.failure(job, reason)))
             }
         }
     }
