@@ -22,7 +22,7 @@ use crate::event::Event;
 use crate::explain::EvidenceLog;
 use crate::ids::{IntegrationId, MessageId, StepId, TransactionId};
 use crate::integration::Integration;
-use crate::job::{Detail, Job, JobStatus, SendTarget};
+use crate::job::{Detail, Job, JobStatus, SendStatus, SendTarget};
 use crate::json::Object;
 use crate::layout::FrameRef;
 use crate::message::Stage;
@@ -390,6 +390,15 @@ impl RefusalKind {
             RefusalKind::Skip => JobStatus::Skipped,
             RefusalKind::Fail => JobStatus::Failed,
             RefusalKind::Cancel => JobStatus::Canceled,
+        }
+    }
+
+    /// Returns the status of a send that was refused.
+    pub const fn send_status(self) -> SendStatus {
+        match self {
+            RefusalKind::Skip => SendStatus::Skipped,
+            RefusalKind::Fail => SendStatus::Failed,
+            RefusalKind::Cancel => SendStatus::Canceled,
         }
     }
 }

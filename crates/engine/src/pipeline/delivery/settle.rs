@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ids::SendId;
-use domain::job::{Detail, Job, JobStatus, SendStatus};
+use domain::job::{Detail, Job, JobStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
 use domain::task::{Claim, Task};
@@ -323,20 +323,15 @@ impl NotificationTx<'_, '_> {
 
     // Ends a job, or its send, whose message is not sent.
     fn refused(&mut self, job: usize, task: &Task, refusal: &Refusal) -> Result<Settled> {
-        if let Some(send) = task.send_id() {
-            return self.send_refused(job, task, send, refusal);
+        let (detail, text) = (refusal.detail, refusal.raw.clone());
+        self.log(job, detail, text.clone());
+        if refusal.kind == RefusalKind::Fail {
+            self.mark_dead_unsent(job, task, detail, text.clone())?;
         }
+        self.end(job, task.send_id(), refusal.kind)?;
         match refusal.kind {
-            RefusalKind::Skip | RefusalKind::Cancel => {
-                self.refuse(job, refusal.clone());
-                self.go_on()?;
-                Ok(Settled::Skipped)
-            }
+            RefusalKind::Skip | RefusalKind::Cancel => Ok(Settled::Skipped),
             RefusalKind::Fail => {
-                let (detail, text) = (refusal.detail, refusal.raw.clone());
-                self.log(job, detail, text.clone());
-                self.mark_dead_unsent(job, task, detail, text.clone())?;
-                self.fail(job)?;
                 let reason = FailureReason::Unsendable { detail, text };
                 Ok(Settled::of_failure(self.failure(job, reason)))
             }
@@ -345,15 +340,15 @@ impl NotificationTx<'_, '_> {
 
     // Ends a job that has failed, or its send.
     fn end_failed(&mut self, job: usize, send: Option<SendId>) -> Result<()> {
-        match send {
-            Some(send) => self.end_send(job, send, SendStatus::Failed),
-            None => self.fail(job),
-        }
+        self.end(job, send, RefusalKind::Fail)
     }
 
-    // Ends a failed job.
-    fn fail(&mut self, job: usize) -> Result<()> {
-        self.move_job(job, JobStatus::Failed);
+    // Ends a job, or its send, with the status of a refusal.
+    fn end(&mut self, job: usize, send: Option<SendId>, kind: RefusalKind) -> Result<()> {
+        if let Some(send) = send {
+            return self.end_send(job, send, kind.send_status());
+        }
+        self.move_job(job, kind.status());
         self.go_on_behind(job)
     }
 

@@ -43,7 +43,7 @@ impl NotificationTx<'_, '_> {
             AfterFailure::Failed => {
                 self.log(job, failure.detail(), failure.text());
                 self.tx.remove(task)?;
-                self.fail(job)?;
+                self.end_failed(job, None)?;
                 Ok(Settled::of_failure(self.failure(job, failure.reason())))
             }
         }

@@ -4,14 +4,12 @@ use domain::endpoint::ChannelEndpoint;
 use domain::ids::{MessageId, SendId};
 use domain::job::{Destination, Detail, JobSend, JobStatus, SendStatus, SendTarget, SendsOutcome};
 use domain::message::Message;
-use domain::plan::{Refusal, RefusalKind};
 use domain::subscriber::Subscriber;
 use domain::task::{SendWork, Task, Work};
 use store::{ReadRecords, WriteRecords, layout};
 
 use super::Settled;
 use crate::Result;
-use crate::pipeline::delivery::FailureReason;
 use crate::pipeline::delivery::provider::Delivery;
 use crate::pipeline::notification_tx::NotificationTx;
 use crate::resources::endpoints;
@@ -85,34 +83,6 @@ impl NotificationTx<'_, '_> {
             stored.message_id = Some(id);
         }
         Ok(Some(id))
-    }
-
-    // Ends a send that is not made.
-    pub(super) fn send_refused(
-        &mut self,
-        job: usize,
-        task: &Task,
-        send: SendId,
-        refusal: &Refusal,
-    ) -> Result<Settled> {
-        let (detail, text) = (refusal.detail, refusal.raw.clone());
-        self.log(job, detail, text.clone());
-        match refusal.kind {
-            RefusalKind::Skip => {
-                self.end_send(job, send, SendStatus::Skipped)?;
-                Ok(Settled::Skipped)
-            }
-            RefusalKind::Cancel => {
-                self.end_send(job, send, SendStatus::Canceled)?;
-                Ok(Settled::Skipped)
-            }
-            RefusalKind::Fail => {
-                self.mark_dead_unsent(job, task, detail, text.clone())?;
-                self.end_send(job, send, SendStatus::Failed)?;
-                let reason = FailureReason::Unsendable { detail, text };
-                Ok(Settled::of_failure(self.failure(job, reason)))
-            }
-        }
     }
 
     // Ends a send, and the job with the last one.
