@@ -19,7 +19,7 @@ use domain::ids::SendId;
 use domain::job::{Detail, Job, JobStatus};
 use domain::notification::Notification;
 use domain::plan::{self, Refusal, RefusalKind, Run};
-use domain::task::{Claim, Task};
+use domain::task::{Claim, SendWork, Task, TaskState};
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use store::{ReadKept, WriteRecords, layout};
@@ -336,6 +336,27 @@ impl NotificationTx<'_, '_> {
                 Ok(Settled::of_failure(self.failure(job, reason)))
             }
         }
+    }
+
+    // Puts a job off until its next attempt, unless its event was canceled meanwhile. Its task gets other work if
+    // there is some.
+    fn retry_later(
+        &mut self,
+        job: usize,
+        (task, work): (&Task, Option<SendWork>),
+        (due_at, attempts): (Timestamp, u32),
+        failure: Option<DeliveryFailure>,
+    ) -> Result<Settled> {
+        self.move_job(job, JobStatus::Queued { due_at, attempts });
+        if let Some(settled) = self.end_if_canceled(job, task)? {
+            return Ok(settled);
+        }
+        let mut after = task.with(TaskState::Waiting { due_at, attempts });
+        if let Some(work) = work {
+            after = after.with_send_work(work);
+        }
+        self.tx.replace(task, &after)?;
+        Ok(Settled::of_failure(failure.map(|failure| failure.retried_at(due_at))))
     }
 
     // Ends a job that has failed, or its send.

@@ -1,8 +1,8 @@
 //! Settlement of custom steps: what functions of the host application have returned.
 
-use domain::job::{Detail, JobStatus};
+use domain::job::Detail;
 use domain::json::Object;
-use domain::task::{AfterFailure, Task, TaskState};
+use domain::task::{AfterFailure, Task};
 use store::WriteRecords;
 
 use super::Settled;
@@ -32,13 +32,8 @@ impl NotificationTx<'_, '_> {
         match after {
             AfterFailure::RetryAt(due_at) => {
                 self.log(job, Detail::HandlerRetry, failure.text());
-                self.move_job(job, JobStatus::Queued { due_at, attempts });
-                if let Some(settled) = self.end_if_canceled(job, task)? {
-                    return Ok(settled);
-                }
-                self.tx.replace(task, &task.with(TaskState::Waiting { due_at, attempts }))?;
                 let failure = self.failure(job, failure.reason());
-                Ok(Settled::of_failure(failure.map(|failure| failure.retried_at(due_at))))
+                self.retry_later(job, (task, None), (due_at, attempts), failure)
             }
             AfterFailure::Failed => {
                 self.log(job, failure.detail(), failure.text());

@@ -88,23 +88,13 @@ impl NotificationTx<'_, '_> {
         due_at: Timestamp,
     ) -> Result<Settled> {
         let Failed { job, task, delivery, failure } = failed;
-        let attempts = delivery.attempts;
         self.log(job, Detail::ProviderRetry, Some(failure.text(delivery)));
         if retry == Retry::Switch {
             let from = delivery.integration.identifier.to_string();
             self.log(job, Detail::IntegrationSwitched, Some(from));
         }
-        self.move_job(job, JobStatus::Queued { due_at, attempts });
-        if let Some(settled) = self.end_if_canceled(job, task)? {
-            return Ok(settled);
-        }
-        let mut after = task.with(TaskState::Waiting { due_at, attempts });
-        if let Some(work) = task.send_work() {
-            after = after.with_send_work(work.after(delivery.message.clone(), tries));
-        }
-        self.tx.replace(task, &after)?;
-        let failure = self.call_failure(failed);
-        Ok(Settled::of_failure(failure.map(|failure| failure.retried_at(due_at))))
+        let work = task.send_work().map(|work| work.after(delivery.message.clone(), tries));
+        self.retry_later(job, (task, work), (due_at, delivery.attempts), self.call_failure(failed))
     }
 
     fn not_sent(&mut self, failed: Failed<'_>) -> Result<Settled> {
