@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::{Cta, MessageContent};
 use crate::context::ContextSet;
+use crate::environment::Home;
 use crate::error::{Invalid, Reason, Unit, at_most_items};
 use crate::ids::{
     ContentId, EnvironmentId, InternalSubscriberId, MessageId, NotificationId, OrganizationId,
@@ -216,6 +217,15 @@ pub struct InboxCounts {
     pub unseen: usize,
     /// Number of unread messages.
     pub unread: usize,
+}
+
+impl From<&Message> for Home {
+    fn from(message: &Message) -> Self {
+        Self {
+            organization_id: message.organization_id.clone(),
+            environment_id: message.environment_id,
+        }
+    }
 }
 
 impl Message {

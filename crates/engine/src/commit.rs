@@ -158,11 +158,9 @@ impl Engine {
     fn follow_commit(&self, changes: &[Change]) {
         self.parts.decoded.forget(changes);
         for change in changes.iter().filter(|change| change.table == Table::Integrations) {
-            match store::layout::integration_of(&change.key) {
-                Some(id) if change.kind == ChangeKind::Removed => self.parts.circuits.forget(id),
-                // The operator may have repaired it.
-                Some(id) => self.parts.circuits.close(id),
-                None => {}
+            // The operator may have repaired it.
+            if let Some(id) = store::layout::integration_of(&change.key) {
+                self.parts.circuits.close(id);
             }
         }
         self.parts.watches.wake(changes);

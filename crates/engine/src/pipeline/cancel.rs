@@ -7,16 +7,16 @@ use domain::job::{Detail, Job, JobStatus, SendStatus};
 use domain::notification::Notification;
 use domain::plan;
 use domain::task::{Task, Work};
-use domain::trigger::{AcceptedTrigger, CanceledTrigger, Cancellation, FanOutState};
+use domain::trigger::{AcceptedTrigger, CanceledTrigger, Cancellation};
 use store::{Order, ReadRecords, WriteRecords, layout};
 
 use crate::damage::if_readable;
 use crate::pipeline::facts::{is_canceled, workflow_of};
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::notification_tx::NotificationTx;
-use crate::pipeline::trigger::find_receipt;
+use crate::pipeline::trigger::{get_accepted, progress_of};
 use crate::tx::{Tx, View};
-use crate::{Engine, Entity, Error, Events, Result};
+use crate::{Engine, Events, Result};
 
 // Number of notifications whose jobs one transaction ends.
 const AT_A_TIME: usize = 100;
@@ -52,7 +52,7 @@ impl Events<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if no event has this transaction id.
+    /// [`Error::NotFound`](crate::Error::NotFound), if no event has this transaction id.
     pub fn cancel(&self, transaction_id: impl IntoChecked<TransactionId>) -> Result<Cancellation> {
         self.cancel_of(&transaction_id.into_checked()?)
     }
@@ -63,12 +63,8 @@ impl Events<'_> {
             if let Some(before) = tx.find(&layout::canceled_trigger(environment, id))? {
                 return Ok(before.cancellation);
             }
-            let receipt = find_receipt(tx, id)?;
-            let receipt = receipt.ok_or_else(|| Error::not_found(Entity::Event, id))?;
-            let created = match tx.find(&layout::fan_out_state(environment, id))? {
-                Some(FanOutState { progress, .. }) => progress.created,
-                None => (receipt.notifications.len() + receipt.topics.created) as u64,
-            };
+            let accepted = get_accepted(tx, id)?;
+            let created = progress_of(tx, id, || Ok(accepted))?.created;
             let first = Place { run: 0, next: 0 };
             let ended = end_jobs(tx, id, first)?;
             let mut cancellation = Cancellation::new(id.clone());

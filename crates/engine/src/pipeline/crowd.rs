@@ -14,10 +14,9 @@ use domain::trigger::{Audience, Crowd};
 use store::{Order, ReadRecords, layout};
 use uuid::Uuid;
 
-use crate::damage::if_readable;
+use crate::Result;
 use crate::resources::topics;
 use crate::tx::View;
-use crate::{Error, Result};
 
 /// Recipients of an event that it does not name one by one.
 #[derive(Debug)]
@@ -182,7 +181,7 @@ fn subscribed(
     let keys: Vec<_> = keys.collect();
     let mut found = Vec::with_capacity(keys.len());
     for key in &keys {
-        found.push(if_readable(view.find::<Subscriber>(key).map_err(Error::from))?.flatten());
+        found.push(store::if_readable(view.find::<Subscriber>(key))?.flatten());
     }
     let members = found.into_iter().zip(in_time).filter_map(|(subscriber, (_, subscriptions))| {
         Some(Member { subscriber: subscriber?, subscriptions: Some(subscriptions) })

@@ -2,7 +2,7 @@
 
 use domain::digest::DigestBucket;
 use domain::environment::{Environment, Home};
-use domain::ids::{DigestWindowId, EnvironmentId, OrganizationId, SendId};
+use domain::ids::{DigestWindowId, SendId};
 use domain::job::JobStatus;
 use domain::message::Message;
 use domain::notification::Notification;
@@ -29,22 +29,14 @@ pub(crate) fn resume(draft: &mut Draft<'_>, stalled: &Stalled) -> Result<bool> {
     draft.writer.get(*table, key, &mut |value| found = Waiting::read(codec, *table, key, value))?;
     match found? {
         Some(Waiting::Notification(notification)) => {
-            let Notification { environment_id, organization_id, .. } = &*notification;
-            let home = home(*environment_id, organization_id);
-            resume_jobs(&mut draft.within(&home), &notification, lost)
+            resume_jobs(&mut draft.within(&Home::from(&*notification)), &notification, lost)
         }
         Some(Waiting::Message(message)) => {
-            let Message { environment_id, organization_id, .. } = &*message;
-            let home = home(*environment_id, organization_id);
-            resume_snooze(&mut draft.within(&home), &message)
+            resume_snooze(&mut draft.within(&Home::from(&*message)), &message)
         }
         Some(Waiting::FanOut(fan_out)) => resume_fan_out(draft, &fan_out),
         None => Ok(false),
     }
-}
-
-fn home(environment_id: EnvironmentId, organization_id: &OrganizationId) -> Home {
-    Home { organization_id: organization_id.clone(), environment_id }
 }
 
 fn resume_jobs(tx: &mut Tx<'_>, before: &Notification, lost: &[Awaited]) -> Result<bool> {

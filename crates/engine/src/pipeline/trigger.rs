@@ -191,14 +191,7 @@ impl Events<'_> {
 
     fn progress_of(&self, id: &TransactionId) -> Result<EventProgress> {
         self.scope.read("events.progress", |view| {
-            let state = view.find(&layout::fan_out_state(view.environment_id(), id))?;
-            let progress = if let Some(FanOutState { progress, .. }) = state {
-                progress
-            } else {
-                let accepted = find_accepted(view, id)?;
-                let accepted = accepted.ok_or_else(|| Error::not_found(Entity::Event, id))?;
-                EventProgress::of(&accepted.receipt, accepted.created_at)
-            };
+            let progress = progress_of(view, id, || get_accepted(view, id))?;
             let canceled = view.find(&layout::canceled_trigger(view.environment_id(), id))?;
             Ok(progress.canceled(canceled.map(|canceled| canceled.canceled_at)))
         })
@@ -304,6 +297,26 @@ pub(crate) fn current_receipt(view: &dyn View, receipt: &TriggerReceipt) -> Resu
         rest.notifications.clear();
         rest
     }))
+}
+
+/// Returns how far an event has got, apart from its cancellation. One without a fan-out has got as far as its first
+/// run.
+pub(crate) fn progress_of(
+    view: &dyn View,
+    id: &TransactionId,
+    accepted: impl FnOnce() -> Result<AcceptedTrigger>,
+) -> Result<EventProgress> {
+    if let Some(state) = view.find(&layout::fan_out_state(view.environment_id(), id))? {
+        let FanOutState { progress, .. } = state;
+        return Ok(progress);
+    }
+    let accepted = accepted()?;
+    Ok(EventProgress::of(&accepted.receipt, accepted.created_at))
+}
+
+/// The first run of an event, which has the receipt.
+pub(crate) fn get_accepted(view: &dyn View, id: &TransactionId) -> Result<AcceptedTrigger> {
+    find_accepted(view, id)?.ok_or_else(|| Error::not_found(Entity::Event, id))
 }
 
 /// The first run of an event, which has the receipt. Returns `None` if it was not accepted.

@@ -7,7 +7,6 @@ use domain::ids::{ApiKeyId, UserId};
 use domain::secret::Secret;
 use store::{Order, ReadRecords, WriteRecords, layout};
 
-use crate::damage;
 use crate::resources::environments;
 use crate::tx::{Draft, Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
@@ -97,7 +96,7 @@ fn forget(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
     let home = tx.home();
     let place = layout::environment(&home.organization_id, home.environment_id);
     // A record that cannot be read shows no key, and does not keep one from being revoked.
-    let found = damage::if_readable(tx.find::<Environment>(&place).map_err(Error::from))?;
+    let found = store::if_readable(tx.find::<Environment>(&place))?;
     let Some(environment) = found.flatten() else { return Ok(()) };
     Ok(tx.replace(&environment, &environment.without_key(&key.hash))?)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use domain::context::ContextSet;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
 use domain::preference::{
-    BulkRefusal, GlobalPreference, GlobalPreferenceUpdate, Preference, PreferenceScope,
-    Preferences, PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowPreference,
+    BulkRefusal, GlobalPreference, GlobalPreferenceUpdate, PreferenceScope, Preferences,
+    PreferencesQuery, SubscriberPreference, UpdatedPreference, WorkflowPreference,
     WorkflowPreferenceUpdate, WorkflowPreferenceUpdates, resolve,
 };
 use domain::vocabulary::Channel;
@@ -105,7 +105,8 @@ impl SubscriberPreferences<'_> {
                 let now = tx.now();
                 let after =
                     place.change(tx, scope, |before| before.updated_for_workflow(said, now))?;
-                updated.push(answer(&workflow, global.as_ref(), &after.preference));
+                let specific = &after.preference;
+                updated.push(UpdatedPreference::new(&workflow, global.as_ref(), specific));
             }
             Ok(updated)
         })
@@ -289,17 +290,6 @@ impl Said {
 }
 
 fn general(global: Option<&SubscriberPreference>) -> GlobalPreference {
-    let schedule = global.and_then(|global| match &global.scope {
-        PreferenceScope::Global { schedule } => schedule.clone(),
-        PreferenceScope::Workflow { .. } => None,
-    });
+    let schedule = global.and_then(SubscriberPreference::schedule).cloned();
     GlobalPreference::new(global.map(|global| &global.preference), schedule)
-}
-
-fn answer(
-    workflow: &Workflow,
-    global: Option<&Preference>,
-    specific: &Preference,
-) -> UpdatedPreference {
-    UpdatedPreference::new(workflow, global, specific)
 }

@@ -12,10 +12,9 @@ use domain::workflow::Workflow;
 use store::layout::{SearchedField, TextIndex};
 use store::{Order, ReadRecords, layout, text_index};
 
-use crate::damage::if_readable;
+use crate::Result;
 use crate::resources::workflows;
 use crate::tx::{Reading, View};
-use crate::{Error, Result};
 
 /// Maximum number of subscribers that a search holds. More are read anew for each segment.
 const HELD: usize = 4_096;
@@ -90,7 +89,7 @@ impl Named {
         let mut ids: BTreeSet<_> = named.into_iter().flatten().map(|found| found.id).collect();
         if let Some(search) = query.searched() {
             let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));
-            let called = called.map(|key| if_readable(view.find(&key).map_err(Error::from)));
+            let called = called.map(|key| store::if_readable(view.find(&key)));
             let called = called.ok().transpose()?.flatten().flatten();
             ids.extend(called.map(|subscriber| subscriber.id));
         }
