@@ -62,6 +62,15 @@ impl Upkeep {
         state.resting.insert(environment, Instant::now() + REST);
     }
 
+    // Puts the environment of a step back if more is left, and lets it rest if the step has failed.
+    fn after(&self, environment: EnvironmentId, tended: &Result<bool>) {
+        match tended {
+            Ok(true) => self.add(environment),
+            Ok(false) => {}
+            Err(_) => self.put_off(environment),
+        }
+    }
+
     /// Returns the error of the last upkeep, if it failed.
     pub(crate) fn error(&self) -> Option<String> {
         self.state.lock().error.clone()
@@ -113,11 +122,7 @@ impl Engine {
                 break tended;
             }
         };
-        match tended {
-            Ok(true) => self.parts.upkeep.add(environment),
-            Ok(false) => {}
-            Err(_) => self.parts.upkeep.put_off(environment),
-        }
+        self.parts.upkeep.after(environment, &tended);
     }
 
     /// Does a step of the upkeep that is left, and makes a damaged index anew. Returns `false` if
@@ -125,15 +130,9 @@ impl Engine {
     pub(super) fn tend_one(&self) -> Result<bool> {
         let upkeep = &self.parts.upkeep;
         let Some(environment) = upkeep.take() else { return Ok(false) };
-        match healed(self, environment, || self.tend(environment)) {
-            Ok(true) => upkeep.add(environment),
-            Ok(false) => {}
-            Err(error) => {
-                upkeep.put_off(environment);
-                return Err(error);
-            }
-        }
-        Ok(true)
+        let tended = healed(self, environment, || self.tend(environment));
+        upkeep.after(environment, &tended);
+        tended.map(|_| true)
     }
 
     // Does a step of the upkeep of an environment, and keeps its error. Returns `false` if there was
