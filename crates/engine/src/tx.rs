@@ -6,11 +6,13 @@ use domain::environment::Home;
 use domain::ids::{EnvironmentId, InternalSubscriberId};
 use domain::limits::Limits;
 use domain::message::MessageCounters;
+use domain::task::Task;
 use domain::time::Timestamp;
 use store::counters::ReadCounters;
 use store::layout::CountedList;
 use store::{
-    Change, Codec, KeyRange, Order, Result, Snapshot, Table, Transaction, Visit, VisitValue, layout,
+    Change, Codec, KeyRange, Order, ReadRecords, Record, Result, Snapshot, Table, Transaction,
+    Visit, VisitValue, layout,
 };
 use uuid::Uuid;
 
@@ -77,6 +79,12 @@ impl Tx<'_> {
     /// Returns the time of the operation. All of its transactions have the same time.
     pub(crate) fn now(&self) -> Timestamp {
         self.draft.now
+    }
+
+    /// Returns the task of a claim. Returns `None` if the claim was superseded: later claims and settlements replace
+    /// or remove the task.
+    pub(crate) fn claimed(&self, leased: &Task) -> Result<Option<Task>> {
+        Ok(self.find::<Task>(&leased.key())?.filter(|task| task == leased))
     }
 
     /// A new id.

@@ -87,8 +87,7 @@ pub(crate) fn step(engine: &Engine, leased: &Task) -> Result<()> {
     let Work::Cancel { transaction_id, run, next } = &leased.work else { return Ok(()) };
     let (home, place) = (leased.home(), Place { run: *run, next: *next });
     engine.write_in(&home, engine.now(), |tx| {
-        let task = tx.find(&layout::task(home.environment_id, leased.id))?;
-        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
+        let Some(task) = tx.claimed(leased)? else { return Ok(()) };
         tx.remove(&task)?;
         // If all of the event was deleted meanwhile, its id may be that of another one.
         if !is_canceled(tx, transaction_id)? {

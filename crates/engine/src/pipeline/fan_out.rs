@@ -73,8 +73,7 @@ pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result
     let is_timed = engine.parts.clock.as_manual().is_none();
     // The time of the plan is that of the transaction, so that a delay begins when its job says.
     let created = engine.write_in(&home, now, |tx| {
-        let task = tx.find::<Task>(&layout::task(environment, leased.id))?;
-        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(0) };
+        let Some(task) = tx.claimed(leased)? else { return Ok(0) };
         let Some(state) = tx.find(&layout::fan_out_state(environment, id))? else {
             tx.remove(&task)?;
             end_lost(tx, id)?;

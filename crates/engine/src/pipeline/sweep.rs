@@ -339,8 +339,7 @@ impl Sweep<'_> {
         let after = self.following(walked.after);
         let mut step = |tx: &mut Tx<'_>| {
             // Another worker may have done this step.
-            let found = tx.find::<Task>(&self.task.key())?.filter(|found| found == self.task);
-            let Some(task) = found else { return Ok(0) };
+            let Some(task) = tx.claimed(self.task)? else { return Ok(0) };
             let keys: Vec<_> = walked.old.iter().map(Record::key).collect();
             let there = tx.find_readable::<R>(&keys)?;
             let mut old: Vec<R> = Vec::with_capacity(there.len());
@@ -385,8 +384,7 @@ impl Sweep<'_> {
         let work = Work::Sweep { part: self.part, after: self.after.to_vec(), pace };
         let later = self.then(work, until);
         self.engine.write_in(self.home, self.now, |tx| {
-            let found = tx.find::<Task>(&self.task.key())?.filter(|found| found == self.task);
-            if let Some(task) = found {
+            if let Some(task) = tx.claimed(self.task)? {
                 tx.replace(&task, &later)?;
             }
             Ok(0)

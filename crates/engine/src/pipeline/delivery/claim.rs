@@ -7,8 +7,7 @@ use store::{ReadKept, ReadRecords, Table, WriteRecords, WriteScope, layout};
 
 use super::claim_size::ClaimSize;
 use super::lease::Leased;
-use super::{clock_skew, due, fairness};
-use crate::pipeline::sweep;
+use super::{due, fairness};
 use crate::tx::Draft;
 use crate::{Engine, Error, Result};
 
@@ -29,8 +28,7 @@ pub(super) struct Claimed {
 /// alone: it may end the process, and the attempts of others would count. What cannot be read is taken out
 /// of the queue.
 pub(super) fn claim(engine: &Engine, size: ClaimSize) -> Result<Claimed> {
-    sweep::ensure(engine)?;
-    clock_skew::bring_back(engine)?;
+    due::ensure_tasks(engine)?;
     let first = engine.parts.scheduler.next_class();
     if engine.store().runs_side_by_side() {
         claim_side_by_side(engine, size, first)
@@ -63,8 +61,7 @@ pub(super) fn claim_side_by_side(
 
 /// Leases at most `limit` due tasks of any kind, of all environments, in the order of their classes.
 pub(super) fn claim_at_once(engine: &Engine, limit: usize) -> Result<Claimed> {
-    sweep::ensure(engine)?;
-    clock_skew::bring_back(engine)?;
+    due::ensure_tasks(engine)?;
     claim_of_all(engine, ClaimSize::new(limit, limit), None)
 }
 

@@ -13,10 +13,16 @@ use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Result};
 
+/// Adds the tasks of sweeps that environments lack, and brings back the tasks that a clock ahead has put off. The
+/// queue is complete afterwards.
+pub(super) fn ensure_tasks(engine: &Engine) -> Result<()> {
+    sweep::ensure(engine)?;
+    clock_skew::bring_back(engine)
+}
+
 /// Returns the time at which the next task is due. Returns `None` if no task waits.
 pub(super) fn next(engine: &Engine) -> Result<Option<Timestamp>> {
-    sweep::ensure(engine)?;
-    clock_skew::bring_back(engine)?;
+    ensure_tasks(engine)?;
     engine.read_pure(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {

@@ -27,8 +27,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()
 pub(super) fn step(engine: &Engine, leased: &Task, integration_id: IntegrationId) -> Result<()> {
     let home = leased.home();
     engine.write_in(&home, engine.now(), |tx| {
-        let task = tx.find::<Task>(&layout::task(home.environment_id, leased.id))?;
-        let Some(task) = task.filter(|task| task.state == leased.state) else { return Ok(()) };
+        let Some(task) = tx.claimed(leased)? else { return Ok(()) };
         tx.remove(&task)?;
         let integration = integrations::find(tx, integration_id)?;
         if integration.is_some_and(|integration| integration.is_paused()) {
