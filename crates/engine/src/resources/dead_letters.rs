@@ -13,6 +13,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 
 use self::scan::Selection;
 use crate::pipeline::notification_tx::NotificationTx;
+use crate::resources::messages;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, Rejection, Result, Scope};
 
@@ -168,8 +169,7 @@ fn message_of(
     let Some(of) = notification.mark(id).and_then(|(_, mark)| mark.message_id) else {
         return Ok(None);
     };
-    let key = layout::message(notification.environment_id, of.place());
-    Ok(view.find::<Message>(&key)?.filter(|message| message.id == of))
+    messages::find_by_id(view, of)
 }
 
 // Redrives a dead letter of a notification, with its message if that is there.

@@ -318,8 +318,14 @@ pub(crate) fn find(
     subscriber: &Subscriber,
     id: MessageId,
 ) -> Result<Option<Message>> {
+    let found = find_by_id(view, id)?;
+    Ok(found.filter(|message| message.subscriber_id == subscriber.id))
+}
+
+/// The message of that id. Another message may have its place.
+pub(crate) fn find_by_id(view: &dyn View, id: MessageId) -> Result<Option<Message>> {
     let found = view.find::<Message>(&layout::message(view.environment_id(), id.place()))?;
-    Ok(found.filter(|message| message.id == id && message.subscriber_id == subscriber.id))
+    Ok(found.filter(|message| message.id == id))
 }
 
 /// Those of the messages that belong to the subscriber, once each, in the order of `ids`.

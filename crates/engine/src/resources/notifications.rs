@@ -132,8 +132,7 @@ impl Notifications<'_> {
             if found.is_none_or(|found| found.id != id) {
                 return Err(missing(id));
             }
-            let of = ordinal.get()..ordinal.get().saturating_add(1);
-            let range = layout::messages_of(view.environment_id(), of);
+            let range = layout::messages_of_one(view.environment_id(), ordinal);
             Ok(view.readable(&range, Order::Ascending, PLACES)?)
         })
     }

@@ -16,6 +16,11 @@ pub fn messages_of(environment: EnvironmentId, range: ops::Range<u64>) -> Range<
     MESSAGES.within(environment).between(first(range.start)..first(range.end))
 }
 
+/// The messages of the notification with this ordinal.
+pub fn messages_of_one(environment: EnvironmentId, ordinal: Ordinal) -> Range<Message> {
+    messages_of(environment, ordinal.get()..ordinal.get().saturating_add(1))
+}
+
 /// The place in the key of a message.
 pub fn place_of_message(key: &[u8]) -> Option<MessagePlace> {
     let (_, (place, ())) = MESSAGES.read(key)?;

@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use domain::unsubscribe::{Link, LinkTo};
 use domain::vocabulary::{Channel, StepType};
 
-use store::{ReadRecords, Record, Snapshot, WriteRecords, layout};
+use store::{ReadRecords, Record, Snapshot, WriteRecords};
 
 use super::lease::Leased;
 use super::provider::{Delivery, SendError};
@@ -26,7 +26,7 @@ use crate::host::{self, Panicked};
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::texts::{self, ChosenLayout};
-use crate::resources::{integrations, notifications, unsubscribe};
+use crate::resources::{integrations, messages, notifications, unsubscribe};
 use crate::trace;
 use crate::tx::{Reading, View};
 
@@ -199,8 +199,7 @@ impl<'a> Attempt<'a> {
 fn made_for_another(view: &dyn View, work: &SendWork, job: &Job) -> Result<Option<Message>> {
     let Some(target) = &work.target else { return Ok(None) };
     let Some(id) = job.message_called_with(target.integration_id) else { return Ok(None) };
-    let found = view.find::<Message>(&layout::message(view.environment_id(), id.place()))?;
-    Ok(found.filter(|message| message.id == id).map(Message::to_another))
+    Ok(messages::find_by_id(view, id)?.map(Message::to_another))
 }
 
 /// Stores that a message is about to be handed to its provider, with its content, if the integration wants

@@ -14,7 +14,7 @@ use crate::idempotency::StoredRefusal;
 use crate::pipeline::delivery::inbound;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::notification_tx::NotificationTx;
-use crate::resources::{preferences, suppressions};
+use crate::resources::{messages, preferences, suppressions};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{InboundReport, Integrations, Result};
@@ -197,8 +197,7 @@ fn ingest(
 // is gone.
 fn message_of(tx: &Tx<'_>, job: &Job, integration: IntegrationId) -> Result<Option<Message>> {
     let Some(id) = job.message_of(integration) else { return Ok(None) };
-    let found = tx.find::<Message>(&layout::message(tx.environment_id(), id.place()))?;
-    Ok(found.filter(|found| found.id == id))
+    messages::find_by_id(tx, id)
 }
 
 fn mark_failed(tx: &mut Tx<'_>, message: &Message, receipt: &Receipt) -> Result<()> {

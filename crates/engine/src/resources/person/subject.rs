@@ -156,8 +156,7 @@ fn rows_behind<R>(
 
 // The addresses of the messages of a notification.
 fn addresses_of_messages(view: &dyn View, of: Ordinal) -> Result<Vec<(Channel, String)>> {
-    let of = of.get()..of.get().saturating_add(1);
-    let all = layout::messages_of(view.environment_id(), of);
+    let all = layout::messages_of_one(view.environment_id(), of);
     let messages: Vec<Message> = view.readable(&all, Order::Ascending, usize::MAX)?;
     Ok(messages.into_iter().flat_map(addresses_of_message).collect())
 }

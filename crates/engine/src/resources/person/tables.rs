@@ -442,8 +442,7 @@ impl Eraser<'_, '_> {
 
     // Removes the messages of a notification, and the addresses of the suppressions that they have.
     fn messages(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
-        let of = ordinal.get()..ordinal.get().saturating_add(1);
-        let all = layout::messages_of(self.tx.environment_id(), of);
+        let all = layout::messages_of_one(self.tx.environment_id(), ordinal);
         self.remove_messages(&all, usize::MAX, erased).map(drop)
     }
 

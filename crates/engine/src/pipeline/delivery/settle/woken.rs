@@ -1,14 +1,14 @@
 //! Settlement of snoozes: a message is delivered again.
 
 use domain::ids::MessageId;
-use domain::message::Message;
 use domain::task::Task;
-use store::{ReadRecords, WriteRecords, layout};
+use store::WriteRecords;
 
 use super::{Settled, requeue};
 use crate::Result;
 use crate::pipeline::delivery::lease::Leased;
-use crate::tx::{Tx, View};
+use crate::resources::messages;
+use crate::tx::Tx;
 
 /// Wakes a message as the newest one of its subscriber. Its task waits again if it was leased before the
 /// snooze is over.
@@ -18,9 +18,7 @@ pub(super) fn wake(
     task: &Task,
     id: MessageId,
 ) -> Result<Settled> {
-    let environment = tx.environment_id();
-    let found = tx.find::<Message>(&layout::message(environment, id.place()))?;
-    let snoozed = found.filter(|found| found.id == id);
+    let snoozed = messages::find_by_id(tx, id)?;
     let until = snoozed.as_ref().and_then(|message| message.snoozed_until);
     if let Some(until) = until.filter(|until| leased.since < *until) {
         return requeue::given_back(tx, leased, task, until).map(|()| Settled::Nothing);
