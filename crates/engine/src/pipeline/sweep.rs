@@ -217,7 +217,7 @@ impl Sweep<'_> {
 
     fn expired<R: Record>(&self, expired: &Range<R>) -> Result<usize> {
         let old = self.read(|view| Ok(view.readable(expired, Order::Ascending, MAX_REMOVED)?))?;
-        // The next step begins at the start of those that are left. Its task is another one by the key.
+        // The next step reads the same range again. The key tells its task from the present one.
         let last = old.last().filter(|_| old.len() == MAX_REMOVED);
         let after = last.map(|last| last.key().as_bytes().to_vec());
         self.remove(Walked { old, after }, remove_all)
@@ -286,7 +286,7 @@ impl Sweep<'_> {
 
     // Nothing of this part is removed.
     fn skip(&self) -> Result<usize> {
-        self.remove::<ThrottleSlot>(Walked { old: Vec::new(), after: None }, remove_all)
+        self.move_task(None, |_| Ok(0))
     }
 
     // Looks at rows behind those that were looked at. A row that cannot be read is kept.
@@ -336,22 +336,35 @@ impl Sweep<'_> {
         walked: Walked<R>,
         remove: impl Fn(&mut Tx<'_>, &[R]) -> Result<()>,
     ) -> Result<usize> {
-        let after = self.following(walked.after);
+        let Walked { old: found, after } = walked;
+        self.move_task(after, |tx| {
+            let keys: Vec<_> = found.iter().map(Record::key).collect();
+            let there = tx.find_readable::<R>(&keys)?;
+            let mut old: Vec<R> = Vec::with_capacity(there.len());
+            for (present, record) in there.into_iter().zip(&found) {
+                old.extend(present.filter(|present| present == record));
+            }
+            remove(tx, &old)?;
+            Ok(old.len())
+        })
+    }
+
+    // Runs the transaction of a step with `remove`, and moves the task behind these bytes, or to the next part.
+    fn move_task(
+        &self,
+        after: Option<Vec<u8>>,
+        remove: impl Fn(&mut Tx<'_>) -> Result<usize>,
+    ) -> Result<usize> {
+        let next = self.following(after);
         let mut step = |tx: &mut Tx<'_>| {
             // Another worker may have done this step.
             let Some(task) = tx.claimed(self.task)? else { return Ok(0) };
-            let keys: Vec<_> = walked.old.iter().map(Record::key).collect();
-            let there = tx.find_readable::<R>(&keys)?;
-            let mut old: Vec<R> = Vec::with_capacity(there.len());
-            for (found, record) in there.into_iter().zip(&walked.old) {
-                old.extend(found.filter(|found| found == record));
-            }
-            remove(tx, &old)?;
-            match &after {
-                Some(after) => tx.replace(&task, after)?,
+            let removed = remove(tx)?;
+            match &next {
+                Some(next) => tx.replace(&task, next)?,
                 None => tx.remove(&task)?,
             }
-            Ok(old.len())
+            Ok(removed)
         };
         healed(self.engine, self.home.environment_id, || {
             self.engine.write_in(self.home, self.now, &mut step)

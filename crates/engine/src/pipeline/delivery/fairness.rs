@@ -18,7 +18,7 @@ use crate::Result;
 /// Scheduler of the claims in this process.
 #[derive(Debug, Default)]
 pub(crate) struct FairScheduler {
-    // Number of claims that were not owed.
+    // Number of claims for which no earlier claim has passed over a task.
     claims: AtomicU32,
     // Class of a task that a claim has passed over.
     owed: Mutex<Option<TaskClass>>,

@@ -96,7 +96,7 @@ impl Rate {
     // A message has come at `now`. Returns `true` if it has waited for that.
     fn come(&mut self, (lane, since): Caller, now: Timestamp) -> bool {
         if self.is_ahead_of(now) {
-            // The clock has gone back. When the last calls were made by it is not known: no earlier than now.
+            // The clock has gone back. Calls at later times count as calls at `now`.
             (self.waiting, self.early, self.seen) = (Waiting::default(), Vec::new(), None);
             self.recent.iter_mut().for_each(|at| *at = now.min(*at));
         }

@@ -238,7 +238,8 @@ impl Class {
     fn ahead(&self, lane: Lane, is_new: bool, most: usize) -> usize {
         let queue = self.lanes.get(&lane);
         let mut ahead = queue.filter(|_| is_new).map_or(0, LaneQueue::expected);
-        // The round of the message. Of those with the same one, the first to come is the first.
+        // Round of the message. A new message is behind the expected messages of its round, and any other is in front
+        // of them.
         let own = queue.map_or(self.round, |queue| self.round_of(queue)) + ahead as u64;
         let end = own + u64::from(is_new);
         for (round, other) in self.order.iter().take_while(|(round, _)| *round < end) {
