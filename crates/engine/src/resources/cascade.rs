@@ -155,11 +155,11 @@ impl<'c, 't> Cascade<'c, 't> {
         for entry in &entries {
             match &entry.referent {
                 Referent::Record(dependent) => remove(self.tx, dependent)?,
-                referent => {
-                    if self.damaged == Damaged::Kept {
-                        damage::quarantine_referent(&mut self.tx.draft, referent)?;
+                Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
+                    match self.damaged {
+                        Damaged::Kept => damage::take_out(&mut self.tx.draft, entry, &range)?,
+                        Damaged::Erased => entry.take_out(self.tx, &range)?,
                     }
-                    entry.take_out(self.tx, &range)?;
                 }
             }
         }

@@ -154,9 +154,8 @@ impl Suppressions<'_> {
                 count += u64::from(!has_expired);
                 match &entry.referent {
                     Referent::Record(suppression) => tx.remove(suppression)?,
-                    referent => {
-                        damage::quarantine_referent(&mut tx.draft, referent)?;
-                        entry.take_out(tx, &range)?;
+                    Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
+                        damage::take_out(&mut tx.draft, entry, &range)?;
                     }
                 }
             }
@@ -292,9 +291,8 @@ fn remove_expired(tx: &mut Tx<'_>) -> Result<()> {
     for entry in &found {
         match &entry.referent {
             Referent::Record(expired) => tx.remove(expired)?,
-            referent @ (Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing) => {
-                damage::quarantine_referent(&mut tx.draft, referent)?;
-                entry.take_out(tx, &range)?;
+            Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
+                damage::take_out(&mut tx.draft, entry, &range)?;
             }
         }
     }

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use domain::task::{Lane, Task, TaskClass, Work};
 use domain::time::Timestamp;
-use store::{Order, ReadRecords, Referent, Snapshot, Table, lanes, layout};
+use store::{Entry, Order, Range, ReadRecords, Referent, Snapshot, Table, lanes, layout};
 
 use super::claim::Claimed;
-use super::{clock_skew, fairness, quarantine};
+use super::{clock_skew, fairness};
+use crate::damage;
 use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Result};
@@ -137,19 +138,26 @@ fn due_of(
     for entry in store::index_entries(draft.writer, &range, limit, layout::task_of)? {
         claimed.first.get_or_insert_with(|| entry.key.clone());
         if !matches!(entry.referent, Referent::Record(_)) {
-            entry.take_out(draft.writer, &range)?;
+            take_out(draft, &entry, &range)?;
             claimed.took_out(&entry.key);
         }
-        match entry.referent {
-            Referent::Record(task) => tasks.push(task),
-            Referent::Other(task) => lanes::move_lane(draft.writer, &task.lane())?,
-            Referent::Unreadable(unreadable) => {
-                quarantine::put(draft, lane.environment_id, &unreadable, None)?;
-            }
-            Referent::Missing => {}
-        }
+        tasks.extend(entry.record());
     }
     Ok(tasks)
+}
+
+/// Takes an entry out of an index of tasks that leads to no task with the entry. A task with other entries counts
+/// in its lane.
+pub(super) fn take_out(
+    draft: &mut Draft<'_>,
+    entry: &Entry<Task>,
+    index: &Range<Task>,
+) -> Result<()> {
+    damage::take_out(draft, entry, index)?;
+    match &entry.referent {
+        Referent::Other(task) => Ok(lanes::move_lane(draft.writer, &task.lane())?),
+        Referent::Record(_) | Referent::Unreadable(_) | Referent::Missing => Ok(()),
+    }
 }
 
 /// Lanes of a class with a task that is due, and entries that lead to no lane.

@@ -14,7 +14,7 @@ pub(crate) mod inbound;
 pub(crate) mod integration_check;
 mod lease;
 mod provider;
-pub(crate) mod quarantine;
+mod quarantine;
 pub(crate) mod quota;
 mod recording;
 pub(crate) mod release;

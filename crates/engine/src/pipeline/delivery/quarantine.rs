@@ -1,39 +1,23 @@
 //! A task that cannot be done, because a record cannot be read, leaves its lane for the quarantine, and
 //! the others go on.
 
-use domain::ids::EnvironmentId;
 use domain::notification::Notification;
-use domain::quarantine::{Quarantined, Unreadable};
+use domain::quarantine::Unreadable;
 use domain::task::Task;
-use serde_json::Value;
 use store::{Witness, WriteRecords};
 
 use super::lease::Leased;
+use crate::damage;
 use crate::pipeline::facts::RunFacts;
 use crate::pipeline::live_events::LiveEvents;
 use crate::resources::{integrations, notifications};
-use crate::tx::{Draft, Reading, Tx};
+use crate::tx::{Reading, Tx};
 use crate::{Engine, Error, Result};
-
-/// Puts a task into quarantine, which `unreadable` keeps from being done. `task` is `None` if the
-/// task itself cannot be read.
-pub(crate) fn put(
-    draft: &mut Draft<'_>,
-    environment_id: EnvironmentId,
-    unreadable: &Unreadable,
-    task: Option<&Task>,
-) -> Result<()> {
-    let made = (draft.random.id(), draft.now);
-    // A task that was read from JSON is JSON again.
-    let task = task.map(|task| serde_json::to_value(task).unwrap_or(Value::Null));
-    let entry = Quarantined::new(made, environment_id, unreadable, task);
-    Ok(draft.writer.insert(&entry)?)
-}
 
 /// Moves a task into quarantine that `unreadable` keeps from being done.
 pub(super) fn move_task(tx: &mut Tx<'_>, task: &Task, unreadable: &Unreadable) -> Result<()> {
     tx.remove(task)?;
-    put(&mut tx.draft, task.environment_id, unreadable, Some(task))
+    damage::quarantine_with_task(&mut tx.draft, task, unreadable)
 }
 
 /// Does `work` on a task. Returns the record that keeps it from being done, if there is one. If all that the

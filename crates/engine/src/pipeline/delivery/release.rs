@@ -2,9 +2,9 @@
 
 use domain::ids::IntegrationId;
 use domain::task::{Task, Work};
-use store::{ReadRecords, Referent, WriteRecords, lanes, layout};
+use store::{ReadRecords, Referent, WriteRecords, layout};
 
-use super::quarantine;
+use super::due;
 use crate::resources::integrations;
 use crate::tx::{Tx, View};
 use crate::{Engine, Result};
@@ -39,22 +39,16 @@ pub(super) fn step(engine: &Engine, leased: &Task, integration_id: IntegrationId
 }
 
 fn release(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
-    let environment = tx.environment_id();
-    let range = layout::held(environment, integration_id).range();
+    let range = layout::held(tx.environment_id(), integration_id).range();
     for entry in store::index_entries(tx, &range, AT_A_TIME, layout::held_task_of)? {
-        if !matches!(entry.referent, Referent::Record(_)) {
-            entry.take_out(tx, &range)?;
-        }
-        match entry.referent {
+        match &entry.referent {
             Referent::Record(task) => {
                 let due = task.with(task.state.released(tx.now()));
-                tx.replace(&task, &due)?;
+                tx.replace(task, &due)?;
             }
-            Referent::Other(task) => lanes::move_lane(tx, &task.lane())?,
-            Referent::Unreadable(unreadable) => {
-                quarantine::put(&mut tx.draft, environment, &unreadable, None)?;
+            Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
+                due::take_out(&mut tx.draft, &entry, &range)?;
             }
-            Referent::Missing => {}
         }
     }
     Ok(())
