@@ -42,7 +42,7 @@ use crate::vocabulary::wire_enum;
 
 #[doc(hidden)]
 pub use check::check;
-pub(crate) use check::{check_step, step_paths};
+pub(crate) use check::{check_payload, check_step, step_paths};
 pub use compose::FilterField;
 
 /// Group of comparisons and of further groups.

@@ -1,5 +1,7 @@
 //! Payloads, and the JSON Schemas that workflows declare for them.
 
+pub(crate) mod fields;
+
 use std::fmt;
 use std::ops::Deref;
 

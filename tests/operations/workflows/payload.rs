@@ -58,6 +58,66 @@ fn triggers_and_templates_are_checked_against_the_schema() {
     });
 }
 
+/// One row per place of a step that names a field: the step, and the refusal of a misspelled field.
+#[test]
+fn settings_and_conditions_are_checked_against_the_schema() {
+    let say = || with(in_app(), json!({ "template": { "body": "Order" } }));
+    let filter = |field: &str| {
+        let part = json!({ "field": field, "value": "1", "operator": "EQUAL", "on": "payload" });
+        json!([{ "isNegated": false, "type": "GROUP", "value": "AND", "children": [part] }])
+    };
+    let metadata = |kind: &str, metadata: Value| json!({ "type": kind, "metadata": metadata });
+    let rows = |id: &str| {
+        let rule =
+            json!({ "and": [true, { "==": [{ "var": format!("payload.order.{id}") }, 1] }] });
+        let variant = with(say(), json!({ "filters": filter(&format!("order.{id}")) }));
+        let (key, rooted) = (format!("order.{id}"), format!("payload.order.{id}"));
+        let window = json!({ "amount": 1, "unit": "hours" });
+        [
+            (
+                metadata(
+                    "digest",
+                    with(window.clone(), json!({ "type": "regular", "digestKey": key })),
+                ),
+                "metadata.digestKey",
+            ),
+            (
+                metadata("delay", json!({ "type": "scheduled", "delayPath": rooted })),
+                "metadata.delayPath",
+            ),
+            (
+                metadata("delay", json!({ "type": "dynamic", "dynamicKey": key })),
+                "metadata.dynamicKey",
+            ),
+            (
+                metadata("throttle", with(window, json!({ "throttleKey": rooted }))),
+                "metadata.throttleKey",
+            ),
+            (metadata("throttle", json!({ "dynamicKey": key })), "metadata.dynamicKey"),
+            (with(say(), json!({ "filters": filter(&rooted) })), "filters[0].children[0].field"),
+            (with(say(), json!({ "runIf": rule })), "runIf.and[1].==[0].var"),
+            (
+                with(say(), json!({ "variants": [variant] })),
+                "variants[0].filters[0].children[0].field",
+            ),
+        ]
+    };
+    on_both(|world| {
+        for ((misspelled, field), (sound, _)) in rows("idd").into_iter().zip(rows("id")) {
+            let create = |step: Value| -> WorkflowCreate {
+                parsed(with(declared("Order"), json!({ "steps": [step] })))
+            };
+            let refusal = format!(
+                "422 `steps[0].{field}` has no variable `payload.order.idd`; did you mean \
+                 `payload.order.id`?"
+            );
+            world.refuses(&refusal, || world.env.workflows().create(&create(misspelled.clone())));
+            world.env.workflows().create(&create(sound)).unwrap();
+            world.env.workflows().delete("order").unwrap();
+        }
+    });
+}
+
 /// The time of a check is bounded, however often the alternatives of a schema refer to the whole. A
 /// search along all of them would take 2^61 steps.
 #[test]

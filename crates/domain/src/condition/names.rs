@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::Rule;
 use super::compile::{inside, operator};
-use crate::error::Invalid;
+use crate::error::{Invalid, Reason};
+use crate::json::Object;
+use crate::payload::fields::check_variable;
 use crate::template_data::{ConditionRoots, check_path};
 
 impl Rule {
@@ -12,12 +14,17 @@ impl Rule {
     /// has. Rules that are saved are checked, and stored rules are not.
     #[doc(hidden)]
     pub fn check_names(&self) -> Result<(), Invalid> {
-        self.check_paths(ConditionRoots::Preference)
+        self.check_paths(|path| check_path(path, ConditionRoots::Preference))
     }
 
     /// Refuses a rule with a variable that the data of a step does not have.
     pub(crate) fn check_step_names(&self) -> Result<(), Invalid> {
-        self.check_paths(ConditionRoots::Step)
+        self.check_paths(|path| check_path(path, ConditionRoots::Step))
+    }
+
+    /// Refuses a rule with a variable of the payload that its `schema` does not have.
+    pub(crate) fn check_payload(&self, schema: &Object) -> Result<(), Invalid> {
+        self.check_paths(|path| check_variable(path, schema))
     }
 
     /// Returns the literal paths of the variables, in their order, and whether a path is computed
@@ -35,11 +42,9 @@ impl Rule {
         (paths, any)
     }
 
-    fn check_paths(&self, roots: ConditionRoots) -> Result<(), Invalid> {
+    fn check_paths(&self, check: impl Fn(&str) -> Result<(), Reason>) -> Result<(), Invalid> {
         let check = &mut |path: &Value| match path {
-            Value::String(path) => {
-                check_path(path, roots).map_err(|reason| Invalid::new("", reason))
-            }
+            Value::String(path) => check(path).map_err(|reason| Invalid::new("", reason)),
             // A path that is computed is not checked.
             _ => Ok(()),
         };

@@ -2,7 +2,9 @@
 
 use super::{FieldFilterPart, Filter, FilterChild, FilterSource};
 use crate::error::{Invalid, Reason};
+use crate::json::Object;
 use crate::limits;
+use crate::payload::fields;
 use crate::template_data::{ConditionRoots, check_path};
 
 /// Refuses filters that are nested too deeply, have too many parts, hold a value that no fact can
@@ -24,6 +26,20 @@ pub fn check(filters: &[Filter]) -> Result<(), Invalid> {
 /// Refuses the same filters, except those that refer to steps.
 pub(crate) fn check_step(filters: &[Filter]) -> Result<(), Invalid> {
     check_parts(filters, FieldFilterPart::check)
+}
+
+/// Refuses filters that compare fields of the payload that its `schema` does not have.
+pub(crate) fn check_payload(filters: &[Filter], schema: &Object) -> Result<(), Invalid> {
+    check_parts(filters, |part| match part.on {
+        FilterSource::Payload => {
+            let checked = fields::check_path(&part.field, schema);
+            checked.map_err(|reason| Invalid::new("field", reason))
+        }
+        FilterSource::Subscriber
+        | FilterSource::Actor
+        | FilterSource::Context
+        | FilterSource::Steps => Ok(()),
+    })
 }
 
 /// Returns the places of the comparisons with results of steps, and the paths that they refer to: the

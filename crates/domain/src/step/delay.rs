@@ -214,6 +214,15 @@ impl Delay {
         }
     }
 
+    /// Returns the path in the payload of its time or its span, with the name of the setting.
+    pub(super) fn path(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Scheduled(delay) => Some(("delayPath", &delay.delay_path)),
+            Self::Dynamic(delay) => Some(("dynamicKey", &delay.dynamic_key)),
+            Self::Regular(_) | Self::Timed(_) => None,
+        }
+    }
+
     /// Returns the end of a delay that begins at `now`. `payload` is that of the trigger, and `zone`
     /// the time zone of the subscriber.
     #[doc(hidden)]

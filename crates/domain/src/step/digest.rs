@@ -281,7 +281,8 @@ impl Digest {
         extends.unwrap_or_default()
     }
 
-    fn digest_key(&self) -> Option<&str> {
+    /// Returns the path in the payload by which the digest collects events.
+    pub(super) fn digest_key(&self) -> Option<&str> {
         match self {
             Self::Regular(window) | Self::Backoff(window) => window.digest_key.as_deref(),
             Self::Timed(window) => window.digest_key.as_deref(),

@@ -11,17 +11,15 @@ use super::StepDefinition;
 use crate::error::{Invalid, Reason};
 use crate::json::Object;
 use crate::limits;
+use crate::payload::fields::ROOT;
 
-/// Root that a path may begin with.
-const ROOT: &str = "payload.";
-
-/// Refuses a path that is empty, too long, or has an empty name.
+/// Refuses a path that is empty, too long, has an empty name, or is a template.
 pub(super) fn check_path(field: &str, path: &str) -> Result<(), Invalid> {
     if path.is_empty() {
         return Err(Invalid::new(field, Reason::Empty));
     }
     limits::text(field, path, StepDefinition::MAX_PATH)?;
-    if path.split('.').any(str::is_empty) {
+    if path.contains("{{") || path.split('.').any(str::is_empty) {
         let expected = "a path such as `order.id`";
         return Err(Invalid::new(field, Reason::malformed(expected)));
     }

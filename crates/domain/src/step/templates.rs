@@ -1,8 +1,10 @@
-//! Templates of a step, with their paths.
+//! Templates of a step, with their paths, and what a step names of its payload.
 
-use super::{EmailBody, InAppTemplate, StepDefinition, StepKind};
+use super::{EmailBody, InAppTemplate, StepDefinition, StepKind, run_if};
 use crate::error::Invalid;
+use crate::filter;
 use crate::json::Object;
+use crate::payload::fields;
 use crate::template::{Role, Template};
 
 /// Path in the step, and template.
@@ -16,9 +18,20 @@ impl StepDefinition {
         kinds.flat_map(StepKind::templates).map(|(_, template)| template)
     }
 
-    /// Refuses templates that name fields of the payload that its `schema` does not have.
+    /// Refuses templates, conditions and settings that name fields of the payload that its `schema` does not
+    /// have.
     pub(crate) fn check_payload(&self, schema: &Object) -> Result<(), Invalid> {
-        self.each_template(|template| template.check_as(Role::Message(Some(schema))))
+        self.each_template(|template| template.check_as(Role::Message(Some(schema))))?;
+        self.kind.check_paths(schema)?;
+        filter::check_payload(&self.filters, schema)?;
+        run_if::check_payload(self.run_if.as_ref(), schema)?;
+        let mut variants = self.variants.iter().enumerate();
+        variants.try_for_each(|(index, variant)| {
+            let checked = filter::check_payload(&variant.filters, schema);
+            checked
+                .and_then(|()| variant.kind.check_paths(schema))
+                .map_err(|invalid| invalid.within(format!("variants[{index}]")))
+        })
     }
 
     /// Refuses templates with texts of translations.
@@ -43,6 +56,30 @@ impl StepKind {
     /// Refuses templates that do not compile, or that name what there is not.
     pub(super) fn check_templates(&self) -> Result<(), Invalid> {
         self.each_template(Template::check)
+    }
+
+    // Refuses a setting that is a path in the payload, if its `schema` does not have it.
+    fn check_paths(&self, schema: &Object) -> Result<(), Invalid> {
+        let paths = match self {
+            StepKind::Digest { metadata } => {
+                [metadata.digest_key().map(|key| ("digestKey", key)), None]
+            }
+            StepKind::Delay { metadata } => [metadata.path(), None],
+            StepKind::Throttle { metadata } => [
+                metadata.throttle_key.as_deref().map(|key| ("throttleKey", key)),
+                metadata.dynamic_key.as_deref().map(|key| ("dynamicKey", key)),
+            ],
+            StepKind::InApp { .. }
+            | StepKind::Email { .. }
+            | StepKind::Sms { .. }
+            | StepKind::Chat { .. }
+            | StepKind::Push { .. }
+            | StepKind::Custom { .. } => [None, None],
+        };
+        paths.into_iter().flatten().try_for_each(|(name, path)| {
+            let checked = fields::check_path(path, schema);
+            checked.map_err(|reason| Invalid::new(format!("metadata.{name}"), reason))
+        })
     }
 
     fn each_template(

@@ -1,9 +1,8 @@
 //! Variables of templates, and the check of their names.
 
-use serde_json::{Map, Value};
-
 use super::problem::{Problem, meant};
 use crate::json::Object;
+use crate::payload::fields::unlisted;
 use crate::template_data::{
     CONTEXT_FIELDS, FRAME_ROOTS, ROOTS, SUBSCRIBER_FIELDS, WORKFLOW_FIELDS,
 };
@@ -89,43 +88,15 @@ impl Use<'_> {
         (is_path && !first.is_empty()).then(|| format!("{path}[\"{first}-{last}\"]"))
     }
 
-    // Follows the path through the schema, as long as the schema lists all fields.
     fn check_payload(&self, path: &[&str], schema: Option<&Object>) -> Result<(), Problem> {
-        let mut schema: Option<&Map<String, Value>> = schema.map(|schema| &**schema);
-        let mut place = String::from("payload");
-        for name in path {
-            let Some(fields) = schema.and_then(fields) else { return Ok(()) };
-            let Some(inside) = fields.get(*name) else {
-                let known = fields.keys().map(String::as_str);
-                let what = format!("`{place}` has no field{}", meant(name, known));
-                return Err(Problem::new(what, self.at));
-            };
-            schema = inside.as_object();
-            place = format!("{place}.{name}");
+        let Some(schema) = schema else { return Ok(()) };
+        match unlisted(schema, path.iter().copied()) {
+            None => Ok(()),
+            Some(unlisted) => {
+                let name = meant(unlisted.name, unlisted.fields());
+                let what = format!("`{}` has no field{name}", unlisted.place);
+                Err(Problem::new(what, self.at))
+            }
         }
-        Ok(())
     }
-}
-
-// Returns the fields of an object with this schema. Returns `None` if it may have others.
-fn fields(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    const OPEN: [&str; 12] = [
-        "$ref",
-        "$dynamicRef",
-        "$recursiveRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "if",
-        "not",
-        "dependencies",
-        "dependentSchemas",
-        "patternProperties",
-        "additionalProperties",
-    ];
-    let closed = |name: &&str| match schema.get(*name) {
-        None => true,
-        Some(value) => *name == "additionalProperties" && value == &Value::Bool(false),
-    };
-    OPEN.iter().all(closed).then(|| schema.get("properties")?.as_object())?
 }

@@ -49,7 +49,7 @@ impl Workflow {
         })
     }
 
-    // Refuses a text that is no JSON Schema, and templates that name fields that it does not have.
+    // Refuses an object that is no JSON Schema, and steps that name fields of the payload that it does not have.
     fn check_schema(&self) -> Result<(), Invalid> {
         let Some(schema) = &self.payload_schema else { return Ok(()) };
         match self.validate_payload {

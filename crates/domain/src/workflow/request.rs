@@ -75,9 +75,10 @@ pub struct WorkflowCreate {
     /// Custom data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Object>,
-    /// JSON Schema of the payload: at most 64 KiB. Templates may name only the fields that it has. Its
-    /// defaults are not applied to the payload. Its references are pointers or names of anchors. A
-    /// schema may refer to itself for a member or an item of the value, not for the value itself.
+    /// JSON Schema of the payload: at most 64 KiB. Where it lists `properties`, templates, conditions and
+    /// settings of steps may name no other fields, unless `additionalProperties` allows them. Its defaults are
+    /// not applied to the payload. Its references are pointers or names of anchors. A schema may refer to
+    /// itself for a member or an item of the value, not for the value itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Object>,
     /// `true` if payloads are checked against the schema. If absent, they are checked.
