@@ -387,7 +387,7 @@ fn the_full_files_leave_nothing_unset() {
 }
 
 /// Fields that the specification does not have.
-const ADDED: [&str; 23] = [
+const ADDED: [&str; 24] = [
     "actor",
     "actor_id",
     "awaits",
@@ -410,6 +410,7 @@ const ADDED: [&str; 23] = [
     "paused_at",
     "result",
     "run_if",
+    "undeclared_at",
     "window_type",
 ];
 

@@ -121,6 +121,10 @@ pub struct Workflow {
     /// Time at which the workflow was paused. `None` if it is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<Timestamp>,
+    /// Time at which a synchronization deactivated the workflow, which the host did not declare any more.
+    /// The next declaration activates it. `None` if `active` was set since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undeclared_at: Option<Timestamp>,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Time of the last change.
@@ -236,6 +240,7 @@ impl Workflow {
             severity: create.severity,
             origin: None,
             paused_at: None,
+            undeclared_at: None,
             created_at: now,
             updated_at: now,
         }
@@ -258,7 +263,10 @@ impl Workflow {
         }
         workflow.name = update.name.unwrap_or(workflow.name);
         workflow.description = update.description.unwrap_or(workflow.description);
-        workflow.active = update.active.unwrap_or(workflow.active);
+        if let Some(active) = update.active {
+            workflow.active = active;
+            workflow.undeclared_at = None;
+        }
         workflow.critical = update.critical.unwrap_or(workflow.critical);
         workflow.is_translation_enabled =
             update.is_translation_enabled.unwrap_or(workflow.is_translation_enabled);

@@ -141,6 +141,12 @@ fn what_is_no_longer_declared_is_kept_unless_the_request_says_otherwise() {
         assert_eq!((off.active, off.updated_at), (false, at));
         assert!(world.env.workflows().get("of-an-operator").unwrap().active);
 
+        let rolled_back = set().workflows.into_iter().chain([declared("b", &[in_app()])]);
+        let report = world.env.workflows().sync(&WorkflowSync::new(rolled_back)).unwrap();
+        assert_eq!(wire(report), lists(&[], &["b"], &["a"], &["c"]));
+        assert!(world.env.workflows().get("b").unwrap().active);
+        assert!(!world.env.workflows().get("c").unwrap().active);
+
         let report = world.env.workflows().sync(&set().delete_undeclared()).unwrap();
         assert_eq!(wire(report), lists(&[], &[], &["a"], &["b", "c"]));
         for gone in ["b", "c"] {

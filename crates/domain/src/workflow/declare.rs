@@ -23,8 +23,8 @@ impl Workflow {
 
     /// Returns the workflow after the declaration `create`. It is unchanged if nothing differs.
     ///
-    /// The declaration replaces every field except `operator_preference`, and except an absent `active`.
-    /// Its steps are matched to the stored ones.
+    /// The declaration replaces every field except `operator_preference`, and except an absent `active`: a
+    /// workflow is activated if a synchronization has deactivated it. Its steps are matched to the stored ones.
     #[doc(hidden)]
     pub fn redeclared(
         &self,
@@ -36,7 +36,9 @@ impl Workflow {
         // An update cannot clear it.
         let validate_payload = create.validate_payload;
         let before = Self { validate_payload, origin, ..self.clone() };
-        let declared = before.updated(create.into(), new_step, now)?;
+        let mut update = WorkflowUpdate::from(create);
+        update.active = update.active.or(self.undeclared_at.and(Some(true)));
+        let declared = before.updated(update, new_step, now)?;
         Ok(declared.changed_from(self, now))
     }
 
@@ -46,11 +48,15 @@ impl Workflow {
         self.origin == Some(WorkflowOrigin::External)
     }
 
-    /// Returns the workflow, deactivated.
+    /// Returns the workflow, deactivated until it is declared again. One that is inactive is unchanged.
     #[doc(hidden)]
     #[must_use]
-    pub fn deactivated(&self, now: Timestamp) -> Self {
-        Self { active: false, ..self.clone() }.changed_from(self, now)
+    pub fn undeclared(&self, now: Timestamp) -> Self {
+        if !self.active {
+            return self.clone();
+        }
+        let undeclared_at = Some(now);
+        Self { active: false, undeclared_at, ..self.clone() }.changed_from(self, now)
     }
 }
 

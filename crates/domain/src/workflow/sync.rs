@@ -63,7 +63,8 @@ impl WorkflowSync {
         Self { workflows: workflows.into_iter().collect(), undeclared: Undeclared::Keep }
     }
 
-    /// Deactivates declared workflows that are absent from the set.
+    /// Deactivates declared workflows that are absent from the set. A later declaration activates them again.
+    /// Notifications that are under way go on, as do the chunks of a broadcast.
     #[must_use]
     pub fn deactivate_undeclared(self) -> Self {
         Self { undeclared: Undeclared::Deactivate, ..self }

@@ -95,10 +95,30 @@ fn a_workflow_that_was_not_declared_is_from_now_on() {
 }
 
 #[test]
-fn a_deactivated_workflow_is_changed_once() {
-    let off = declared(json!({})).deactivated(sample::at(5));
-    assert_eq!((off.active, off.updated_at), (false, sample::at(5)));
-    assert_eq!(off.deactivated(sample::at(6)), off);
+fn an_undeclared_workflow_is_inactive_until_it_is_declared_again() {
+    let off = declared(json!({})).undeclared(sample::at(5));
+    assert_eq!((off.active, off.undeclared_at, off.updated_at), {
+        (false, Some(sample::at(5)), sample::at(5))
+    });
+    assert_eq!(off.undeclared(sample::at(6)), off);
+    let again = redeclared(&off, json!({}));
+    assert_eq!((again.active, again.undeclared_at), (true, None));
+    let stays_off = redeclared(&off, json!({ "active": false }));
+    assert_eq!((stays_off.active, stays_off.undeclared_at), (false, None));
+}
+
+#[test]
+fn a_declaration_leaves_a_workflow_as_its_operator_has_set_it() {
+    let set = |before: &Workflow, active: bool| {
+        let update = serde_json::from_value(json!({ "active": active })).unwrap();
+        before.updated(update, ids(100), sample::at(6)).unwrap()
+    };
+    let off = set(&declared(json!({})), false).undeclared(sample::at(7));
+    assert_eq!(off.undeclared_at, None);
+    assert!(!redeclared(&off, json!({})).active);
+    let undeclared = declared(json!({})).undeclared(sample::at(5));
+    assert!(!redeclared(&set(&undeclared, false), json!({})).active);
+    assert_eq!(set(&undeclared, true).undeclared_at, None);
 }
 
 #[test]

@@ -31,8 +31,9 @@ impl Workflows<'_> {
     /// declaration writes nothing.
     ///
     /// A host application that declares its workflows in code calls this when it starts. The
-    /// declaration replaces every field but `preferences`, and `active` if it is absent. Matched
-    /// steps keep their ids, so waiting messages are still sent:
+    /// declaration replaces every field but `preferences`, and `active` if it is absent: a workflow that
+    /// [`sync`](Self::sync) has deactivated is active again, and one that `update` has deactivated is not.
+    /// Matched steps keep their ids, so waiting messages are still sent:
     ///
     /// * A step with an `_id`, a `uuid` or a `name` is matched to the step of its type that has it.
     /// * The other steps are matched by position, if the list of types is unchanged.
@@ -155,7 +156,7 @@ fn declare_all(tx: &mut Tx<'_>, sync: &WorkflowSync) -> Result<Rest> {
         Undeclared::Keep => Vec::new(),
         Undeclared::Deactivate => {
             for one in undeclared.iter().filter(|one| !one.is_deleted()) {
-                tx.replace(&**one, &one.deactivated(tx.now()))?;
+                tx.replace(&**one, &one.undeclared(tx.now()))?;
             }
             Vec::new()
         }
