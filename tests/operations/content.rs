@@ -330,7 +330,7 @@ fn a_mail_has_the_layout_that_is_named_next_to_it() {
 }
 
 #[test]
-fn a_layout_that_was_deleted_is_missed_and_the_mail_is_sent() {
+fn the_default_layout_takes_the_place_of_one_that_was_deleted() {
     on_both(|world| {
         reader(&world, "ada", None);
         world.active_integration("email", "smtp");
@@ -339,6 +339,16 @@ fn a_layout_that_was_deleted_is_missed_and_the_mail_is_sent() {
         world.workflow_of("mail", &[step]);
         let id = send(&world, json!({ "name": "mail", "to": "ada" }));
         assert_eq!(only(world.messages("ada")).text(), Some("<p>Hi</p>"));
+        assert_eq!(warnings(&world, id), [("layout_missing".into(), "gone".into())]);
+
+        let layout = json!({
+            "layoutId": "legal", "name": "Legal", "body": "[{{ content }}]", "isDefault": true,
+        });
+        world.env.layouts().upsert(&parsed(layout)).unwrap();
+        let id = send(&world, json!({ "name": "mail", "to": "ada" }));
+        let texts: Vec<_> =
+            world.messages("ada").into_iter().map(|one| one.text().map(str::to_owned)).collect();
+        assert_eq!(texts[0].as_deref(), Some("[<p>Hi</p>]"));
         assert_eq!(warnings(&world, id), [("layout_missing".into(), "gone".into())]);
     });
 }

@@ -198,7 +198,7 @@ mod tests {
     fn preview(step: &str, payload: Value) -> Result<Rendered, Invalid> {
         let subscriber = sample::subscriber(json!({ "firstName": "Ada" }));
         let preview = Preview::new(step, "ada").unwrap().payload(sample::object(payload)).unwrap();
-        let shown = (None, FrameRef::Bare, None);
+        let shown = (None, FrameRef::BARE, None);
         preview.render(&workflow(), &subscriber, &[], shown, TimeZone::UTC)
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let render = |workflow: &Workflow| {
             let preview = Preview::new("inbox", "ada").unwrap();
             let preview = preview.payload(json!({ "a": "x" })).unwrap();
-            let shown = (None, FrameRef::Bare, None);
+            let shown = (None, FrameRef::BARE, None);
             preview.render(workflow, &subscriber, &[], shown, TimeZone::UTC).unwrap().content
         };
         assert_eq!(render(&workflow), MessageContent::Text("pending".into()));
@@ -265,7 +265,7 @@ mod tests {
         let inbox = json!({ "type": "in_app", "name": "inbox", "template": { "body": body } });
         let steps = json!([digest("a", true), digest("b", false), inbox]);
         let preview = Preview::new("inbox", "ada").unwrap().payload(json!({ "n": 7 })).unwrap();
-        let (subscriber, shown) = (sample::subscriber(json!({})), (None, FrameRef::Bare, None));
+        let (subscriber, shown) = (sample::subscriber(json!({})), (None, FrameRef::BARE, None));
         let workflow = sample::workflow(steps);
         let rendered = preview.render(&workflow, &subscriber, &[], shown, TimeZone::UTC).unwrap();
         let expected = "completed 1 7, skipped 1";

@@ -30,14 +30,21 @@ pub struct Frame {
 
 /// Layout of an e-mail, as far as there is one.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum FrameRef<'a> {
-    /// The e-mail has none.
-    #[default]
-    Bare,
-    /// The layout of this name was deleted.
-    Missing(&'a str),
-    /// The e-mail has this one.
-    By(&'a Frame),
+pub struct FrameRef<'a> {
+    /// Name of the layout that the e-mail wants, if there is none of this name.
+    pub missing: Option<&'a str>,
+    /// Layout. In place of a missing one, it is the default one of the environment.
+    pub frame: Option<&'a Frame>,
+}
+
+impl FrameRef<'_> {
+    /// An e-mail without a layout.
+    pub const BARE: Self = Self { missing: None, frame: None };
+
+    /// Returns `true` if the e-mail has no layout, and wants none.
+    pub(crate) const fn is_bare(self) -> bool {
+        self.missing.is_none() && self.frame.is_none()
+    }
 }
 
 impl Frame {

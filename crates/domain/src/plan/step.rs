@@ -9,7 +9,6 @@ use crate::explain::{EvidenceKind, LayerSetting, SendTime};
 use crate::filter::{self, FilterFacts};
 use crate::job::Detail;
 use crate::json::Object;
-use crate::layout::FrameRef;
 use crate::preference::{ConditionData, Layer, Layers, resolve};
 use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
@@ -202,7 +201,7 @@ impl<'a> RunStep<'a> {
             })?;
         // Variants, texts and layouts are chosen for a subscriber.
         let is_for_all = self.step.definition.variants.is_empty() && texts.is_none();
-        if is_for_all && matches!(layout, FrameRef::Bare) {
+        if is_for_all && layout.is_bare() {
             shared.keep(self.step.id, &rendered, &variables);
         }
         Ok(rendered)

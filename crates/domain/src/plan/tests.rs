@@ -90,7 +90,7 @@ impl World {
             endpoints: &[],
             canceled: self.canceled,
             texts: None,
-            layout: FrameRef::Bare,
+            layout: FrameRef::BARE,
             link: None,
             default_zone: TimeZone::UTC,
             suppressions: &[],

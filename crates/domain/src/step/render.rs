@@ -149,12 +149,11 @@ impl Rendered {
         layout: FrameRef<'_>,
         variables: &Variables,
     ) -> Result<Self, RenderError> {
-        match layout {
-            FrameRef::Bare => {}
-            FrameRef::Missing(name) => self.warn(Detail::LayoutMissing, name.to_owned()),
-            FrameRef::By(frame) => {
-                self.content = MessageContent::Text(frame.around(&self.content, variables)?);
-            }
+        if let Some(name) = layout.missing {
+            self.warn(Detail::LayoutMissing, name.to_owned());
+        }
+        if let Some(frame) = layout.frame {
+            self.content = MessageContent::Text(frame.around(&self.content, variables)?);
         }
         for note in variables.notes() {
             match note {

@@ -15,11 +15,11 @@ use crate::resources::{environments, layouts};
 use crate::tx::View;
 
 /// Layout of an e-mail, as of one snapshot.
-#[derive(Debug)]
-pub(crate) enum ChosenLayout {
-    Bare,
-    Missing(String),
-    By(Frame),
+#[derive(Debug, Default)]
+pub(crate) struct ChosenLayout {
+    /// Name of the layout that the e-mail wants, if there is none of this name.
+    missing: Option<String>,
+    frame: Option<Frame>,
 }
 
 /// Returns the texts of a workflow in the languages of a reader. Returns `None` if it has no
@@ -37,19 +37,21 @@ pub(crate) fn of_workflow(
     of_resource(view, &Resource::workflow(workflow.identifier()), &locales).map(Some)
 }
 
-/// Returns the layout of an e-mail, with its texts.
+/// Returns the layout of an e-mail, with its texts. The default one takes the place of a missing one, whose
+/// e-mails would lack what the law or the brand demands.
 pub(crate) fn chosen_layout(
     view: &dyn View,
     choice: LayoutChoice,
     workflow: &Workflow,
     reader: Option<&Subscriber>,
 ) -> Result<ChosenLayout> {
-    let Some(layout) = layouts::chosen(view, &choice)? else {
-        return Ok(match choice {
-            LayoutChoice::Named(name) => ChosenLayout::Missing(name),
-            LayoutChoice::None | LayoutChoice::Default => ChosenLayout::Bare,
-        });
+    let (missing, layout) = match (layouts::chosen(view, &choice)?, choice) {
+        (None, LayoutChoice::Named(name)) => {
+            (Some(name), layouts::chosen(view, &LayoutChoice::Default)?)
+        }
+        (found, _) => (None, found),
     };
+    let Some(layout) = layout else { return Ok(ChosenLayout { missing, frame: None }) };
     let texts = if layout.is_translation_enabled {
         let own = environments::own(view)?;
         let locales = locales_of(view, (workflow, own.as_deref()), reader);
@@ -57,17 +59,13 @@ pub(crate) fn chosen_layout(
     } else {
         Texts::default()
     };
-    Ok(ChosenLayout::By(Frame { layout, texts }))
+    Ok(ChosenLayout { missing, frame: Some(Frame { layout, texts }) })
 }
 
 impl ChosenLayout {
     /// Returns the layout as the plan needs it.
     pub(crate) fn as_frame_ref(&self) -> FrameRef<'_> {
-        match self {
-            ChosenLayout::Bare => FrameRef::Bare,
-            ChosenLayout::Missing(name) => FrameRef::Missing(name),
-            ChosenLayout::By(frame) => FrameRef::By(frame),
-        }
+        FrameRef { missing: self.missing.as_deref(), frame: self.frame.as_ref() }
     }
 }
 

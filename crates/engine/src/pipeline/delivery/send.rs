@@ -127,7 +127,7 @@ impl<'a> Attempt<'a> {
                 let choice = plan::layout(run, job, self.facts.facts(self.now));
                 texts::chosen_layout(view, choice, workflow, self.facts.subscriber.as_ref())
             }
-            Some(_) | None => Ok(ChosenLayout::Bare),
+            Some(_) | None => Ok(ChosenLayout::default()),
         }
     }
 
