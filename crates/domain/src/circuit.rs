@@ -14,8 +14,8 @@ use crate::time::Timestamp;
 pub struct CircuitPolicy {
     /// Number of failures in a row that open the circuit. At least 1.
     pub failures: u32,
-    /// Time within which they happen.
-    pub span: Duration,
+    /// Longest time between two of them.
+    pub gap: Duration,
     /// Time until the first probe. It doubles with each probe that fails, up to 16 times.
     pub pause: Duration,
 }
@@ -31,9 +31,9 @@ pub enum Circuit {
     Closed {
         /// Number of failures in a row.
         failures: u32,
-        /// Time of the first of them.
+        /// Time of the latest of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        since: Option<Timestamp>,
+        latest: Option<Timestamp>,
     },
     /// No calls are made.
     Open {
@@ -89,7 +89,7 @@ pub enum Verdict {
 const DOUBLINGS: u32 = 4;
 
 impl Default for CircuitPolicy {
-    /// 20 failures within a minute open the circuit for half a minute.
+    /// 20 failures in a row, each within a minute of the one before, open the circuit for half a minute.
     fn default() -> Self {
         Self::new(20, Duration::from_secs(60))
     }
@@ -97,13 +97,14 @@ impl Default for CircuitPolicy {
 
 impl Default for Circuit {
     fn default() -> Self {
-        Circuit::Closed { failures: 0, since: None }
+        Circuit::Closed { failures: 0, latest: None }
     }
 }
 
 impl CircuitPolicy {
-    /// Returns the policy of so many `failures` in a row within `span`. The first pause is 30
-    /// seconds.
+    /// Returns the policy of so many `failures` in a row, with at most `gap` between two of them. A gap that
+    /// is shorter than the timeout of a provider starts the count again with each timeout. The first pause is
+    /// 30 seconds.
     ///
     /// ```
     /// # extern crate tidings_domain as tidings;
@@ -113,8 +114,8 @@ impl CircuitPolicy {
     /// let policy = CircuitPolicy::new(5, Duration::from_secs(10)).pause(Duration::from_secs(60));
     /// assert_eq!(policy.failures, 5);
     /// ```
-    pub const fn new(failures: u32, span: Duration) -> Self {
-        Self { failures, span, pause: Duration::from_secs(30) }
+    pub const fn new(failures: u32, gap: Duration) -> Self {
+        Self { failures, gap, pause: Duration::from_secs(30) }
     }
 
     /// Sets the time until the first probe.
@@ -161,14 +162,14 @@ impl Circuit {
     pub fn after(self, policy: &CircuitPolicy, verdict: Verdict, now: Timestamp) -> Self {
         match (self, verdict) {
             (_, Verdict::Works) => Self::default(),
-            (Circuit::Closed { failures, since }, Verdict::Fails) => {
-                let recent =
-                    since.filter(|since| *since <= now && now.since(*since) <= policy.span);
-                let failures = if recent.is_some() { failures.saturating_add(1) } else { 1 };
+            (Circuit::Closed { failures, latest }, Verdict::Fails) => {
+                let is_recent =
+                    latest.is_some_and(|latest| latest <= now && now.since(latest) <= policy.gap);
+                let failures = if is_recent { failures.saturating_add(1) } else { 1 };
                 if failures >= policy.failures {
                     Circuit::Open { until: now.after(policy.pause), probes: 0 }
                 } else {
-                    Circuit::Closed { failures, since: recent.or(Some(now)) }
+                    Circuit::Closed { failures, latest: Some(now) }
                 }
             }
             // The call has begun before the circuit opened.
@@ -189,8 +190,8 @@ mod tests {
     const POLICY: CircuitPolicy =
         CircuitPolicy::new(3, Duration::from_millis(100)).pause(Duration::from_millis(10));
 
-    fn closed(failures: u32, since: i64) -> Circuit {
-        Circuit::Closed { failures, since: Some(at(since)) }
+    fn closed(failures: u32, latest: i64) -> Circuit {
+        Circuit::Closed { failures, latest: Some(at(latest)) }
     }
 
     fn open(until: i64, probes: u32) -> Circuit {
@@ -208,9 +209,9 @@ mod tests {
         let none = Circuit::default();
         for (state, failed, waits, calling) in [
             (none, closed(1, 50), None, none),
-            (closed(1, 40), closed(2, 40), None, closed(1, 40)),
+            (closed(1, 40), closed(2, 50), None, closed(1, 40)),
             (closed(2, -50), open(60, 0), None, closed(2, -50)),
-            // The first failure is too old.
+            // The latest failure is too old.
             (closed(2, -51), closed(1, 50), None, closed(2, -51)),
             // The clock has gone back.
             (closed(2, 51), closed(1, 50), None, closed(2, 51)),

