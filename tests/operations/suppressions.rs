@@ -5,10 +5,12 @@ use std::time::Duration;
 use domain::quarantine::Quarantined;
 use serde_json::json;
 use testkit::tables::{self, check_indexes};
+use tidings::SendError;
+use tidings::ids::SubscriberId;
 use tidings::job::JobStatus;
 use tidings::page::Total;
 use tidings::store::Table;
-use tidings::suppression::{SuppressionCreate, SuppressionQuery};
+use tidings::suppression::{Suppression, SuppressionCreate, SuppressionQuery, SuppressionReason};
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 
@@ -66,12 +68,34 @@ fn a_message_for_a_suppressed_address_is_skipped_with_the_reason() {
     });
 }
 
+/// A device that is gone is removed; an address stays with its subscriber, and nothing is sent to it for a while.
+#[test]
+fn an_address_without_a_recipient_is_suppressed() {
+    on_both(|world| {
+        ready(&world);
+        world.recorder.refuse_next(SendError::recipient_gone("no such user"));
+        assert_eq!(sent(&world), [Channel::Sms]);
+        let email = world.env.suppressions().get(Channel::Email, "ada@example.org").unwrap();
+        assert_eq!(email.reason, SuppressionReason::Bounced);
+        assert_eq!(email.text.as_deref(), Some("the recipient is gone: no such user"));
+        assert_eq!(email.expires_at, Some(world.now().after(DAY * Suppression::DAYS)));
+        assert_eq!(
+            email.subscriber_ids.iter().map(SubscriberId::as_str).collect::<Vec<_>>(),
+            ["ada"]
+        );
+        assert_eq!(sent(&world), [Channel::Sms]);
+        world.pass(DAY * Suppression::DAYS);
+        assert_eq!(sent(&world), [Channel::Email, Channel::Sms]);
+        check_indexes(&world.store);
+    });
+}
+
 /// A message that waits for another attempt is not sent to an address that is suppressed meanwhile.
 #[test]
 fn the_next_attempt_looks_again() {
     on_both(|world| {
         ready(&world);
-        world.recorder.refuse_next(tidings::SendError::retryable("busy"));
+        world.recorder.refuse_next(SendError::retryable("busy"));
         let id = world.notify("all", "ada");
         world.run_due();
         suppress(&world, Channel::Email, "ada@example.org", None);

@@ -1,6 +1,7 @@
 //! Receipts: what a provider reports about a message that it has accepted.
 
 mod novelty;
+mod subject;
 
 use std::collections::BTreeSet;
 
@@ -18,6 +19,8 @@ use crate::vocabulary::wire_enum;
 
 #[doc(hidden)]
 pub use novelty::{Novelty, novelty};
+#[doc(hidden)]
+pub use subject::ReportedAddress;
 
 /// Report of a provider about a message that it has accepted.
 ///

@@ -1,7 +1,10 @@
 //! What is not sent: because it should not be, and because it cannot be.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tidings::SendError;
+use tidings::job::RetryPolicy;
 
 use super::{ada, error, log, queued_email};
 use crate::world::{
@@ -293,7 +296,11 @@ fn without_an_integration_a_job_fails() {
 #[test]
 fn without_a_provider_a_message_fails() {
     on_both_with(
-        |_| testkit::sealed::builder().provider("twilio", tidings::RecordingProvider::default()),
+        |_| {
+            let builder =
+                testkit::sealed::builder().retry(RetryPolicy::new(1, Duration::from_secs(1)));
+            builder.provider("twilio", tidings::RecordingProvider::default())
+        },
         |world| {
             let id = queued_email(&world);
 

@@ -120,7 +120,11 @@ fn reports_are_written_as_json() {
 #[test]
 fn what_is_not_handed_to_a_provider_says_why() {
     on_both_with(
-        |_| testkit::sealed::builder().provider("twilio", RecordingProvider::default()),
+        |_| {
+            let builder =
+                testkit::sealed::builder().retry(RetryPolicy::new(1, Duration::from_secs(1)));
+            builder.provider("twilio", RecordingProvider::default())
+        },
         |world| {
             ada(&world);
             world.active_integration("email", "sendgrid");

@@ -2,8 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidings::job::RetryPolicy;
 use tidings::json::Object;
 use tidings::limits::Limits;
 use tidings::{Call, SendError};
@@ -127,7 +129,10 @@ fn a_result_that_is_too_large_fails_the_step() {
 #[test]
 fn a_handler_that_refuses_or_is_missing_ends_the_run() {
     on_both_with(
-        |builder| builder.handler("refuses", |_: &Call| Err(SendError::permanent("no"))),
+        |builder| {
+            let builder = builder.retry(RetryPolicy::new(1, Duration::from_secs(1)));
+            builder.handler("refuses", |_: &Call| Err(SendError::permanent("no")))
+        },
         |world| {
             for (handler, entry) in [("refuses", "handler_error"), ("missing", "handler_missing")] {
                 world.workflow_of(handler, &[custom(handler), say("paid")]);

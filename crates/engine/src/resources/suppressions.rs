@@ -4,7 +4,9 @@ use std::iter;
 
 use domain::ids::SubscriberId;
 use domain::page::{ListKind, Page};
-use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery};
+use domain::suppression::{
+    SuppressedAddress, Suppression, SuppressionCreate, SuppressionQuery, SuppressionReason,
+};
 use domain::time::Timestamp;
 use domain::vocabulary::Channel;
 use store::{
@@ -18,8 +20,9 @@ use crate::{Entity, Error, Result, Scope};
 /// Number of index entries that are looked at together in a search.
 const SCANNED_AT_A_TIME: usize = 4_096;
 
-/// The addresses of an environment to which no messages are sent. Reports of permanent bounces and
-/// of complaints add to them, and so may the host. A message for such an address is skipped, also one
+/// The addresses of an environment to which no messages are sent. Reports of permanent bounces and of
+/// complaints add to them, as do providers that answer with
+/// [`SendError::recipient_gone`](crate::SendError::recipient_gone), and so may the host. A message for such an address is skipped, also one
 /// of a critical workflow: `address_suppressed` in the log of its job.
 ///
 /// A suppression that has expired has no effect and is in no list. It stays in the store until later ones are
@@ -189,6 +192,21 @@ fn put_new(tx: &mut Tx<'_>, create: SuppressionCreate) -> Result<Suppression> {
     }
     tx.insert(&added)?;
     Ok(added)
+}
+
+/// Suppresses an address that a provider has reported for `reason`, with its text. `subscriber` is that of
+/// the message.
+pub(crate) fn report(
+    tx: &mut Tx<'_>,
+    address: SuppressedAddress,
+    (reason, text): (SuppressionReason, Option<String>),
+    subscriber: Option<&SubscriberId>,
+) -> Result<Suppression> {
+    let added = add(tx, SuppressionCreate::reported(address, reason, text, tx.now()))?;
+    match subscriber {
+        Some(subscriber) => note_in(tx, &added, subscriber),
+        None => Ok(added),
+    }
 }
 
 /// Notes in the suppressions of some addresses that a subscriber has had them.

@@ -17,7 +17,16 @@ use testkit::postgres::{Place, Server};
 use testkit::proxy::Proxy;
 use testkit::waiting::{PATIENCE, wait_until};
 use testkit::world::{World, email};
-use tidings::{OsEntropy, SystemClock};
+use tidings::integration::IntegrationCreate;
+use tidings::notification::{NotificationOutcome, NotificationQuery};
+use tidings::step::Step;
+use tidings::subscriber::SubscriberCreate;
+use tidings::trigger::Trigger;
+use tidings::vocabulary::Channel;
+use tidings::workflow::WorkflowCreate;
+use tidings::{
+    Builder, Call, Engine, FailureReason, ManualClock, OsEntropy, RecordingProvider, SystemClock,
+};
 use tidings_store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::{cut_until_over, wait_until_free};
@@ -43,6 +52,44 @@ fn writers_of_all_processes_are_alone() {
         }
     });
     assert_eq!(count(&place.open()), PROCESSES * ROUNDS);
+}
+
+/// A rolling deployment: a process that is older or newer has no provider and no handler for what another one
+/// has triggered, and leaves both to it.
+#[test]
+fn a_process_leaves_what_it_cannot_call_to_others() {
+    let Some(server) = Server::shared() else { return };
+    let (place, clock) = (server.place(), ManualClock::at("2026-06-01T12:00:00Z".parse().unwrap()));
+    let recorder = RecordingProvider::default();
+    let engine = |configure: &dyn Fn(Builder) -> Builder| {
+        configure(Engine::builder().clock(clock.clone())).build(place.open())
+    };
+    let new = engine(&|builder| {
+        builder.default_provider(recorder.clone()).handler("book", |_: &Call| Ok(None))
+    });
+    let old = engine(&|builder| builder);
+    let env = new.organization("shop").unwrap().production().unwrap();
+    env.integrations().create(&IntegrationCreate::new("ses", Channel::Email).unwrap()).unwrap();
+    let ada = SubscriberCreate::new("ada").unwrap().email("ada@example.org").unwrap();
+    for (name, step) in
+        [("mail", Step::email("Hello", "Hello").unwrap()), ("call", Step::custom("book"))]
+    {
+        let workflow = WorkflowCreate::new(name, name).unwrap().step(step);
+        env.workflows().create(&workflow).unwrap();
+        env.events().trigger(&Trigger::new(name, ada.clone()).unwrap()).unwrap();
+    }
+    let failures = old.delivery().run_due(100).unwrap().failures;
+    let mut reasons: Vec<_> = failures.iter().map(|failure| failure.reason.clone()).collect();
+    reasons.sort_by_key(|reason| format!("{reason:?}"));
+    assert_eq!(reasons, [FailureReason::NoHandler, FailureReason::NoProvider]);
+    assert!(failures.iter().all(|failure| failure.retry_at.is_some()));
+
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(new.delivery().run_due(100).unwrap().failed, 0);
+    assert_eq!(recorder.sent().len(), 1);
+    let open = [NotificationOutcome::Waiting, NotificationOutcome::Failed];
+    let query = NotificationQuery::default().outcomes(open);
+    assert_eq!(env.notifications().list(&query).unwrap().data.len(), 0);
 }
 
 /// What is read ahead is what others have committed, and takes one round trip. The begin of a transaction that

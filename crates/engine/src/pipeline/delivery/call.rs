@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow::{self, Break, Continue};
+use std::time::Duration;
 
 use domain::ids::{JobId, NotificationId};
 use domain::job::Detail;
@@ -196,10 +197,12 @@ pub(super) fn call(engine: &Engine, call: &Call) -> CallResult {
 }
 
 impl CallFailure {
-    /// Returns the attempt that may follow.
-    pub(super) fn retry(&self) -> Retry {
+    /// Returns the attempt that may follow. Another process of a store that `is_shared` may have the
+    /// handler.
+    pub(super) fn retry(&self, is_shared: bool) -> Retry {
         match self {
             CallFailure::Handler(error) => error.retry(),
+            CallFailure::NoHandler if is_shared => Retry::Later(Duration::ZERO),
             CallFailure::NoHandler => Retry::Never,
         }
     }

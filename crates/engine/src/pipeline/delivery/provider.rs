@@ -196,7 +196,8 @@ pub enum SendError {
         /// Reason of the service.
         reason: String,
     },
-    /// The address has no recipient.
+    /// The address has no recipient. A destination is removed from the subscriber; an e-mail address or a
+    /// telephone number is suppressed for [`Suppression::DAYS`](domain::suppression::Suppression::DAYS).
     #[error("the recipient is gone: {reason}")]
     #[non_exhaustive]
     RecipientGone {

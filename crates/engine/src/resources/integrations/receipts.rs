@@ -1,11 +1,13 @@
 //! Operations on the reports of providers.
 
-use domain::ids::{EnvironmentId, IntegrationId, IntegrationRef, JobId, NotificationId};
+use domain::ids::{IntegrationId, IntegrationRef, JobId, NotificationId};
 use domain::job::Job;
 use domain::message::{Message, MessageStatus};
 use domain::notification::Notification;
-use domain::receipt::{Novelty, Receipt, ReceiptKind, ReceiptOutcome, Reported, novelty};
-use domain::suppression::{SuppressedAddress, Suppression, SuppressionCreate};
+use domain::receipt::{
+    Novelty, Receipt, ReceiptKind, ReceiptOutcome, Reported, ReportedAddress, novelty,
+};
+use domain::suppression::Suppression;
 use domain::vocabulary::Channel;
 use store::{Order, ReadRecords, Step, WriteRecords, layout};
 
@@ -170,7 +172,7 @@ fn ingest(
     let own = sent.resent.as_ref().map_or_else(|| present.clone(), |sent| sent.address.clone());
     // The row of a message that was sent again to another address is that of the later send.
     let message = message.filter(|_| own == present);
-    let about = About::of(channel, own, receipt);
+    let about = ReportedAddress::of(channel, own, receipt);
     let other_address = about.other(tx.environment_id());
     let reported = Reported { receipt, other_address: other_address.as_deref() };
     match novelty(&sent.receipts, reported) {
@@ -186,7 +188,9 @@ fn ingest(
     {
         unsubscribe(tx, &after, channel)?;
     }
-    if let (ReceiptKind::Bounced, About::Own(_), Some(message)) = (receipt.kind, &about, &message) {
+    if let (ReceiptKind::Bounced, ReportedAddress::Own(_), Some(message)) =
+        (receipt.kind, &about, &message)
+    {
         mark_failed(tx, message, receipt)?;
     }
     let suppression = suppress(tx, &after, about, receipt)?.map(Box::new);
@@ -207,51 +211,17 @@ fn mark_failed(tx: &mut Tx<'_>, message: &Message, receipt: &Receipt) -> Result<
     Ok(tx.replace(message, &after)?)
 }
 
-// What a report is about.
-enum About {
-    // The address of the message, if there is one that can be suppressed.
-    Own(Option<SuppressedAddress>),
-    // Another address, such as that of a copy.
-    Other(SuppressedAddress),
-}
-
-impl About {
-    // What a report about a message to the address `own` is about. Chat and push messages have other
-    // addresses, and a service may write them otherwise. A text message has no copies.
-    fn of(channel: Option<Channel>, own: Option<String>, receipt: &Receipt) -> Self {
-        let address = |text: &String| SuppressedAddress::new(channel?, text).ok();
-        let own = own.as_ref().and_then(address);
-        match receipt.address.as_ref().and_then(address) {
-            Some(named) if channel == Some(Channel::Sms) => About::Own(own.or(Some(named))),
-            Some(named) if own.as_ref() != Some(&named) => About::Other(named),
-            Some(_) | None => About::Own(own),
-        }
-    }
-
-    // The hash of an address that is not that of the message.
-    fn other(&self, environment: EnvironmentId) -> Option<String> {
-        match self {
-            About::Own(_) => None,
-            About::Other(address) => Some(address.erased(environment).address().to_owned()),
-        }
-    }
-}
-
 // Suppresses the address that a report is about, if the report is a reason for it.
 fn suppress(
     tx: &mut Tx<'_>,
     notification: &Notification,
-    about: About,
+    about: ReportedAddress,
     receipt: &Receipt,
 ) -> Result<Option<Suppression>> {
     let Some(reason) = receipt.kind.suppression() else { return Ok(None) };
-    let (About::Own(Some(address)) | About::Other(address)) = about else { return Ok(None) };
-    let create = SuppressionCreate::reported(address, reason, receipt.shown(), tx.now());
-    let added = suppressions::add(tx, create)?;
-    match notification.recipient_id() {
-        Some(subscriber) => suppressions::note_in(tx, &added, &subscriber).map(Some),
-        None => Ok(Some(added)),
-    }
+    let Some(address) = about.into_suppressed() else { return Ok(None) };
+    let subscriber = notification.recipient_id();
+    suppressions::report(tx, address, (reason, receipt.shown()), subscriber.as_ref()).map(Some)
 }
 
 // Switches off the channel of the workflow for the subscriber, if all of them are there.

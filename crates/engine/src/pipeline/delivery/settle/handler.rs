@@ -26,7 +26,8 @@ impl NotificationTx<'_, '_> {
             Err(failure) => failure,
         };
         let policy = (&self.tx.engine().parts.settings.retry, || self.tx.jitter());
-        let (attempts, retry) = (leased.attempt(), failure.retry());
+        let is_shared = self.tx.engine().store().runs_side_by_side();
+        let (attempts, retry) = (leased.attempt(), failure.retry(is_shared));
         let after = task.state.after_failure(attempts, retry, policy, self.tx.now());
         let Some(after) = after else { return Ok(Settled::Superseded) };
         match after {

@@ -1,7 +1,8 @@
 //! Settlement of messages: the answers of providers, and messages that wait for an opening.
 
 use domain::job::{Detail, JobStatus, SendStatus};
-use domain::message::MessageStatus;
+use domain::message::{Message, MessageStatus};
+use domain::suppression::{SuppressedAddress, SuppressionReason};
 use domain::task::{AfterFailure, Retry, Task, TaskState, Tries};
 use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
@@ -15,6 +16,7 @@ use crate::pipeline::delivery::provider::{Delivery, ProviderReceipt};
 use crate::pipeline::delivery::send_result::{SendFailure, SendResult};
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::notification_tx::NotificationTx;
+use crate::resources::suppressions;
 use crate::tx::View;
 
 // A message that was not sent.
@@ -40,7 +42,8 @@ impl NotificationTx<'_, '_> {
             Err(failure) => failure,
         };
         let policy = (&self.tx.engine().parts.settings.retry, || self.tx.jitter());
-        let (retry, tries) = failure.retry(delivery);
+        let is_shared = self.tx.engine().store().runs_side_by_side();
+        let (retry, tries) = failure.retry(delivery, is_shared);
         let after = task.state.after_failure(delivery.attempts, retry, policy, self.tx.now());
         let Some(after) = after else { return Ok(Settled::Superseded) };
         self.note_choice(job, delivery);
@@ -102,10 +105,14 @@ impl NotificationTx<'_, '_> {
         let (detail, error_text) = (failure.detail(), failure.text(delivery));
         self.log(job, detail, Some(error_text.clone()));
         let mut message = delivery.message.clone();
-        message.status = MessageStatus::Error { error_id: detail.to_string(), error_text };
+        let error_id = detail.to_string();
+        message.status = MessageStatus::Error { error_id, error_text: error_text.clone() };
         self.tx.remove(task)?;
         if failure.is_gone() {
-            self.remove_destination(job, delivery)?;
+            match &delivery.target {
+                Some(target) => self.remove_destination(job, delivery, target)?,
+                None => self.suppress_address(&message, &error_text)?,
+            }
         }
         let stored = self.store_of(job, delivery.send, message)?;
         self.mark_dead_failed(job, delivery, failure, stored);
@@ -121,6 +128,16 @@ impl NotificationTx<'_, '_> {
         let provider_id = Some(delivery.integration.provider_id.clone());
         let failure = self.failure(job, failure.reason())?;
         Some(DeliveryFailure { provider_id, ..failure })
+    }
+
+    // Suppresses an address without a recipient. It stays with the subscriber.
+    fn suppress_address(&mut self, message: &Message, text: &str) -> Result<()> {
+        let address = message.address();
+        let address = address.and_then(|text| SuppressedAddress::new(message.channel, text).ok());
+        let Some(address) = address else { return Ok(()) };
+        let bounced = (SuppressionReason::Bounced, Some(text.to_owned()));
+        let subscriber = self.notification.recipient_id();
+        suppressions::report(self.tx, address, bounced, subscriber.as_ref()).map(drop)
     }
 
     pub(super) fn is_canceled(&self, job: usize) -> Result<bool> {

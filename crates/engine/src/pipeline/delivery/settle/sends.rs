@@ -107,8 +107,12 @@ impl NotificationTx<'_, '_> {
     }
 
     // Removes a destination without a recipient. It may have got another address during the call.
-    pub(super) fn remove_destination(&mut self, job: usize, delivery: &Delivery) -> Result<()> {
-        let Some(target) = &delivery.target else { return Ok(()) };
+    pub(super) fn remove_destination(
+        &mut self,
+        job: usize,
+        delivery: &Delivery,
+        target: &SendTarget,
+    ) -> Result<()> {
         let environment = self.notification.environment_id;
         let removed = match &target.to {
             Destination::Endpoint { identifier } => {
