@@ -33,7 +33,7 @@
 //! | lists in a query | [`NotificationQuery::MAX_VALUES`], [`MessageQuery::MAX_VALUES`], [`TagFilter::MAX_GROUPS`], [`MAX_IN_GROUP`](TagFilter::MAX_IN_GROUP), [`MAX_IN_ALL`](TagFilter::MAX_IN_ALL), [`DataFilter::MAX_TEXT`], [`DeadLetterQuery::MAX_VALUES`], [`ContextFilter::MAX_VALUES`] |
 //! | records that a query looks at | [`MessageQuery::MAX_SCANNED`], [`MAX_ENTRIES`](MessageQuery::MAX_ENTRIES) without reading them, [`DeadLetterQuery::MAX_SCANNED`] |
 //! | API keys of an environment | [`ApiKey::MAX`] |
-//! | `tidings-providers` | `Smtp::MAX_HEADER_NAME`, `Smtp::MAX_URL`, `WebPush::MAX_TOPIC`, `WebPush::MAX_MESSAGE`, `WebhookKeys::MAX_KEY` |
+//! | `tidings-providers` | `Smtp::MAX_HEADER_NAME`, `Smtp::MAX_HELLO_NAME`, `Smtp::MAX_URL`, `WebPush::MAX_TOPIC`, `WebPush::MAX_MESSAGE`, `WebhookKeys::MAX_KEY` |
 
 #[cfg(doc)]
 use crate::{

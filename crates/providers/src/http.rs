@@ -169,12 +169,17 @@ impl Answer {
             // The gateway has sent the request on, and has no answer, or none that makes sense. A time for which it
             // asks not to be called is dropped, since errors of lost answers have none.
             502 | 504 => SendError::unknown(reason),
-            408 | 409 | 423 | 425 | 429 | 500..600 => match self.retry_after {
-                Some(span) => SendError::retry_after(reason, span),
-                None => SendError::retryable(reason),
-            },
+            408 | 409 | 423 | 425 | 429 | 500..600 => self.busy(),
             _ => SendError::permanent(reason),
         })
+    }
+
+    /// Returns the error of an answer to try again later, after the time that it asks for.
+    pub(crate) fn busy(&self) -> SendError {
+        match self.retry_after {
+            Some(span) => SendError::retry_after(self.reason(), span),
+            None => SendError::retryable(self.reason()),
+        }
     }
 
     /// Returns the status and the text.

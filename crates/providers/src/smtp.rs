@@ -21,6 +21,7 @@ use tidings::{Delivery, IntegrationTestResult, Provider, ProviderReceipt, SendEr
 use self::account::Account;
 use self::connection::{Connection, Time};
 use self::mail::Mail;
+use self::outcome::{Parties, Recipients, Sender};
 use self::pool::Relays;
 use crate::LONGEST_TIMEOUT;
 
@@ -88,6 +89,8 @@ impl Default for Smtp {
 impl Smtp {
     /// Longest name of a header in the overrides, in bytes.
     pub const MAX_HEADER_NAME: usize = 76;
+    /// Longest name for the greeting, in bytes: that of a domain.
+    pub const MAX_HELLO_NAME: usize = 253;
     /// Longest `unsubscribeUrl` in the overrides, in bytes: a line of a header has 998 at most.
     pub const MAX_URL: usize = 900;
 
@@ -121,6 +124,29 @@ impl Smtp {
         Self { acceptance: timeout, ..self }
     }
 
+    /// Sets the domain name of this host, which greets the servers (`EHLO`). Without it, the greeting has the
+    /// address of the connection, which is a private one in a container: some relays refuse that.
+    ///
+    /// ```
+    /// use tidings_providers::Smtp;
+    ///
+    /// let smtp = Smtp::default().hello_name("mail.example.org")?;
+    /// # Ok::<(), tidings::error::Invalid>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`], if it is no domain name in ASCII.
+    pub fn hello_name(self, name: impl Into<String>) -> Result<Self, Invalid> {
+        let name = name.into();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_plain);
+        if name.len() > Self::MAX_HELLO_NAME || !name.split('.').all(is_label) {
+            return Err(Invalid::new("helloName", Reason::malformed("a domain name in ASCII")));
+        }
+        Ok(Self { relays: self.relays.greeting_as(name), ..self })
+    }
+
     fn time(&self) -> Time {
         let deadline = Instant::now() + self.timeout.min(LONGEST_TIMEOUT);
         Time { deadline, acceptance: self.acceptance.min(LONGEST_TIMEOUT) }
@@ -133,7 +159,7 @@ impl Provider for Smtp {
         let relay = self.relays.of(&delivery.integration).map_err(misconfigured)?;
         let mail = Mail::of(delivery, relay.account())?;
         let sent = self.relays.send(&relay, &mail, time);
-        sent.map_err(|failure| failure.of(mail.has_one_recipient()))?;
+        sent.map_err(|failure| failure.of(mail.parties(relay.account())))?;
         Ok(ProviderReceipt::with_id(mail.id))
     }
 
@@ -148,8 +174,10 @@ impl Provider for Smtp {
     fn check(&self, integration: &Integration) -> IntegrationTestResult {
         let account = Account::of(&integration.credentials).map_err(misconfigured);
         let tried = account.and_then(|account| {
-            let opened = Connection::open(&account, self.time().deadline);
-            opened.and_then(Connection::close).map_err(|failure| failure.of(true))
+            let (hello, deadline) = (self.relays.hello_name(), self.time().deadline);
+            let opened = Connection::open(&account, hello, deadline);
+            let parties = Parties { sender: Sender::OfAccount, recipients: Recipients::One };
+            opened.and_then(Connection::close).map_err(|failure| failure.of(parties))
         });
         tried.into()
     }

@@ -144,7 +144,11 @@ impl Provider for WebPush {
 
 fn read(token: &str) -> Result<(String, Receiver), SendError> {
     let subscription: Subscription = serde_json::from_str(token).map_err(|_| no_subscription())?;
-    let bytes = |text: &str| Base64UrlUnpadded::decode_vec(text.trim_end_matches('=')).ok();
+    // Browsers give bytes, and applications have written them in both alphabets.
+    let bytes = |text: &str| {
+        let text = text.trim_end_matches('=').replace('+', "-").replace('/', "_");
+        Base64UrlUnpadded::decode_vec(&text).ok()
+    };
     let key = bytes(&subscription.keys.p256dh);
     let key = key.and_then(|key| PublicKey::from_sec1_bytes(&key).ok());
     let secret = bytes(&subscription.keys.auth).and_then(|secret| secret.try_into().ok());
@@ -153,7 +157,7 @@ fn read(token: &str) -> Result<(String, Receiver), SendError> {
 }
 
 fn no_subscription() -> SendError {
-    SendError::recipient_gone("the device token is no subscription of a browser")
+    SendError::permanent("the device token is no subscription of a browser")
 }
 
 fn headers(delivery: &Delivery) -> Result<Vec<(&'static str, String)>, SendError> {
@@ -205,6 +209,8 @@ fn outcome(answer: Answer) -> Result<ProviderReceipt, SendError> {
         404 | 410 => Err(SendError::recipient_gone(answer.reason())),
         // The subscription may be for another key, and other browsers have other services.
         401 | 403 => Err(SendError::permanent(answer.reason())),
+        // The service of Windows limits rates with it.
+        406 => Err(answer.busy()),
         _ => {
             let accepted = answer.accepted()?;
             Ok(accepted.location.map_or_else(ProviderReceipt::default, ProviderReceipt::with_id))

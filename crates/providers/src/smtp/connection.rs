@@ -45,17 +45,21 @@ enum Ability {
 }
 
 impl Connection {
-    /// Connects to the server of an account, and logs in.
-    pub(super) fn open(account: &Account, deadline: Instant) -> Result<Self> {
+    /// Connects to the server of an account, greets it with the domain name of the host, if any, and logs in.
+    pub(super) fn open(
+        account: &Account,
+        hello_name: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Self> {
         let mut wire = Wire::connect(&account.host, account.port, deadline).map_err(unreached)?;
         if let Security::Implicit(trust) = &account.security {
             wire = wire.encrypt(trust).map_err(unreached)?;
         }
         let mut connection = Self { wire, abilities: Vec::new(), since: Instant::now() };
         connection.answer(Stage::Greeting)?;
-        connection.greet()?;
+        connection.greet(hello_name)?;
         if let Security::Upgrade { trust, required } = &account.security {
-            connection = connection.upgraded(trust, *required)?;
+            connection = connection.upgraded((trust, *required), hello_name)?;
         }
         if let Some(login) = &account.login {
             connection.log_in(login)?;
@@ -63,7 +67,11 @@ impl Connection {
         Ok(connection)
     }
 
-    fn upgraded(mut self, trust: &Trust, required: bool) -> Result<Self> {
+    fn upgraded(
+        mut self,
+        (trust, required): (&Trust, bool),
+        hello_name: Option<&str>,
+    ) -> Result<Self> {
         if !self.has(Ability::StartTls) {
             let cause = Cause::Lacking("the server has no STARTTLS");
             let lacking = Failure { stage: Stage::Greeting, cause };
@@ -71,15 +79,16 @@ impl Connection {
         }
         self.command(Stage::Greeting, Starttls)?;
         self.wire = self.wire.encrypt(trust).map_err(unreached)?;
-        self.greet()?;
+        self.greet(hello_name)?;
         Ok(self)
     }
 
-    fn greet(&mut self) -> Result<()> {
-        let name = match self.wire.local_address() {
-            Ok(IpAddr::V4(address)) => ClientId::Ipv4(address),
-            Ok(IpAddr::V6(address)) => ClientId::Ipv6(address),
-            Err(_) => ClientId::default(),
+    fn greet(&mut self, hello_name: Option<&str>) -> Result<()> {
+        let name = match (hello_name, self.wire.local_address()) {
+            (Some(name), _) => ClientId::Domain(name.to_owned()),
+            (None, Ok(IpAddr::V4(address))) => ClientId::Ipv4(address),
+            (None, Ok(IpAddr::V6(address))) => ClientId::Ipv6(address),
+            (None, Err(_)) => ClientId::default(),
         };
         let answer = self.command(Stage::Greeting, Ehlo::new(name))?;
         self.abilities = answer.lines.iter().flat_map(|line| abilities(line)).collect();

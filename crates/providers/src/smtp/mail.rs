@@ -9,6 +9,7 @@ use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart};
 use tidings::{Address, Delivery, SendError};
 
 use super::account::Account;
+use super::outcome::{Parties, Recipients, Sender};
 use super::settings::{File, Link, Settings, one_line};
 use super::{address, lines};
 
@@ -45,9 +46,16 @@ impl Mail {
         Ok(Self { id, envelope, content })
     }
 
-    /// Returns `true` if a refusal of a recipient is one of the subscriber's address.
-    pub(super) fn has_one_recipient(&self) -> bool {
-        self.envelope.to().len() == 1
+    /// Returns the parties of an e-mail that is sent through `account`.
+    pub(super) fn parties(&self, account: &Account) -> Parties {
+        let is_own = self.envelope.from() == Some(&account.from.email);
+        Parties {
+            sender: if is_own { Sender::OfAccount } else { Sender::OfTrigger },
+            recipients: match self.envelope.to() {
+                [_] => Recipients::One,
+                _ => Recipients::Several,
+            },
+        }
     }
 }
 

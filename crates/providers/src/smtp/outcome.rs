@@ -27,6 +27,31 @@ pub(super) enum Stage {
     Acceptance,
 }
 
+/// Parties of an e-mail, of whom a server may speak.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parties {
+    pub(super) sender: Sender,
+    pub(super) recipients: Recipients,
+}
+
+/// Sender of an e-mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Sender in the credentials.
+    OfAccount,
+    /// Sender that the trigger has set.
+    OfTrigger,
+}
+
+/// Recipients of an e-mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recipients {
+    /// The subscriber.
+    One,
+    /// The subscriber, and others.
+    Several,
+}
+
 /// Failure of a dialogue.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -78,11 +103,10 @@ impl Failure {
         matches!(&self.cause, Cause::Broken(error) if error.kind() == io::ErrorKind::TimedOut)
     }
 
-    /// Returns the error of the attempt. `alone` says that the e-mail has one recipient, of whom
-    /// the server speaks.
-    pub(super) fn of(&self, alone: bool) -> SendError {
+    /// Returns the error of an attempt to send an e-mail with these parties.
+    pub(super) fn of(&self, parties: Parties) -> SendError {
         match &self.cause {
-            Cause::Refused(answer) => refused(self.stage, answer, alone),
+            Cause::Refused(answer) => refused(self.stage, answer, parties),
             Cause::Broken(error) if is_untrusted(error) => {
                 SendError::misconfigured(format!("the certificate of the server: {error}"))
             }
@@ -103,7 +127,7 @@ impl Failure {
     }
 }
 
-fn refused(stage: Stage, answer: &Answer, alone: bool) -> SendError {
+fn refused(stage: Stage, answer: &Answer, parties: Parties) -> SendError {
     let reason = answer.to_string();
     match (answer.code, stage) {
         (200..500, _) => SendError::retryable(reason),
@@ -111,7 +135,13 @@ fn refused(stage: Stage, answer: &Answer, alone: bool) -> SendError {
         (530 | 534 | 535 | 538, _) | (_, Stage::Login | Stage::Greeting) => {
             SendError::misconfigured(reason)
         }
-        (_, Stage::Recipient | Stage::Acceptance) if alone && answer.says_gone(stage) => {
+        // The server does not take this sender from the account, whatever the e-mail.
+        (_, Stage::Mail) if parties.sender == Sender::OfAccount && !answer.says_too_large() => {
+            SendError::misconfigured(reason)
+        }
+        (_, Stage::Recipient | Stage::Acceptance)
+            if parties.recipients == Recipients::One && answer.says_gone(stage) =>
+        {
             SendError::recipient_gone(reason)
         }
         (_, Stage::Mail | Stage::Recipient | Stage::Content | Stage::Acceptance) => {
@@ -121,13 +151,18 @@ fn refused(stage: Stage, answer: &Answer, alone: bool) -> SendError {
 }
 
 impl Answer {
-    // Returns `true` if there is no such mailbox. The enhanced code decides (RFC 3463: 5.1.1, 5.1.2,
-    // 5.1.6 and 5.1.10), because 550 is also the answer to what looks like spam.
+    // Returns `true` if there is no such mailbox: the address is suppressed. The enhanced code decides (RFC
+    // 3463: 5.1.1, 5.1.2, 5.1.6 and 5.1.10), because 550 is also the answer to what looks like spam.
     fn says_gone(&self, stage: Stage) -> bool {
         match self.enhanced().filter(|code| code.starts_with("5.")) {
             Some(code) => ["5.1.1", "5.1.2", "5.1.6", "5.1.10"].contains(&code),
-            None => stage == Stage::Recipient && matches!(self.code, 550 | 551),
+            None => stage == Stage::Recipient && self.code == 551,
         }
+    }
+
+    // Returns `true` if the server does not take an e-mail of this size.
+    fn says_too_large(&self) -> bool {
+        self.code == 552 || self.enhanced() == Some("5.3.4")
     }
 
     // Returns the enhanced status code (RFC 3463), such as `5.1.1`.

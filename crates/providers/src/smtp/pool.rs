@@ -24,6 +24,7 @@ pub(super) struct Relays {
     by_integration: Mutex<HashMap<IntegrationId, Arc<Relay>>>,
     waiting: Mutex<Vec<Waiting>>,
     bounds: Bounds,
+    hello_name: Option<String>,
 }
 
 /// Server of an integration.
@@ -59,6 +60,16 @@ impl Default for Bounds {
 }
 
 impl Relays {
+    /// Returns the relays, whose servers are greeted with the domain name of the host.
+    pub(super) fn greeting_as(self, hello_name: String) -> Self {
+        Self { hello_name: Some(hello_name), ..self }
+    }
+
+    /// Returns the domain name in the greeting of a server. Returns `None` for the address of the connection.
+    pub(super) fn hello_name(&self) -> Option<&str> {
+        self.hello_name.as_deref()
+    }
+
     /// Returns the relay of an integration. Its connections are dropped if its credentials have
     /// changed.
     pub(super) fn of(&self, integration: &Integration) -> Result<Arc<Relay>, Invalid> {
@@ -85,7 +96,7 @@ impl Relays {
     pub(super) fn send(&self, relay: &Arc<Relay>, mail: &Mail, time: Time) -> Result<(), Failure> {
         let mut connection = match self.waiting(relay, time.deadline) {
             Some(connection) => connection,
-            None => Connection::open(&relay.account, time.deadline)?,
+            None => Connection::open(&relay.account, self.hello_name(), time.deadline)?,
         };
         let sent = connection.send(&mail.envelope, &mail.content, time.acceptance);
         if sent.as_ref().err().is_none_or(Failure::leaves_connection) {
@@ -241,7 +252,7 @@ mod tests {
     fn open(relays: &Relays, delivery: &Delivery, count: usize) {
         let relay = relays.of(&delivery.integration).unwrap();
         for _ in 0..count {
-            let connection = Connection::open(relay.account(), deadline()).unwrap();
+            let connection = Connection::open(relay.account(), None, deadline()).unwrap();
             relays.keep(Waiting { relay: Arc::clone(&relay), connection: connection.rest() });
         }
     }

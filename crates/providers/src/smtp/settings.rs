@@ -32,6 +32,9 @@ const OWN_HEADERS: [&str; 15] = [
 
 const ADDRESSES: &str = "an e-mail address or a list of them";
 
+// Media type of a file without another one.
+const BINARY: &str = "application/octet-stream";
+
 // The caller names the field and what it expects.
 const MALFORMED: &str = "malformed";
 
@@ -235,7 +238,12 @@ impl TryFrom<String> for Mime {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        ContentType::parse(&text).map(Self).map_err(|_| MALFORMED)
+        // A part of these types may not be in Base64 (RFC 2045, 6.4), as all files are.
+        let is_composite = ["message/", "multipart/"].iter().any(|kind| {
+            text.get(..kind.len()).is_some_and(|start| start.eq_ignore_ascii_case(kind))
+        });
+        let mime = if is_composite { BINARY } else { &text };
+        ContentType::parse(mime).map(Self).map_err(|_| MALFORMED)
     }
 }
 
@@ -270,8 +278,7 @@ impl File {
     /// Returns the file as a part of an e-mail.
     pub(super) fn into_part(self) -> SinglePart {
         let name = one_line(self.name.as_deref().unwrap_or("attachment"));
-        let binary =
-            || ContentType::parse("application/octet-stream").unwrap_or(ContentType::TEXT_PLAIN);
+        let binary = || ContentType::parse(BINARY).unwrap_or(ContentType::TEXT_PLAIN);
         let mime = self.mime.map_or_else(binary, |Mime(mime)| mime);
         let attachment = match self.content_id {
             Some(ContentId(id)) => Attachment::new_inline_with_name(id, name),

@@ -134,6 +134,7 @@ fn an_answer_of_a_push_service_is_understood() {
         (400, "permanent"),
         (401, "permanent"),
         (403, "permanent"),
+        (406, "retryable"),
         (413, "permanent"),
         (429, "retryable"),
         (500, "retryable"),
@@ -147,9 +148,24 @@ fn an_answer_of_a_push_service_is_understood() {
 }
 
 #[test]
-fn a_token_without_a_subscription_has_no_recipient() {
+fn a_token_without_a_subscription_is_refused() {
     let error = provider().send(&push(&["no subscription".into()])).unwrap_err();
-    assert_eq!(kind(&error), "gone", "{error}");
+    assert_eq!(kind(&error), "permanent", "{error}");
+}
+
+#[test]
+fn keys_are_read_in_both_alphabets_of_base64() {
+    let service = Server::start(|_| answer(201, "", ""));
+    for seed in 1..20 {
+        let url = service.url("http");
+        let subscription = Browser::new(seed).subscription(&url);
+        let mut other: Value = serde_json::from_str(&subscription).unwrap();
+        for name in ["p256dh", "auth"] {
+            let key = other["keys"][name].as_str().unwrap();
+            other["keys"][name] = json!(format!("{}=", key.replace('-', "+").replace('_', "/")));
+        }
+        provider().send(&push(&[other.to_string()])).unwrap();
+    }
 }
 
 /// One row per override that is not valid, and a message that is too long.

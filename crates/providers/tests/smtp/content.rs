@@ -135,6 +135,16 @@ fn files_are_attached_and_images_are_in_the_html() {
 }
 
 #[test]
+fn an_attached_email_is_sent_as_bytes() {
+    for mime in ["message/rfc822", "Multipart/Mixed; boundary=x"] {
+        let file = json!({ "file": "YQ==", "name": "a.eml", "mime": mime });
+        let mail = sent(json!({ "attachments": [file] }));
+        assert!(mail.content.contains("Content-Type: application/octet-stream\r\n"), "{mime}");
+        assert!(mail.content.contains("filename=\"a.eml\""), "{mime}");
+    }
+}
+
+#[test]
 fn attachments_in_the_payload_are_taken() {
     let server = Server::start(polite);
     let mut delivery = delivery(account(&server));

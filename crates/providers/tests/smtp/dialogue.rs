@@ -34,6 +34,22 @@ fn an_email_reaches_the_server_with_its_envelope() {
 }
 
 #[test]
+fn a_server_is_greeted_with_the_name_of_the_host() {
+    let server = Server::start(polite);
+    let smtp = Smtp::default().hello_name("mail.example.com").unwrap();
+    let delivery = delivery(account(&server));
+    assert_eq!(outcome(&smtp, &delivery).0, "sent");
+    assert_eq!(smtp.check(&delivery.integration), IntegrationTestResult::Passed);
+    let commands = server.commands().into_iter();
+    let greetings: Vec<_> = commands.filter(|line| line.starts_with("EHLO")).collect();
+    assert_eq!(greetings, ["EHLO mail.example.com"; 2]);
+    for name in ["", "a b", "a..b", "a\r\nQUIT", "münchen.example", &"a.".repeat(200)] {
+        let refused = Smtp::default().hello_name(name).unwrap_err().to_string();
+        assert_eq!(refused, "`helloName` must be a domain name in ASCII", "{name}");
+    }
+}
+
+#[test]
 fn a_connection_serves_one_email_after_the_other() {
     let server = Server::start(polite);
     let smtp = Smtp::default();

@@ -33,9 +33,11 @@ fn an_answer_decides_what_follows() {
         ("AUTH", "454 4.7.0 try later", "retryable"),
         ("MAIL", "530 5.7.0 log in first", "misconfigured"),
         ("MAIL", "451 4.3.0 busy", "retryable"),
-        ("MAIL", "550 5.7.1 sender refused", "permanent"),
+        ("MAIL", "550 5.7.1 sender refused", "misconfigured"),
+        ("MAIL", "552 5.3.4 too large", "permanent"),
         ("RCPT", "450 4.2.1 greylisted", "retryable"),
-        ("RCPT", "550 no such user", "gone"),
+        ("RCPT", "550 no such user", "permanent"),
+        ("RCPT", "551 user not local", "gone"),
         ("RCPT", "550 5.1.1 no such user", "gone"),
         ("RCPT", "553 5.1.10 null mx", "gone"),
         ("RCPT", "550 5.7.1 relaying denied", "permanent"),
@@ -91,6 +93,14 @@ fn a_refusal_of_one_of_several_recipients_is_none_of_the_subscriber() {
         line.starts_with("RCPT TO:<bob").then(|| say("550 5.1.1 no such user"))
     }));
     let delivery = overridden(delivery(account(&server)), json!({ "cc": "bob@example.org" }));
+    assert_eq!(outcome(&smtp(), &delivery).0, "permanent");
+}
+
+#[test]
+fn a_refusal_of_the_sender_of_a_trigger_is_one_of_the_message() {
+    let refuse = |line: &str| line.starts_with("MAIL").then(|| say("550 5.7.1 sender refused"));
+    let server = Server::start(but(refuse));
+    let delivery = overridden(delivery(account(&server)), json!({ "from": "bob@example.org" }));
     assert_eq!(outcome(&smtp(), &delivery).0, "permanent");
 }
 
