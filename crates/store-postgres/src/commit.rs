@@ -73,13 +73,14 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    /// The number of the only head, unless old commits of it are removed at the same time.
+    /// The number of the only head.
     pub(crate) fn only_head(&self) -> Option<i16> {
         let [head] = self.note.heads[..] else { return None };
-        (!self.is_pruned()).then_some(head)
+        Some(head)
     }
 
-    fn is_pruned(&self) -> bool {
+    /// Returns `true` if the notes of old commits are removed at the same time.
+    pub(crate) fn is_pruned(&self) -> bool {
         self.note.is_followed_by_pruning(self.kept)
     }
 

@@ -98,7 +98,13 @@ impl Gathered {
 
     /// Makes the changes durable of all whose heads are free, and have not changed meanwhile.
     async fn make(&self, client: &Client) -> Result<HashMap<i16, bool>, Error> {
-        let writing = client.prepare_cached(schema::WRITE_FREE).await?;
+        let pruning = self.commits.iter().find(|commit| commit.is_pruned());
+        let kept = pruning.map(|commit| commit.kept);
+        let writing = match kept {
+            Some(_) => schema::WRITE_FREE_AND_PRUNE,
+            None => schema::WRITE_FREE,
+        };
+        let writing = client.prepare_cached(writing).await?;
         let notes = || self.commits.iter().map(|commit| &commit.note);
         let heads: Vec<i16> = notes().flat_map(|note| &note.heads).copied().collect();
         let numbers: Vec<i64> = notes().flat_map(|note| &note.numbers).copied().collect();
@@ -116,8 +122,9 @@ impl Gathered {
         let (deletes, of_deletes) = columns(|rows| &rows.deletes);
         let note: [&(dyn ToSql + Sync); 5] = [&heads, &numbers, &keys, &ids, &starts];
         let owners: [&(dyn ToSql + Sync); 3] = [&of_puts, &of_added, &of_deletes];
-        let write =
+        let mut write =
             [&note[..], &puts.of_put(), &added.of_put(), &deletes.of_keys(), &owners].concat();
+        write.extend(kept.as_ref().map(|kept| kept as &(dyn ToSql + Sync)));
         let made = query(client, &writing, &write).await?;
         made.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
     }

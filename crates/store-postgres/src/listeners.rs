@@ -1,6 +1,7 @@
 //! A thread that calls listeners when there are commits.
 
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock, Weak};
@@ -55,7 +56,11 @@ impl Listeners {
     fn notify(&self, keys: Option<&[(Table, Vec<u8>)]>) {
         // A listener runs code of the host, which may add another one.
         let mut called = std::mem::take(&mut *self.all.lock());
-        called.retain_mut(|listener| listener(keys).is_continue());
+        // One that panics is not called again, and keeps no other one from its news.
+        called.retain_mut(|listener| {
+            let called = panic::catch_unwind(AssertUnwindSafe(|| listener(keys)));
+            called.is_ok_and(|flow| flow.is_continue())
+        });
         let mut all = self.all.lock();
         called.append(&mut all);
         *all = called;

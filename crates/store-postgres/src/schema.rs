@@ -164,10 +164,10 @@ pub(crate) const WRITE: &str = "WITH head AS (
     )
     SELECT count(*) FROM head";
 
-/// Writes commits of several heads, without those that another transaction has locked, and without those whose
-/// counts are other ones. Returns for each head that it has locked whether its changes are made. A batch and
-/// a start belong to each head, and parameters 19 to 21 are the heads of the entries.
-pub(crate) const WRITE_FREE: &str = "WITH free AS (
+macro_rules! write_free {
+    ($pruned:literal) => {
+        concat!(
+            "WITH free AS (
         SELECT id FROM tidings_heads WHERE id = ANY ($1) ORDER BY id FOR UPDATE SKIP LOCKED
     ), head AS (
         UPDATE tidings_heads SET commits = new.number
@@ -201,8 +201,27 @@ pub(crate) const WRITE_FREE: &str = "WITH free AS (
             AS gone (tbl, head, hash, owner)
         WHERE entry.tbl = gone.tbl AND entry.head = gone.head AND entry.hash = gone.hash
         AND gone.owner = ANY (ARRAY(SELECT id FROM head))
-    )
-    SELECT id, id IN (SELECT id FROM head) FROM free";
+    )",
+            $pruned,
+            " SELECT id, id IN (SELECT id FROM head) FROM free"
+        )
+    };
+}
+
+/// Writes commits of several heads, without those that another transaction has locked, and without those whose
+/// counts are other ones. Returns for each head that it has locked whether its changes are made. A batch and
+/// a start belong to each head, and parameters 19 to 21 are the heads of the entries.
+pub(crate) const WRITE_FREE: &str = write_free!("");
+
+/// Does as [`WRITE_FREE`], and removes the notes of old commits of the heads that it has locked.
+pub(crate) const WRITE_FREE_AND_PRUNE: &str = write_free!(
+    ", pruned AS (
+        DELETE FROM tidings_commits AS old
+        USING unnest($1::int2[], $2::int8[]) AS kept (head, number)
+        WHERE old.head = kept.head AND old.number <= kept.number - $22
+        AND old.head = ANY (ARRAY(SELECT id FROM head))
+    )"
+);
 
 pub(crate) const PRUNE: &str = "DELETE FROM tidings_commits AS old
     USING unnest($1::int2[], $2::int8[]) AS kept (head, number)

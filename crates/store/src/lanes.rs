@@ -23,6 +23,7 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
         let earliest = lanes.entry(change.lane).or_default();
         *earliest = earliest.iter().copied().chain(change.earliest).min();
     }
+    prefetch(&*transaction, lanes.keys())?;
     for (lane, earliest) in lanes {
         let state = state(transaction, &lane)?;
         let range = match (state, earliest) {
@@ -37,6 +38,15 @@ pub fn move_changed(transaction: &mut dyn Transaction, changes: &[Change]) -> Re
         set_state(transaction, &lane, state, first)?;
     }
     Ok(())
+}
+
+/// Tells the store that these lanes are going to be moved.
+pub fn prefetch<'l>(
+    snapshot: &dyn Snapshot,
+    lanes: impl IntoIterator<Item = &'l Lane>,
+) -> Result<()> {
+    let heads = lanes.into_iter().map(|lane| layout::lane_head(lane).into_parts());
+    snapshot.prefetch(&mut heads.into_iter())
 }
 
 /// Moves a lane to the time of its first task. A row that cannot be read is written anew. A lane

@@ -94,6 +94,8 @@ impl RunFacts {
         live_events: &LiveEvents,
     ) -> Result<Self> {
         prefetch(view, notification)?;
+        // A scan takes what is prefetched with it, so that a server is asked once.
+        let integrations = integrations::all(view)?;
         let canceled = is_canceled(view, &notification.transaction_id)?;
         let is_over = canceled || notification.has_expired(live_events.now());
         let liveness = if is_over && live_events.has_others(view, notification, job)? {
@@ -116,7 +118,7 @@ impl RunFacts {
             workflow: known,
             contexts: contexts::known(view, &notification.context_keys)?,
             preferences: Preferences::of(view, subscriber, &notification.context_keys, workflow)?,
-            integrations: integrations::all(view)?,
+            integrations,
             endpoints: Vec::new(),
             suppressions: Vec::new(),
             liveness,
@@ -314,7 +316,7 @@ impl Preferences {
             canceled: false,
             evidence: self.evidence.as_deref(),
             texts: None,
-            layout: FrameRef::Bare,
+            layout: FrameRef::BARE,
             link: None,
             default_zone: self.default_zone,
             suppressions: &[],

@@ -98,6 +98,8 @@ fn environments_that_are_held_hold_up_no_commits() {
 #[test]
 fn readers_and_callers_that_wait_leave_a_connection_to_commits() {
     const HELD: usize = 2;
+    // One of them removes the notes of old commits.
+    const COMMITS: u64 = 257;
     let Some(server) = Server::shared() else { return };
     let (place, store) = opened_at(server.place().with(|options| options.timeout = LONG));
     let holder = place.open();
@@ -121,14 +123,34 @@ fn readers_and_callers_that_wait_leave_a_connection_to_commits() {
                 threads.spawn(move || increment(store, *environment));
             }
             thread::sleep(Duration::from_millis(500));
-            let caller = threads.spawn(move || increment(store, free[0]));
+            let caller = threads.spawn(move || {
+                (0..COMMITS).for_each(|_| increment(store, free[0]));
+            });
             wait_until(|| caller.is_finished());
         });
         is_over.store(true, Ordering::SeqCst);
     });
-    for environment in held.iter().chain(&free[..1]) {
+    for environment in held {
         assert_eq!(count(store, *environment), ROUNDS + 1);
     }
+    assert_eq!(count(store, free[0]), ROUNDS + COMMITS);
+}
+
+/// Commits that share a statement, too, keep only so many notes.
+#[test]
+fn notes_of_old_commits_are_removed() {
+    const COMMITS: u64 = 1024 + 2 * 256;
+    let Some(server) = Server::start() else { return };
+    let (place, store) = opened(&server);
+    for _ in 0..COMMITS {
+        increment(&store, ENVIRONMENTS[0]);
+    }
+    assert_eq!(count(&store, ENVIRONMENTS[0]), ROUNDS + COMMITS);
+    let schema = place.schema();
+    let more = server.query(&format!(
+        "SELECT head FROM \"{schema}\".tidings_commits GROUP BY head HAVING count(*) > 1024 + 256"
+    ));
+    assert_eq!(more.len(), 0);
 }
 
 /// What is odd about the call of one environment.

@@ -105,6 +105,7 @@ pub(super) fn tasks_in(
     limit: usize,
     claimed: &mut Claimed,
 ) -> Result<Vec<Task>> {
+    lanes::prefetch(&*draft.writer, lanes.iter().map(|(lane, _)| lane))?;
     let mut tasks = Vec::new();
     let mut rest = lanes.len();
     let mut seen = BTreeSet::new();
