@@ -188,6 +188,24 @@ impl Subscriber {
         }
     }
 
+    /// Returns the subscriber with the fields of `create` in place of its own, and with the destinations of
+    /// both. Absent fields stay.
+    #[doc(hidden)]
+    pub fn superseded_by(self, create: &SubscriberCreate, now: Timestamp) -> Result<Self, Invalid> {
+        if create.has_only_id() {
+            return Ok(self);
+        }
+        let profile = self.profile.clone().superseded_by(create.profile.clone())?;
+        Ok(self.with_profile(profile, now))
+    }
+
+    /// Returns the addresses that may be suppressed, and that the subscriber does not have any more in `after`.
+    #[doc(hidden)]
+    pub fn addresses_lost(&self, after: &Self) -> impl Iterator<Item = (Channel, String)> {
+        let all = self.profile.addresses();
+        all.filter(|address| !after.profile.addresses().any(|kept| kept == *address))
+    }
+
     /// Returns the subscriber with `profile` in place of its own. An equal one changes nothing, not
     /// even the time.
     #[doc(hidden)]

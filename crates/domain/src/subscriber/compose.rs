@@ -18,6 +18,12 @@ impl SubscriberCreate {
     pub fn new(subscriber_id: impl IntoChecked<SubscriberId>) -> Result<Self, Invalid> {
         Ok(Self { subscriber_id: subscriber_id.into_checked()?, profile: Profile::default() })
     }
+
+    /// Returns `true` if it has nothing but the id, so that it changes no subscriber.
+    #[doc(hidden)]
+    pub fn has_only_id(&self) -> bool {
+        self.profile == Profile::default()
+    }
 }
 
 setters! { SubscriberCreate:

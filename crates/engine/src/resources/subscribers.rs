@@ -12,11 +12,7 @@ use domain::convert::IntoChecked;
 use domain::ids::{InternalSubscriberId, SubscriberId};
 use domain::page::{ListKind, Page};
 use domain::person::{Erasure, PersonalData};
-use domain::subscriber::{
-    Profile, Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate,
-};
-use domain::time::Timestamp;
-use domain::vocabulary::Channel;
+use domain::subscriber::{Subscriber, SubscriberCreate, SubscriberQuery, SubscriberUpdate};
 use store::layout::CountedList;
 use store::{Progress, ReadRecords, Step, WriteRecords, layout};
 
@@ -313,7 +309,7 @@ pub(crate) fn upsert_known(
     before: Option<Arc<Subscriber>>,
 ) -> Result<Arc<Subscriber>> {
     match before {
-        Some(before) if create.profile == Profile::default() => Ok(before),
+        Some(before) if create.has_only_id() => Ok(before),
         Some(before) => change(tx, &before, create).map(Arc::new),
         None => insert(tx, create).map(Arc::new),
     }
@@ -327,7 +323,7 @@ pub(crate) fn upsert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subsc
 }
 
 fn change(tx: &mut Tx<'_>, before: &Subscriber, create: &SubscriberCreate) -> Result<Subscriber> {
-    let after = superseded(before.clone(), create, tx.now())?;
+    let after = before.clone().superseded_by(create, tx.now())?;
     replace(tx, before, &after)?;
     Ok(after)
 }
@@ -339,29 +335,7 @@ fn replace(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<(
 
 // Notes the subscriber in the suppressions of the addresses that it loses, so that its erasure finds them.
 fn note_lost(tx: &mut Tx<'_>, before: &Subscriber, after: &Subscriber) -> Result<()> {
-    suppressions::note(tx, &before.subscriber_id, lost_addresses(before, after))
-}
-
-fn lost_addresses(
-    before: &Subscriber,
-    after: &Subscriber,
-) -> impl Iterator<Item = (Channel, String)> {
-    let all = before.profile.addresses();
-    all.filter(|address| !after.profile.addresses().any(|kept| kept == *address))
-}
-
-/// Returns a subscriber with the fields of `create` in place of its own, and with the destinations of both.
-/// Absent fields stay.
-pub(crate) fn superseded(
-    before: Subscriber,
-    create: &SubscriberCreate,
-    now: Timestamp,
-) -> Result<Subscriber> {
-    if create.profile == Profile::default() {
-        return Ok(before);
-    }
-    let profile = before.profile.clone().superseded_by(create.profile.clone())?;
-    Ok(before.with_profile(profile, now))
+    suppressions::note(tx, &before.subscriber_id, before.addresses_lost(after))
 }
 
 fn insert(tx: &mut Tx<'_>, create: &SubscriberCreate) -> Result<Subscriber> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::context::{Context, ContextKey, NamedContext};
 use domain::ids::SubscriberId;
-use domain::subscriber::{Profile, Subscriber};
+use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::SubscriberRecipient;
 use foldhash::HashMap;
@@ -13,7 +13,6 @@ use store::{Kept, ReadKept, layout};
 
 use crate::Result;
 use crate::entropy::TxRandom;
-use crate::resources::subscribers;
 use crate::tx::{Reading, View};
 
 /// The changed records.
@@ -82,10 +81,8 @@ impl Changes {
             read_and_record(view.find_kept(key)?)
         };
         let after = match before {
-            Some(before) if create.profile == Profile::default() => before,
-            Some(before) => {
-                subscribers::superseded(Arc::unwrap_or_clone(before), &create, now)?.into()
-            }
+            Some(before) if create.has_only_id() => before,
+            Some(before) => Arc::unwrap_or_clone(before).superseded_by(&create, now)?.into(),
             None => Subscriber::new(random.id(), view.home, create, now).into(),
         };
         let changed = Changed { read, after };

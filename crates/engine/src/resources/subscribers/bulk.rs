@@ -8,7 +8,7 @@ use store::layout::{self, CountedList};
 use store::text_index::TextChanges;
 use store::{Snapshot, WriteRecords};
 
-use super::{Subscribers, being_deleted, find, lost_addresses, made, note_lost, put, superseded};
+use super::{Subscribers, being_deleted, find, made, note_lost, put};
 use crate::Result;
 use crate::resources::suppressions;
 use crate::tx::{Tx, View};
@@ -53,7 +53,7 @@ impl Subscribers<'_> {
             let (upserted, planned) = plan(tx, creates)?;
             let changed =
                 planned.iter().filter_map(|(before, after)| Some((before.as_ref()?, after)));
-            let lost = changed.flat_map(|(before, after)| lost_addresses(before, after));
+            let lost = changed.flat_map(|(before, after)| before.addresses_lost(after));
             suppressions::prefetch(tx, lost)?;
             let mut texts = TextChanges::default();
             for (before, after) in &planned {
@@ -100,8 +100,8 @@ fn plan(tx: &Tx<'_>, creates: &[SubscriberCreate]) -> Result<(Vec<Upserted>, Vec
             }
         };
         let Some((_, after)) = planned.get_mut(place) else { continue };
-        let next = superseded(after.clone(), create, tx.now());
-        let next = next.map_err(|error| error.within(format_args!("subscribers[{index}]")))?;
+        let next = after.clone().superseded_by(create, tx.now());
+        let next = next.map_err(|invalid| invalid.within(format!("subscribers[{index}]")))?;
         let is_same = next.version == after.version;
         upserted.push(if is_same { Upserted::Unchanged } else { Upserted::Updated });
         *after = next;
