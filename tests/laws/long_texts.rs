@@ -185,6 +185,7 @@ fn no_call_repeats_a_text() {
         for made in [
             shown(world.engine.authenticate(&text)),
             shown(world.env.unsubscribe(&text)),
+            shown(world.engine.unsubscribe_scope(&text)),
             shown(world.env.read_unsubscribe(&text)),
             shown(UnsubscribeLinks::new(&text)),
             shown(template(&text)),

@@ -43,13 +43,11 @@ mod worker;
 use std::sync::{Arc, Weak};
 
 use ::activity::ActivityIndex;
-use ::domain::api_key::ApiKey;
 use ::domain::convert::IntoChecked;
-use ::domain::environment::Environment;
-use ::domain::ids::{EnvironmentId, OrganizationId};
+use ::domain::ids::OrganizationId;
 use ::domain::time::Timestamp;
+use ::store::Store;
 use ::store::memory::MemoryStore;
-use ::store::{Snapshot, Store};
 
 pub use ::domain::{
     api_key, channel, circuit, condition, connection, contact, content, context, convert,
@@ -196,55 +194,6 @@ impl Engine {
     /// [`Error::Invalid`], if the id is empty, longer than 255 bytes, or has control characters.
     pub fn organization(&self, id: impl IntoChecked<OrganizationId>) -> Result<Organization> {
         Ok(Organization::new(self.clone(), id.into_checked()?))
-    }
-
-    /// Returns the scope of an environment of any organization. An id that a tenant names belongs to
-    /// [`Organization::environment`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotFound`], if there is no such environment.
-    pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
-        self.environment_of(id.into_checked()?)
-    }
-
-    fn environment_of(&self, id: EnvironmentId) -> Result<Scope> {
-        trace::operation("engine.environment", Some(id), || {
-            let found = self.find_environment(id)?;
-            let environment = found.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
-            Ok(Scope::new(self.clone(), &environment))
-        })
-    }
-
-    /// The environment of that id. Returns `None` if there is none, or it is being deleted.
-    pub(crate) fn find_environment(&self, id: EnvironmentId) -> Result<Option<Environment>> {
-        self.read(|snapshot| {
-            let key = ::store::layout::environment_id(id);
-            let found =
-                resources::environments::indexed(snapshot, &key, |one: &Environment| one.id == id)?;
-            Ok(found.filter(|one| !one.is_deleted()))
-        })
-    }
-
-    /// Returns the scope of the environment of an API key. `authorization` is the value of an
-    /// `Authorization` header: `ApiKey` in any case, a space and the key.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unauthorized`], if the header is malformed, or its key is unknown or revoked. The
-    /// error holds no part of the header.
-    pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
-        let key = Unauthorized::key_in(authorization)?;
-        // The time of a look-up by hash reveals nothing about the key.
-        let hash = resources::environments::hash(key);
-        let find = |snapshot: &dyn Snapshot| {
-            let key = ::store::layout::api_key(&hash);
-            let is_it = |one: &ApiKey| one.hash == hash;
-            let key = resources::environments::indexed(snapshot, &key, is_it)?;
-            key.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
-        };
-        trace::operation("engine.authenticate", None, || self.read(find))
-            .map(|key| Scope::inside(self.clone(), key.home()))
     }
 
     /// Returns the delivery queue of all environments.

@@ -110,6 +110,26 @@ impl Organization {
     }
 }
 
+impl Engine {
+    /// Returns the scope of an environment of any organization. An id that a tenant names belongs to
+    /// [`Organization::environment`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], if there is no such environment.
+    pub fn environment(&self, id: impl IntoChecked<EnvironmentId>) -> Result<Scope> {
+        self.environment_of(id.into_checked()?)
+    }
+
+    fn environment_of(&self, id: EnvironmentId) -> Result<Scope> {
+        trace::operation("engine.environment", Some(id), || {
+            let found = self.find_environment(id)?;
+            let environment = found.ok_or_else(|| Error::not_found(Entity::Environment, id))?;
+            Ok(Scope::new(self.clone(), &environment))
+        })
+    }
+}
+
 impl Scope {
     pub(crate) fn new(engine: Engine, environment: &Environment) -> Self {
         Self::inside(engine, environment.home())

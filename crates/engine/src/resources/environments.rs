@@ -34,6 +34,17 @@ pub(crate) fn indexed<R: Record>(
     all.into_iter().find(is_it).map(Some).map_or_else(|| Ok(found?), Ok)
 }
 
+impl Engine {
+    /// The environment of that id. Returns `None` if there is none, or it is being deleted.
+    pub(crate) fn find_environment(&self, id: EnvironmentId) -> Result<Option<Environment>> {
+        self.read_pure(|snapshot| {
+            let key = layout::environment_id(id);
+            let found = indexed(snapshot, &key, |one: &Environment| one.id == id)?;
+            Ok(found.filter(|one| !one.is_deleted()))
+        })
+    }
+}
+
 /// The environments of an organization.
 ///
 /// ```

@@ -5,11 +5,12 @@ use domain::convert::IntoChecked;
 use domain::environment::{Environment, InitialKey};
 use domain::ids::{ApiKeyId, UserId};
 use domain::secret::Secret;
-use store::{Order, ReadRecords, WriteRecords, layout};
+use store::{Order, ReadRecords, Snapshot, WriteRecords, layout};
 
 use crate::resources::environments;
+use crate::trace;
 use crate::tx::{Draft, Tx, View};
-use crate::{Entity, Error, Rejection, Result, Scope};
+use crate::{Engine, Entity, Error, Rejection, Result, Scope, Unauthorized};
 
 // Five bits each.
 const LENGTH: usize = 52;
@@ -41,6 +42,29 @@ const TRIES: usize = 1_000;
 #[derive(Debug)]
 pub struct ApiKeys<'s> {
     pub(crate) scope: &'s Scope,
+}
+
+impl Engine {
+    /// Returns the scope of the environment of an API key. `authorization` is the value of an
+    /// `Authorization` header: `ApiKey` in any case, a space and the key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unauthorized`], if the header is malformed, or its key is unknown or revoked. The
+    /// error holds no part of the header.
+    pub fn authenticate(&self, authorization: &str) -> Result<Scope> {
+        let key = Unauthorized::key_in(authorization)?;
+        // The time of a look-up by hash reveals nothing about the key.
+        let hash = environments::hash(key);
+        let find = |snapshot: &dyn Snapshot| {
+            let key = layout::api_key(&hash);
+            let is_it = |one: &ApiKey| one.hash == hash;
+            let key = environments::indexed(snapshot, &key, is_it)?;
+            key.ok_or(Error::Unauthorized(Unauthorized::UnknownKey))
+        };
+        trace::operation("engine.authenticate", None, || self.read_pure(find))
+            .map(|key| Scope::inside(self.clone(), key.home()))
+    }
 }
 
 impl ApiKeys<'_> {

@@ -18,8 +18,49 @@ use domain::workflow::Workflow;
 use store::{ReadRecords, Table, WriteRecords, layout};
 
 use crate::resources::{environments, preferences, subscribers, topics, workflows};
+use crate::trace;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
+
+impl Engine {
+    /// Returns the scope of the environment of an unsubscribe link, for a page that serves the links of several
+    /// environments. The signature of the token is verified.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidings::unsubscribe::{UnsubscribeLinks, UnsubscribeRequest};
+    /// use tidings::{Engine, store::memory::MemoryStore, vocabulary::Channel};
+    /// # use tidings::{step::Step, subscriber::SubscriberCreate, workflow::WorkflowCreate};
+    ///
+    /// let links = UnsubscribeLinks::new("https://shop.example.org/unsubscribe")?;
+    /// let engine = Engine::builder().unsubscribe_links(links).build(MemoryStore::default());
+    /// # let env = engine.organization("acme")?.development()?;
+    /// # let mail = Step::email("News", "News")?;
+    /// # env.workflows().create(&WorkflowCreate::new("news", "News")?.step(mail))?;
+    /// # env.subscribers().create(&SubscriberCreate::new("ada")?)?;
+    /// let url = env.unsubscribe_url(&UnsubscribeRequest::workflow("ada", "news", Channel::Email)?)?;
+    /// let (_, token) = url.split_once("token=").unwrap_or_default();
+    /// let env = engine.unsubscribe_scope(token)?;
+    /// assert!(!env.unsubscribe(token)?.subscribed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnsubscribeLink`], if the token was tampered with, has expired, or is one of an environment
+    /// that was deleted.
+    pub fn unsubscribe_scope(&self, token: &str) -> Result<Scope> {
+        trace::operation("engine.unsubscribe_scope", None, || {
+            let id = Claims::environment_of(token).map_err(refused)?;
+            let environment = self.find_environment(id)?;
+            let environment = environment.ok_or_else(|| refused(TokenProblem::OtherEnvironment))?;
+            let scope = Scope::new(self.clone(), &environment);
+            scope.view(|view| verified(view, token, self.now()).map(drop))?;
+            Ok(scope)
+        })
+    }
+}
 
 impl Scope {
     /// Returns an unsubscribe link, for a message that the host sends itself or for a page. Messages
@@ -150,12 +191,21 @@ enum Subject {
     Topic(Topic),
 }
 
+fn refused(problem: TokenProblem) -> Error {
+    Error::rejected(Rejection::UnsubscribeLink { problem })
+}
+
+// The claims of a token of this environment.
+fn verified(view: &dyn View, token: &str, now: Timestamp) -> Result<Claims> {
+    let environment = view.environment_id();
+    let key = view.find(&layout::link_key(environment))?.map(|key| key.key.clone());
+    Claims::verified(token, environment, key.as_ref(), now).map_err(refused)
+}
+
 impl Preference {
     fn of(view: &dyn View, token: &str, now: Timestamp) -> Result<Self> {
-        let refused = |problem| Error::rejected(Rejection::UnsubscribeLink { problem });
         let environment = view.environment_id();
-        let key = view.find(&layout::link_key(environment))?.map(|key| key.key.clone());
-        let claims = Claims::verified(token, environment, key.as_ref(), now).map_err(refused)?;
+        let claims = verified(view, token, now)?;
         let subscriber = view.find(&layout::subscriber_id(environment, claims.subscriber_id))?;
         let subscriber = subscriber.ok_or_else(|| refused(TokenProblem::SubscriberDeleted))?;
         let subject = match claims.from {

@@ -35,7 +35,7 @@ pub fn writing() -> impl Iterator<Item = &'static Value> {
 
 /// Returns `true` if the operation of that name changes something.
 pub fn writes(name: &str) -> bool {
-    const READING: [&str; 33] = [
+    const READING: [&str; 34] = [
         "get",
         "find",
         "find_by_id",
@@ -63,6 +63,7 @@ pub fn writes(name: &str) -> bool {
         "counts_of_severity",
         "subscriptions",
         "authenticate",
+        "unsubscribe_scope",
         "environment",
         "environment_named",
         "organizations",
@@ -149,6 +150,7 @@ fn people() -> Vec<Value> {
         json!(["suppressions.list", { "channel": "sms", "limit": 1 }]),
         json!(["suppressions.remove", "email", "eve@example.org"]),
         json!(["suppressions.clear", "email"]),
+        json!(["engine.unsubscribe_scope", "$token 0"]),
         json!(["links.unsubscribe", "$token 0"]),
         json!(["links.unsubscribe", "$token 1"]),
         json!(["contexts.create", { "type": "tenant", "id": "new", "data": { "plan": "free" } }]),
