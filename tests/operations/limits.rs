@@ -6,6 +6,7 @@ mod literals;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::interposed::Interposed;
 use tidings::context::ContextKey;
 use tidings::limits::Limits;
 use tidings::message::{MarkAs, MessageQuery};
@@ -330,39 +331,37 @@ fn the_text_of_a_receipt_is_cut() {
 #[test]
 fn messages_that_are_changed_by_their_ids_have_a_largest_size() {
     const MIB: usize = 1024 * 1024;
-    on_both_with(
-        |builder| builder.limits(Limits::default().payload(2 * MIB)),
-        |world| {
-            world_with_ada(&world);
-            let inbox = world.env.inbox("ada").unwrap();
-            let messages = world.env.messages();
-            let receive = |size| {
-                world.trigger(json!({ "name": "news", "to": "ada", "payload": sized(size) }));
-                // A page of the others would be as large as these.
-                inbox.list(&MessageQuery::default().limit(1)).unwrap().data.remove(0)
-            };
-            let small = receive(100);
-            let rest = small.size() - 100;
-            let mut ids: Vec<_> = (0..32).map(|_| receive(MIB - rest).id).collect();
-            assert_eq!(inbox.archive(ids.clone()).unwrap().len(), 32);
-            assert_eq!(inbox.unarchive(ids.clone()).unwrap().len(), 32);
-            assert_eq!(messages.mark("ada", ids.clone(), MarkAs::Seen).unwrap().len(), 32);
-            ids.push(small.id);
-            let refusal = "422 `messageId` must be at most 33554432 bytes long";
-            let refuses = |changed: tidings::Result<()>| {
-                let error = changed.unwrap_err();
-                assert_eq!(format!("{} {error}", error.status()), refusal);
-            };
-            // A look at all of the store takes a while.
-            world.unchanged(|| {
-                refuses(inbox.archive(ids.clone()).map(drop));
-                refuses(inbox.mark_as(ids.clone(), MarkAs::Read).map(drop));
-                refuses(inbox.delete(ids.clone()).map(drop));
-                refuses(messages.mark("ada", ids.clone(), MarkAs::Read).map(drop));
-            });
-            // One that is named twice counts once.
-            ids[32] = ids[0];
-            assert_eq!(inbox.delete(ids).unwrap(), 32);
-        },
-    );
+    let world = World::with(Interposed::default(), |builder| {
+        builder.limits(Limits::default().payload(2 * MIB))
+    });
+    world_with_ada(&world);
+    let inbox = world.env.inbox("ada").unwrap();
+    let messages = world.env.messages();
+    let receive = |size| {
+        world.trigger(json!({ "name": "news", "to": "ada", "payload": sized(size) }));
+        // A page of the others would be as large as these.
+        inbox.list(&MessageQuery::default().limit(1)).unwrap().data.remove(0)
+    };
+    let small = receive(100);
+    let rest = small.size() - 100;
+    let mut ids: Vec<_> = (0..32).map(|_| receive(MIB - rest).id).collect();
+    assert_eq!(inbox.archive(ids.clone()).unwrap().len(), 32);
+    assert_eq!(inbox.unarchive(ids.clone()).unwrap().len(), 32);
+    assert_eq!(messages.mark("ada", ids.clone(), MarkAs::Seen).unwrap().len(), 32);
+    ids.push(small.id);
+    let refusal = "422 `messageId` must be at most 33554432 bytes long";
+    let refuses = |changed: tidings::Result<()>| {
+        let error = changed.unwrap_err();
+        assert_eq!(format!("{} {error}", error.status()), refusal);
+    };
+    // A look at all of the store takes a while.
+    world.unchanged(|| {
+        refuses(inbox.archive(ids.clone()).map(drop));
+        refuses(inbox.mark_as(ids.clone(), MarkAs::Read).map(drop));
+        refuses(inbox.delete(ids.clone()).map(drop));
+        refuses(messages.mark("ada", ids.clone(), MarkAs::Read).map(drop));
+    });
+    // One that is named twice counts once.
+    ids[32] = ids[0];
+    assert_eq!(inbox.delete(ids).unwrap(), 32);
 }
