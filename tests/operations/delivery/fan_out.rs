@@ -99,6 +99,64 @@ fn a_message_that_no_device_has_has_failed() {
     });
 }
 
+/// One row per destinations of a message and of its next send: each integration keeps a message of its own, also
+/// one that has no destination any more.
+#[test]
+fn a_message_that_is_sent_again_elsewhere_leaves_the_others() {
+    let rows: [(&[(&str, &str)], &[(&str, &str)], &[&str]); 3] = [
+        (
+            &[("fcm", "phone"), ("apns", "watch")],
+            &[("fcm", "phone"), ("expo", "pad")],
+            &["apns", "expo", "fcm"],
+        ),
+        (
+            &[("apns", "watch"), ("apns", "clock")],
+            &[("fcm", "phone"), ("apns", "watch")],
+            &["apns", "fcm"],
+        ),
+        (
+            &[("fcm", "phone"), ("apns", "watch")],
+            &[("apns", "watch"), ("expo", "pad")],
+            &["apns", "expo", "fcm"],
+        ),
+    ];
+    for (first, next, expected) in rows {
+        on_both(|world| {
+            let providers = ["fcm", "apns", "expo"];
+            let ids = providers.map(|provider| world.active_integration("push", provider).id);
+            let with_devices = |devices: &[(&str, &str)]| {
+                let channels = providers.iter().zip(ids).filter_map(|(provider, id)| {
+                    let own = devices.iter().filter(|(one, _)| one == provider);
+                    let tokens: Vec<_> = own.map(|(_, token)| *token).collect();
+                    (!tokens.is_empty()).then(|| {
+                        json!({
+                            "providerId": provider, "_integrationId": id,
+                            "credentials": { "deviceTokens": tokens },
+                        })
+                    })
+                });
+                json!({ "subscriberId": "ada", "channels": channels.collect::<Vec<_>>() })
+            };
+            world.subscriber(with_devices(first));
+            world.workflow_of("push", &[push()]);
+            let id = world.notify("push", "ada");
+            assert_eq!(world.run_due().sent, first.len());
+
+            replace_destinations(&world, with_devices(next));
+            world.tick();
+            world.env.notifications().resend(id, "0").unwrap();
+            assert_eq!(world.run_due().sent, next.len());
+
+            let messages = world.messages("ada").into_iter();
+            let mut kept: Vec<_> = messages.filter_map(|message| message.provider_id).collect();
+            kept.sort();
+            assert_eq!(kept, expected, "{first:?} {next:?}");
+            assert_eq!(world.statuses(id), ["completed"]);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
+}
+
 #[test]
 fn a_device_without_a_recipient_is_removed() {
     on_both(|world| {

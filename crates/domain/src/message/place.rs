@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::ids::{MessageId, v7};
 use crate::notification::{Notification, Ordinal};
 use crate::time::Timestamp;
+use crate::workflow::Workflow;
 
 /// Place of a message: the ordinal of its notification, and the number of its job there. Messages
 /// of a trigger lie behind those of earlier triggers.
@@ -70,6 +71,15 @@ impl MessageId {
         v7(u64::try_from(at.as_millis()).unwrap_or_default(), ordinal | job | random).into()
     }
 
+    /// Returns the id in the place of the next integration of its job. Returns `None` behind the last one.
+    #[doc(hidden)]
+    pub fn of_next_integration(self) -> Option<Self> {
+        const JOB: u128 = (u8::MAX as u128) << RANDOM_BITS;
+        let job = self.place().job.checked_add(u8::try_from(Workflow::MAX_STEPS).ok()?)?;
+        let others = Uuid::from(self).as_u128() & !JOB;
+        Some(Uuid::from_u128(others | u128::from(job) << RANDOM_BITS).into())
+    }
+
     /// Returns the place in the id.
     #[doc(hidden)]
     pub fn place(self) -> MessagePlace {
@@ -112,6 +122,9 @@ mod tests {
             let id = MessageId::new(Timestamp::from_millis(at), place(parts), random);
             prop_assert_eq!(id.place(), place(parts));
             prop_assert_eq!(MessagePlace::from(u64::from(place(parts))), place(parts));
+            let next = parts.1.checked_add(20);
+            let expected = next.map(|job| MessageId::new(Timestamp::from_millis(at), place((parts.0, job)), random));
+            prop_assert_eq!(id.of_next_integration(), expected);
         }
 
         #[test]

@@ -34,7 +34,8 @@ impl NotificationTx<'_, '_> {
             send.message_id = message_of(&before, target);
             stored.sends.push(send);
         }
-        // The message of the first integration is that of the job.
+        // The message of a job without sends is that of the first integration.
+        let first = first.filter(|_| before.is_empty());
         if let (Some(first), Some(target)) = (first, targets.first()) {
             for send in &mut stored.sends {
                 if send.target.integration_id == target.integration_id {
@@ -69,9 +70,12 @@ impl NotificationTx<'_, '_> {
             }
             None => None,
         };
-        let message = match &before {
-            Some(before) => message.joined(before),
-            None => message,
+        let (before, message) = match before {
+            Some(before) => {
+                let joined = message.joined(&before);
+                (Some(before), joined)
+            }
+            None => self.in_a_free_place(message)?,
         };
         let Some(id) = self.list(before, message)? else { return Ok(None) };
         let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(None) };
@@ -83,6 +87,20 @@ impl NotificationTx<'_, '_> {
             stored.message_id = Some(id);
         }
         Ok(Some(id))
+    }
+
+    // Returns the message of an integration in a place without one, and the message that it replaces if there is no
+    // such place. An integration that the job does not have any more may have left its message.
+    fn in_a_free_place(&self, mut message: Message) -> Result<(Option<Message>, Message)> {
+        let environment = self.notification.environment_id;
+        loop {
+            let key = layout::message(environment, message.id.place());
+            let Some(there) = self.tx.find::<Message>(&key)? else { return Ok((None, message)) };
+            match message.id.of_next_integration() {
+                Some(next) => message.id = next,
+                None => return Ok((Some(there), message)),
+            }
+        }
     }
 
     // Ends a send, and the job with the last one.
