@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
             expires_at: event.trigger.expires_at,
             jobs: event.workflow.active_steps().map(job).collect(),
         };
-        run.past_inactive_digests(event.workflow)
+        run.past_digests_without_jobs(event.workflow)
     }
 
     /// Returns the run of a notification.
@@ -339,11 +339,12 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Returns the run of an event that passes the inactive digests of its workflow. They have no jobs.
+    /// Returns the run of an event that passes the digests of its workflow without a job: those that are
+    /// inactive, and those that were added since.
     #[must_use]
-    pub fn past_inactive_digests(mut self, workflow: &Workflow) -> Self {
+    pub fn past_digests_without_jobs(mut self, workflow: &Workflow) -> Self {
         for (place, step) in workflow.steps.iter().enumerate() {
-            if !step.is_inactive_digest() || self.jobs.iter().any(|job| job.step == step.id) {
+            if !step.is_digest() || self.jobs.iter().any(|job| job.step == step.id) {
                 continue;
             }
             if workflow.refers_to_results() {

@@ -638,6 +638,24 @@ fn an_event_passes_an_inactive_digest() {
     });
 }
 
+/// A message that waits when a digest is added before it has passed the digest, too.
+#[test]
+fn an_event_passes_a_digest_that_is_added_while_it_waits() {
+    on_both(|world| {
+        let delay = super::delay(json!({ "type": "regular", "amount": 1, "unit": "minutes" }));
+        let delay = with(delay, json!({ "name": "wait" }));
+        let said = |text: &str| with(say(text), json!({ "name": "said" }));
+        world.workflow_of("news", &[delay.clone(), said("{{ payload.n }}")]);
+        let id = event_at(&world, 0, "news", json!({ "n": 7 }));
+        let steps = [minute(), delay, said("{{ total_count }} {{ last.payload.n }}")];
+        let update = parsed(json!({ "steps": steps }));
+        world.env.workflows().update("news", &update).unwrap();
+        run_at(&world, 60);
+        assert_eq!(world.texts("ada"), ["1 7"]);
+        assert_eq!(world.statuses(id), ["completed"; 2]);
+    });
+}
+
 /// A window that is open when its step is deactivated or deleted closes as it would have: the message
 /// is that of its events. Later events have no digest.
 #[test]

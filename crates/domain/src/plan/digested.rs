@@ -140,7 +140,7 @@ mod tests {
                     }
                 }
             }
-            let run = Run::of(&notification).past_inactive_digests(&workflow);
+            let run = Run::of(&notification).past_digests_without_jobs(&workflow);
             let found = [0, 2, 4].map(|place| {
                 let digested = run.digested_before(workflow.steps[place].id);
                 digested.map(|digested| digested.events.len())

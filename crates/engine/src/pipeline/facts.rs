@@ -224,7 +224,7 @@ impl RunFacts {
         let mut run = Run::of(notification);
         run.expires_at = run.expires_at.filter(|_| self.liveness != Liveness::KeptAlive);
         let Some(workflow) = workflow else { return Ok(run) };
-        run = run.past_inactive_digests(workflow);
+        run = run.past_digests_without_jobs(workflow);
         if !workflow.refers_to_results() {
             return Ok(run);
         }
