@@ -198,6 +198,7 @@ impl Workflow {
         let steps = steps::saved(&[], mem::take(&mut create.steps), new_step)?;
         let workflow = Self::of(id, home, create, steps, now);
         workflow.check()?;
+        workflow.check_fields()?;
         workflow.check_texts()?;
         Ok(workflow)
     }
@@ -281,6 +282,9 @@ impl Workflow {
         update.payload_schema.map(PayloadSchema::new).apply(&mut workflow.payload_schema);
         workflow.validate_payload = update.validate_payload.or(workflow.validate_payload);
         workflow.check()?;
+        if workflow.steps != self.steps || workflow.payload_schema != self.payload_schema {
+            workflow.check_fields()?;
+        }
         // The texts that a template names may have been deleted with all of the workflow's
         // translations.
         let was_enabled = self.is_translation_enabled;

@@ -43,8 +43,8 @@ pub(crate) fn unlisted<'p, 's>(
     None
 }
 
-/// Refuses the path of a fact in the payload, as in `order.id` or `payload.order.id`, if no payload of the
-/// schema has it.
+/// Refuses the path of a fact in the payload, as in `order.id` or `payload.order.id`, that the schema does not
+/// list.
 pub(crate) fn check_path(path: &str, schema: &Object) -> Result<(), Reason> {
     let check = |path: &str| match listed(schema) {
         // A member with this name, dots included, comes first.
@@ -57,7 +57,7 @@ pub(crate) fn check_path(path: &str, schema: &Object) -> Result<(), Reason> {
     }
 }
 
-/// Refuses the path of a variable in the payload if no payload of the schema has it.
+/// Refuses the path of a variable in the payload that the schema does not list.
 pub(crate) fn check_variable(path: &str, schema: &Object) -> Result<(), Reason> {
     path.strip_prefix(ROOT).map_or(Ok(()), |behind_root| check_names(behind_root, schema))
 }
@@ -69,7 +69,7 @@ fn check_names(path: &str, schema: &Object) -> Result<(), Reason> {
     Err(Reason::UnknownVariable { variable: format!("{ROOT}{path}"), suggestion })
 }
 
-// Returns the fields of an object with this schema. Returns `None` if it may have others.
+// Returns the fields that the schema of an object lists. Returns `None` if it names others by other means.
 fn listed(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
     const OPEN: [&str; 12] = [
         "$ref",

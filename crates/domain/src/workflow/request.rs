@@ -45,8 +45,8 @@ pub struct WorkflowCreate {
     /// Description: at most 256 characters.
     #[serde(default)]
     pub description: String,
-    /// `true` if the workflow can be triggered. If absent, a new workflow can, and an existing one
-    /// keeps its state.
+    /// `true` if the workflow can be triggered. If absent, a new workflow can, as can one that a
+    /// synchronization has deactivated. Another one keeps its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     /// `true` if the workflow is critical: subscribers cannot opt out of it.
