@@ -163,8 +163,9 @@ impl Circuit {
         match (self, verdict) {
             (_, Verdict::Works) => Self::default(),
             (Circuit::Closed { failures, latest }, Verdict::Fails) => {
-                let is_recent =
-                    latest.is_some_and(|latest| latest <= now && now.since(latest) <= policy.gap);
+                // Two calls that end at once may be told in the other order, and a clock may be set.
+                let is_recent = latest
+                    .is_some_and(|latest| now.since(latest).max(latest.since(now)) <= policy.gap);
                 let failures = if is_recent { failures.saturating_add(1) } else { 1 };
                 if failures >= policy.failures {
                     Circuit::Open { until: now.after(policy.pause), probes: 0 }
@@ -213,8 +214,9 @@ mod tests {
             (closed(2, -50), open(60, 0), None, closed(2, -50)),
             // The latest failure is too old.
             (closed(2, -51), closed(1, 50), None, closed(2, -51)),
-            // The clock has gone back.
-            (closed(2, 51), closed(1, 50), None, closed(2, 51)),
+            // The clock has gone back, by a little and by a lot.
+            (closed(1, 150), closed(2, 50), None, closed(1, 150)),
+            (closed(2, 151), closed(1, 50), None, closed(2, 151)),
             (open(60, 0), open(60, 0), Some(60), half_open(60, 0)),
             (open(61, 0), open(61, 0), None, half_open(60, 0)),
             (open(50, 1), open(50, 1), None, half_open(70, 1)),

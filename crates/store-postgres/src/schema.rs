@@ -213,7 +213,7 @@ macro_rules! write_free {
 /// a start belong to each head, and parameters 19 to 21 are the heads of the entries.
 pub(crate) const WRITE_FREE: &str = write_free!("");
 
-/// Does as [`WRITE_FREE`], and removes the notes of old commits of the heads that it has locked.
+/// Does as [`WRITE_FREE`], and removes the notes of old commits of the heads that it has changed.
 pub(crate) const WRITE_FREE_AND_PRUNE: &str = write_free!(
     ", pruned AS (
         DELETE FROM tidings_commits AS old

@@ -46,8 +46,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns `true` if [`write_within`](Self::write_within) runs bodies of different environments
-    /// side by side. An engine then claims tasks environment by environment, so that a claim holds
-    /// up no other environment. The default is `false`: one transaction is less work than several.
+    /// side by side, and several processes may share the store. An engine then claims tasks
+    /// environment by environment, so that a claim holds up no other environment, and puts off a task whose
+    /// provider or handler it does not have. The default is `false`: one transaction is less work than several.
     fn runs_side_by_side(&self) -> bool {
         false
     }

@@ -29,7 +29,7 @@ pub struct Frame {
 }
 
 /// Layout of an e-mail, as far as there is one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct FrameRef<'a> {
     /// Name of the layout that the e-mail wants, if there is none of this name.
     pub missing: Option<&'a str>,

@@ -22,8 +22,8 @@ const SCANNED_AT_A_TIME: usize = 4_096;
 
 /// The addresses of an environment to which no messages are sent. Reports of permanent bounces and of
 /// complaints add to them, as do providers that answer with
-/// [`SendError::recipient_gone`](crate::SendError::recipient_gone), and so may the host. A message for such an address is skipped, also one
-/// of a critical workflow: `address_suppressed` in the log of its job.
+/// [`SendError::recipient_gone`](crate::SendError::recipient_gone), and so may the host. A message for such an
+/// address is skipped, also one of a critical workflow: `address_suppressed` in the log of its job.
 ///
 /// A suppression that has expired has no effect and is in no list. It stays in the store until later ones are
 /// added in the environment, each of which removes up to four that have expired, or until the addresses are

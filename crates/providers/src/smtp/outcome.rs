@@ -140,7 +140,7 @@ fn refused(stage: Stage, answer: &Answer, parties: Parties) -> SendError {
             SendError::misconfigured(reason)
         }
         (_, Stage::Recipient | Stage::Acceptance)
-            if parties.recipients == Recipients::One && answer.says_gone(stage) =>
+            if parties.recipients == Recipients::One && answer.says_gone() =>
         {
             SendError::recipient_gone(reason)
         }
@@ -153,11 +153,8 @@ fn refused(stage: Stage, answer: &Answer, parties: Parties) -> SendError {
 impl Answer {
     // Returns `true` if there is no such mailbox: the address is suppressed. The enhanced code decides (RFC
     // 3463: 5.1.1, 5.1.2, 5.1.6 and 5.1.10), because 550 is also the answer to what looks like spam.
-    fn says_gone(&self, stage: Stage) -> bool {
-        match self.enhanced().filter(|code| code.starts_with("5.")) {
-            Some(code) => ["5.1.1", "5.1.2", "5.1.6", "5.1.10"].contains(&code),
-            None => stage == Stage::Recipient && self.code == 551,
-        }
+    fn says_gone(&self) -> bool {
+        self.enhanced().is_some_and(|code| ["5.1.1", "5.1.2", "5.1.6", "5.1.10"].contains(&code))
     }
 
     // Returns `true` if the server does not take an e-mail of this size.

@@ -37,7 +37,7 @@ fn an_answer_decides_what_follows() {
         ("MAIL", "552 5.3.4 too large", "permanent"),
         ("RCPT", "450 4.2.1 greylisted", "retryable"),
         ("RCPT", "550 no such user", "permanent"),
-        ("RCPT", "551 user not local", "gone"),
+        ("RCPT", "551 user not local", "permanent"),
         ("RCPT", "550 5.1.1 no such user", "gone"),
         ("RCPT", "553 5.1.10 null mx", "gone"),
         ("RCPT", "550 5.7.1 relaying denied", "permanent"),

@@ -197,7 +197,7 @@ pub enum SendError {
         reason: String,
     },
     /// The address has no recipient. A destination is removed from the subscriber; an e-mail address or a
-    /// telephone number is suppressed for [`Suppression::DAYS`](domain::suppression::Suppression::DAYS).
+    /// telephone number is suppressed for [`Suppression::DAYS`](crate::suppression::Suppression::DAYS).
     #[error("the recipient is gone: {reason}")]
     #[non_exhaustive]
     RecipientGone {

@@ -25,11 +25,13 @@ pub(super) enum SendFailure {
 
 impl SendFailure {
     /// Returns the attempt that may follow, and what is known of the earlier attempts then. Another process
-    /// of a store that `is_shared` may have the provider.
+    /// of a store that `is_shared` may have the provider, unless another integration takes over at once.
     pub(super) fn retry(&self, delivery: &Delivery, is_shared: bool) -> (Retry, Tries) {
         let failure = match self {
             SendFailure::Provider(error) => error.failure(),
-            SendFailure::NoProvider if is_shared => Failure::Busy(Duration::ZERO),
+            SendFailure::NoProvider if is_shared && delivery.others.is_empty() => {
+                Failure::Busy(Duration::ZERO)
+            }
             SendFailure::NoProvider => Failure::Misconfigured,
         };
         let integration = &delivery.integration;

@@ -384,7 +384,7 @@ impl NotificationTx<'_, '_> {
         if stops { self.stop(job, &plan::STOPPED) } else { self.go_on() }
     }
 
-    // The failure of a job for good, before a provider was asked. Returns `None` if the job is gone.
+    // The failure of a job, for the report. Returns `None` if the job is gone.
     fn failure(&self, job: usize, reason: FailureReason) -> Option<DeliveryFailure> {
         let job = self.notification.jobs.get(job)?;
         Some(DeliveryFailure::unsent(&self.notification, (job.id, job.kind), reason))
