@@ -99,11 +99,14 @@ fn a_message_that_no_device_has_has_failed() {
     });
 }
 
+/// Providers of devices, and their tokens.
+type Devices<'d> = &'d [(&'d str, &'d str)];
+
 /// One row per destinations of a message and of its next send: each integration keeps a message of its own, also
 /// one that has no destination any more.
 #[test]
 fn a_message_that_is_sent_again_elsewhere_leaves_the_others() {
-    let rows: [(&[(&str, &str)], &[(&str, &str)], &[&str]); 3] = [
+    let rows: [(Devices<'_>, Devices<'_>, &[&str]); 3] = [
         (
             &[("fcm", "phone"), ("apns", "watch")],
             &[("fcm", "phone"), ("expo", "pad")],
@@ -124,7 +127,7 @@ fn a_message_that_is_sent_again_elsewhere_leaves_the_others() {
         on_both(|world| {
             let providers = ["fcm", "apns", "expo"];
             let ids = providers.map(|provider| world.active_integration("push", provider).id);
-            let with_devices = |devices: &[(&str, &str)]| {
+            let with_devices = |devices: Devices<'_>| {
                 let channels = providers.iter().zip(ids).filter_map(|(provider, id)| {
                     let own = devices.iter().filter(|(one, _)| one == provider);
                     let tokens: Vec<_> = own.map(|(_, token)| *token).collect();
