@@ -75,7 +75,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Log>) -> Result<()> {
             log.lock().unwrap().recipients.push(line.clone());
         }
         let answer = match line.split([' ', ':']).next().unwrap_or_default() {
-            "RCPT" if line.contains("gone@") => "550 no such mailbox",
+            "RCPT" if line.contains("gone@") => "550 5.1.1 no such mailbox",
             "RCPT" if line.contains("busy@") => "451 try again later",
             "RCPT" if line.contains("slow@") => {
                 thread::sleep(Duration::from_millis(500));
