@@ -199,7 +199,7 @@ impl Subscriber {
         Ok(self.with_profile(profile, now))
     }
 
-    /// Returns the addresses that may be suppressed, and that the subscriber does not have any more in `after`.
+    /// Returns the addresses that may be suppressed, and that `after` does not have.
     #[doc(hidden)]
     pub fn addresses_lost(&self, after: &Self) -> impl Iterator<Item = (Channel, String)> {
         let all = self.profile.addresses();

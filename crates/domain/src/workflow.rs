@@ -121,8 +121,8 @@ pub struct Workflow {
     /// Time at which the workflow was paused. `None` if it is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_at: Option<Timestamp>,
-    /// Time at which a synchronization deactivated the workflow, which the host did not declare any more.
-    /// The next declaration activates it. `None` if `active` was set since.
+    /// Time at which a synchronization deactivated the workflow, because its set did not declare it. The next
+    /// declaration activates the workflow. `None` if `active` was set since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undeclared_at: Option<Timestamp>,
     /// Time of creation.

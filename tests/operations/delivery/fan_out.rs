@@ -103,7 +103,7 @@ fn a_message_that_no_device_has_has_failed() {
 type Devices<'d> = &'d [(&'d str, &'d str)];
 
 /// One row per destinations of a message and of its next send: each integration keeps a message of its own, also
-/// one that has no destination any more.
+/// one without destinations.
 #[test]
 fn a_message_that_is_sent_again_elsewhere_leaves_the_others() {
     let rows: [(Devices<'_>, Devices<'_>, &[&str]); 3] = [

@@ -90,7 +90,7 @@ impl NotificationTx<'_, '_> {
     }
 
     // Returns the message of an integration in a place without one, and the message that it replaces if there is no
-    // such place. An integration that the job does not have any more may have left its message.
+    // such place. An integration without destinations may have left its message.
     fn in_a_free_place(&self, mut message: Message) -> Result<(Option<Message>, Message)> {
         let environment = self.notification.environment_id;
         loop {
