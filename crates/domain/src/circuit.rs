@@ -8,15 +8,15 @@ use crate::ids::{IntegrationId, IntegrationIdentifier};
 use crate::integration::Integration;
 use crate::time::Timestamp;
 
-/// When the circuit of an integration opens, and for how long.
+/// Policy that says when the circuit of an integration opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CircuitPolicy {
     /// Number of failures in a row that open the circuit. At least 1.
     pub failures: u32,
-    /// Longest time between two of them.
+    /// Longest time between two consecutive failures. After a longer time, the count starts again.
     pub gap: Duration,
-    /// Time until the first probe. It doubles with each probe that fails, up to 16 times.
+    /// Time until the first probe. It doubles with each failed probe, up to 16 times the first value.
     pub pause: Duration,
 }
 

@@ -12,7 +12,7 @@ use crate::notification::Notification;
 use crate::step::{DigestEvent, EventKey, Slot};
 use crate::time::Timestamp;
 
-/// What a digest step has of the events with one key, for a subscriber and a set of contexts.
+/// State of a digest step for the events with one key, one subscriber and one set of contexts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DigestBucket {
@@ -22,7 +22,7 @@ pub struct DigestBucket {
     /// Latest window. `None` if all events have passed at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<OpenWindow>,
-    /// Time of the latest event, whatever came of it.
+    /// Time of the latest event, also if that event passed at once.
     pub last_event: Timestamp,
 }
 
@@ -83,7 +83,7 @@ pub struct WindowEvent {
     pub transaction_id: TransactionId,
     /// Time of the event.
     pub created_at: Timestamp,
-    /// Time from which on the event is of no interest.
+    /// Time at which the event expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }

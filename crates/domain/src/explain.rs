@@ -24,7 +24,7 @@ pub use gate::{FilteredMember, RefusingSubscription};
 pub use crate::integration::route::Rejected;
 pub use crate::schedule::send_time::SendTime;
 
-/// What becomes of an event, for each recipient and each step, and why. It prints as a tree.
+/// Explanation of an event: the outcome for each recipient and each step, with the reasons. It prints as a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -33,12 +33,12 @@ pub struct Explanation {
     pub workflow: WorkflowIdentifier,
     /// Time of the event.
     pub at: Timestamp,
-    /// What becomes of the event as a whole.
+    /// Outcome of the event as a whole.
     pub outcome: EventOutcome,
     /// Recipients: those that the event names, and those of its topics unless they are a crowd.
     pub recipients: Vec<ExplainedRecipient>,
-    /// Subscribers in the topics of the event who are told by tasks, because there are more than
-    /// 100. They are not explained.
+    /// Crowd of the event: the members of its topics, if they are more than 100. Tasks notify them, and the
+    /// explanation only counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crowd: Option<ExplainedCrowd>,
     /// Number of subscribers in the topics without a subscription that admits the event.
@@ -48,25 +48,25 @@ pub struct Explanation {
     pub filtered_members: Vec<FilteredMember>,
     /// Topics that do not exist.
     pub missing_topics: Vec<TopicKey>,
-    /// What the explanation does not reach. `None` if every job has come to its end.
+    /// Jobs that wait at the end of the simulated time. `None` if all jobs have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
 }
 
-/// What becomes of an event.
+/// Outcome of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum EventOutcome {
-    /// Its recipients are told.
+    /// The event is accepted, and its recipients are notified.
     Accepted,
-    /// Nothing, since an earlier event has the same transaction id.
+    /// The event changes nothing, because an earlier event has the same transaction id.
     #[non_exhaustive]
     Repeated {
         /// Transaction id.
         transaction_id: TransactionId,
     },
-    /// Nothing, since the workflow has no effect.
+    /// The event changes nothing. `status` has the reason.
     #[non_exhaustive]
     NoEffect {
         /// Status in the receipt of the trigger.
@@ -74,7 +74,7 @@ pub enum EventOutcome {
     },
 }
 
-/// Subscribers who are told by tasks.
+/// Crowd of an event, which tasks notify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -96,7 +96,7 @@ pub struct Cut {
     pub jobs: usize,
 }
 
-/// What becomes of an event for a recipient.
+/// Outcome of an event for a recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -111,7 +111,7 @@ pub struct ExplainedRecipient {
     pub steps: Vec<ExplainedStep>,
 }
 
-/// What becomes of a step for a recipient.
+/// Outcome of a step for a recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -131,7 +131,7 @@ pub struct ExplainedStep {
     /// Time of the last change of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
-    /// What the decisions were made from, in their order.
+    /// Inputs of the decisions about the step, in their order.
     #[serde(rename = "findings")]
     pub evidence: Vec<Evidence>,
     /// Log of the job.
@@ -139,7 +139,7 @@ pub struct ExplainedStep {
     /// Message of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<ExplainedMessage>,
-    /// What the explanation assumes about the world.
+    /// Assumptions on which the outcome depends.
     pub assumed: Vec<Assumption>,
 }
 
@@ -188,11 +188,16 @@ pub struct ExplainedMessage {
 }
 
 wire_enum! {
-    /// What an explanation assumes about the world: that the provider accepts the message, that the
-    /// function of a custom step succeeds without a result, that no later event joins the window of
-    /// a digest, that at its end an earlier event of the window is neither canceled nor expired, that
-    /// no other event reaches a throttle or a digest first, if a step before it waits, or
-    /// that the subscriber has neither seen nor read an earlier message.
+    /// Assumption of an explanation.
+    ///
+    /// | assumption | |
+    /// |---|---|
+    /// | `provider_accepts` | the provider accepts the message |
+    /// | `no_result` | the function of a custom step succeeds without a result |
+    /// | `no_later_events` | no later event joins the window of the digest |
+    /// | `earlier_event` | at the end of the window, an earlier event of it is neither canceled nor expired |
+    /// | `no_other_events` | no other event reaches a throttle or a digest first, while a step before it waits |
+    /// | `unread` | the subscriber has neither seen nor read an earlier message |
     #[non_exhaustive]
     Assumption, "assumed":
     ProviderAccepts = "provider_accepts",

@@ -75,8 +75,8 @@ pub struct Integration {
 }
 
 wire_enum! {
-    /// What follows a call of a provider whose answer was lost, so that the message may be on its
-    /// way. A gateway that answers 502 or 504 has lost the answer of the service behind it.
+    /// Reaction to a lost answer of a provider, after which the message may have been sent. An answer 502 or 504 of a
+    /// gateway counts as a lost answer.
     ///
     /// * `Resend`: the message is sent again, by a fallback too. It may arrive twice.
     /// * `ResendWithKey`: the message is sent again by the same integration only. That is for

@@ -40,11 +40,10 @@ pub struct Layout {
     pub name: String,
     /// `true` if the layout has translations.
     pub is_translation_enabled: bool,
-    /// HTML around an e-mail, with `{{ content }}` for its body. Without it, the body is alone.
+    /// HTML around an e-mail, with `{{ content }}` for its body. If absent, the e-mail has no frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Template>,
-    /// `true` if e-mails have this layout that name no other one. At most one layout of an
-    /// environment is the default.
+    /// `true` if e-mails without a `layoutId` have this layout. At most one layout of an environment is the default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_default: bool,
     /// Time of creation.

@@ -361,11 +361,19 @@ impl Notification {
         self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 
-    /// Returns the number of the first job that has not ended, or that of all jobs.
+    /// Returns the number of the first job that a turn decides, or that of all jobs if there is none. A message
+    /// before it may still be under way.
     #[doc(hidden)]
     pub fn next_job(&self) -> usize {
-        let next = self.jobs.iter().position(|job| !job.status.has_ended());
-        next.unwrap_or(self.jobs.len())
+        let waits =
+            |job: &Job| matches!(job.status, JobStatus::Pending | JobStatus::Delayed { .. });
+        self.jobs.iter().position(waits).unwrap_or(self.jobs.len())
+    }
+
+    /// Returns the number of the job of a step, or that of all jobs if it has none.
+    #[doc(hidden)]
+    pub fn job_of(&self, step: StepId) -> usize {
+        self.jobs.iter().position(|job| job.step.id == step).unwrap_or(self.jobs.len())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What has happened, as an observer is told.
+//! Events for observers.
 
 use crate::ids::{
     EnvironmentId, InternalSubscriberId, JobId, MessageId, NotificationId, StepId, WorkflowId,
@@ -10,20 +10,20 @@ use crate::preference::{PreferenceScope, SubscriberPreference};
 use crate::time::Timestamp;
 use crate::vocabulary::{Channel, StepType};
 
-/// Something that has happened. All of it but [`ClockJumped`](Self::ClockJumped),
-/// [`WorkerFailed`](Self::WorkerFailed) and [`Lagged`](Self::Lagged) is stored.
+/// Event for an observer. The store has all changes that events report, except [`ClockJumped`](Self::ClockJumped),
+/// [`WorkerFailed`](Self::WorkerFailed) and [`Lagged`](Self::Lagged).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A message was put into the inbox of its subscriber. It is told again if the message comes back there, as
-    /// from a snooze, or is sent again.
+    /// A message was put into the inbox of its subscriber. The event is repeated if a snooze ends, or if the message
+    /// is sent again.
     MessageCreated(MessageEvent),
     /// A provider has accepted a message. It is told for each destination, and each time that the message
     /// is sent again.
     MessageSent(MessageEvent),
     /// A message was handed to its provider, and has failed for good. Its job has failed too, unless
-    /// another destination has got the message ([`JobFailed`](Self::JobFailed)). If the message is sent
-    /// again and fails in the same way, only the job is told.
+    /// another destination has got the message ([`JobFailed`](Self::JobFailed)). If the message is sent again and
+    /// fails in the same way, there is only the event of the job.
     MessageFailed(MessageEvent),
     /// A message was marked, such as read or seen.
     MessageMarked(MessageEvent),
@@ -59,7 +59,7 @@ pub enum Event {
         /// Text of the error.
         error: String,
     },
-    /// So many events were not told, because the observer is too slow.
+    /// Number of events that were discarded, because the observer was too slow.
     Lagged(u64),
 }
 

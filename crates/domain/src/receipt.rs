@@ -151,10 +151,10 @@ pub enum ReceiptOutcome {
         /// Job of the message.
         job_id: JobId,
     },
-    /// No message of the integration has the id. It may have been removed by age, or the result of its send is
-    /// not stored yet, which takes up to 100 milliseconds, or as long as the next call of a provider. A host
-    /// that answers the service with an error gets the report again. An idempotency key does not keep this
-    /// outcome.
+    /// No message of the integration has the id. Either retention has removed the message, or the result of its send
+    /// is not stored yet. The result is stored within 100 milliseconds, or when the next call of a provider has
+    /// ended. Answer the service with an error, so that it repeats the report. This outcome is not stored under an
+    /// idempotency key.
     UnknownMessage,
 }
 
@@ -200,7 +200,7 @@ impl Receipt {
     pub const MAX_ID: usize = 255;
     /// Longest text in the log of a job, in characters.
     pub const MAX_TEXT: usize = 1_000;
-    /// Number of reports about a message from which on those about other addresses count as repetitions.
+    /// Number of reports about a message after which reports about other addresses count as repetitions.
     pub const MAX_RECORDED: usize = 100;
 
     /// Returns a report of an event without details.

@@ -97,9 +97,8 @@ impl Retention {
     #[doc(hidden)]
     pub const INTERVAL: Duration = DAY;
 
-    /// Keeps notifications for `days` after the end of their last job, and what digests and
-    /// throttles have of them. Notifications with a waiting job, and those in a digest that is not
-    /// over, stay.
+    /// Keeps notifications for `days` after the end of their last job, with their events in digests and their places
+    /// in throttles. Notifications with a waiting job, or in a digest that has not ended, stay.
     #[must_use]
     pub fn activity_days(self, days: u32) -> Self {
         Self { activity: Some(DAY.saturating_mul(days)), ..self }
@@ -114,16 +113,16 @@ impl Retention {
     }
 
     /// Keeps receipts for `days` after the trigger, also if no notification and no message of the
-    /// trigger is left. A repeated transaction id returns the receipt until then. Without this age
-    /// the receipt of a trigger goes with the last notification or message. It always goes with the
-    /// last notification that is deleted by a call.
+    /// trigger is left. A repeated transaction id returns the receipt until then. Without this age, the receipt is
+    /// removed with the last notification or message of its trigger. A call that deletes the last notification
+    /// removes the receipt as well, unless tasks still notify recipients of the event.
     #[must_use]
     pub fn receipts_days(self, days: u32) -> Self {
         Self { receipts: Some(DAY.saturating_mul(days)), ..self }
     }
 
-    /// Removes the stored answers of calls with an idempotency key `hours` after the call, but not
-    /// before the 24 hours are over for which they count. Without this age a policy removes them then.
+    /// Removes the stored answers of calls with an idempotency key `hours` after the call. An answer counts for 24
+    /// hours, so fewer hours have the effect of 24. Without this age, a policy removes answers after 24 hours.
     #[must_use]
     pub fn idempotency_hours(self, hours: u32) -> Self {
         let age = Duration::from_secs(60 * 60).saturating_mul(hours);

@@ -369,7 +369,7 @@ pub struct Rendered {
     /// content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// What is not as the author of the content wanted it.
+    /// Warnings, such as for a missing text or a missing layout.
     pub warnings: Vec<ContentWarning>,
 }
 

@@ -66,12 +66,11 @@ impl Builder {
     /// Reads the time from `clock`. Without a clock of yours, the engine has that of the store if
     /// several processes share it, and that of the system otherwise.
     ///
-    /// What is put off under a clock that is ahead by more than a day goes on once the clock is right:
-    /// attempts are made at once, but for those that were under way, which have a lease from then on, and
-    /// what was planned and not stored is planned anew. Delays and windows end as long afterwards as they
-    /// would have ended under that clock. A message that its reader has snoozed waits until the time that
-    /// the reader has named. An engine that starts under the right clock finds what was put off of earlier
-    /// events if some of that is among the last 128 tasks of a workflow.
+    /// A clock that is ahead by more than a day makes tasks due too late. The engine corrects them once the clock is
+    /// right. Attempts are due at once, and an attempt that was under way gets a new lease. Plans that were not
+    /// stored are made again. Delays and windows of digests keep their length. A snoozed message keeps the time that
+    /// its reader has chosen. An engine that starts under the right clock checks the last 128 tasks of each workflow.
+    /// If one of them was put off, the engine corrects all tasks of the environment.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
@@ -104,9 +103,9 @@ impl Builder {
         self
     }
 
-    /// Sets the policy of retries of messages that a provider cannot send at the moment. It also ends work
-    /// whose process has ended: that which calls nothing of the host application, such as the end of a
-    /// delay, after three attempts at the earliest.
+    /// Sets the policy of retries of messages that a provider cannot send at the moment. It also limits the attempts
+    /// of tasks whose process ended during an attempt. Tasks that call no code of the host application, such as the
+    /// end of a delay, have at least three attempts.
     #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.settings.retry = retry;
@@ -116,8 +115,8 @@ impl Builder {
     /// Sets the lease of an attempt: 1 second at least, and 5 minutes by default. An attempt without
     /// an outcome by its end is followed by another one. Up to 32 messages are claimed at once and
     /// sent one after the other. Those that do not fit into the lease are given back, and their
-    /// attempts do not count. A lease should be longer than the slowest call of a provider, or else
-    /// another worker may send the message a second time, and those that were sent just before it.
+    /// attempts do not count. A lease should be longer than the slowest call of a provider. Otherwise another worker
+    /// may repeat that message, and also those that were sent just before it.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.settings.lease = lease.max(SHORTEST_LEASE);
@@ -125,9 +124,9 @@ impl Builder {
     }
 
     /// Sets how many calls of the provider with `provider_id` are under way at once in this engine:
-    /// 1 at least, and 0 counts as 1. The default is no limit. A thread waits a little for the end of
-    /// another call, and then leaves the message for the next second. An id that no integration has limits
-    /// nothing.
+    /// 1 at least, and 0 counts as 1. The default is no limit. A thread waits up to 100 ms for the end of another
+    /// call. Then the message waits without an attempt, and is due again after a second. An id without an integration
+    /// has no effect.
     #[must_use]
     pub fn max_concurrent(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
         self.settings.calls.limit_concurrent(provider_id.into(), calls);
@@ -135,11 +134,11 @@ impl Builder {
     }
 
     /// Sets how many calls of the provider with `provider_id` this engine makes within a second: 1
-    /// at least, and 0 counts as 1. The default is no limit. An id that no integration has limits nothing.
-    /// No span of 1,000 ms has more calls, by the times that the engine's clock shows just before them. If
-    /// the clock goes back by more than a second, the last calls count as made then. The
-    /// messages that do not fit are postponed by five minutes at most at a time. Urgent ones go first, and
-    /// workflows take turns, call by call. A call is kept for an expected message for a second.
+    /// at least, and 0 counts as 1. The default is no limit. An id without an integration has no effect. The limit
+    /// holds for each span of 1,000 ms, by the engine's clock just before each call. If the clock goes back by more
+    /// than a second, the last calls count as made at the earlier time. Messages over the limit are postponed by up
+    /// to five minutes at a time. Urgent messages go first, and workflows take turns. A free call is reserved for an
+    /// expected message for up to one second.
     #[must_use]
     pub fn per_second(mut self, provider_id: impl Into<String>, calls: usize) -> Self {
         self.settings.calls.limit_rate(provider_id.into(), calls);
@@ -166,10 +165,10 @@ impl Builder {
     }
 
     /// Tells `observer` what happens, in the order of commits, see [`Event`]. A thread of its own
-    /// calls it, after the commit. It starts with the first event, and ends when the engine and its
-    /// clones are dropped and everything is told. Up to 10,000 events wait; of those that come when
-    /// the queue is full the observer is told the number, by [`Event::Lagged`]. A panic of the
-    /// observer ends the call only. Events that wait when the process ends are lost.
+    /// calls it, after the commit. The thread starts with the first event. It ends when the engine and its clones are
+    /// dropped and the observer has received all queued events. The queue holds up to 10,000 events. Further events
+    /// are discarded, and [`Event::Lagged`] reports their number. A panic of the observer ends the call only. Events
+    /// that wait when the process ends are lost.
     ///
     /// The observer gets the commits of this engine: none of other processes, and none of a transaction of the
     /// host ([`trigger_in`](crate::Events::trigger_in)).

@@ -36,9 +36,9 @@ pub struct RepairReport {
     pub resumed: u64,
     /// Environments whose activity index was made anew.
     pub rebuilt: Vec<EnvironmentId>,
-    /// Environments whose own record was put aside, or was gone. Each has another one in its place, with the
-    /// name `Repaired` and its id: its records and keys are as they were. It is in its organization, or in
-    /// one with the id `repaired` if nothing says which that was.
+    /// Environments whose own record was missing, or was moved into quarantine. Each has a new record with the same
+    /// id and the name `Repaired`. Its other records and its API keys are unchanged. It belongs to the same
+    /// organization, or to the organization `repaired` if its organization is unknown.
     pub replaced: Vec<EnvironmentId>,
     /// `true` if everything was looked at; `false` if `progress` has ended the repair.
     pub is_finished: bool,
@@ -48,13 +48,13 @@ impl Engine {
     /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other derived rows are
     /// made anew from the records. A record that cannot be read is moved into
     /// [quarantine](Engine::quarantine), with its bytes and the reason. One that is sealed with a key that
-    /// the engine does not have stays. In place of an environment that cannot be read, or whose record is
-    /// gone, there is another record with the name `Repaired` and the id.
-    /// [`Engine::environment`](crate::Engine::environment) and its keys open it, and
-    /// [`development`](crate::Organization::development) makes a new one. An environment without the key of
-    /// its unsubscribe links gets another one, and links of the lost key stay invalid. Jobs, snoozes and
-    /// broadcasts whose task is missing get another one; a function of the host may be called a second time.
-    /// A message for a provider becomes a dead letter instead, as it may have been sent.
+    /// the engine does not have stays. If the record of an environment is missing or cannot be read, the repair
+    /// creates a new one with the same id and the name `Repaired`.
+    /// [`Engine::environment`](crate::Engine::environment) and its API keys open it.
+    /// [`development`](crate::Organization::development) does not find it, and creates another environment. An
+    /// environment without the key of its unsubscribe links gets another one, and links of the lost key stay invalid.
+    /// Jobs, snoozes and broadcasts whose task is missing get another one; a function of the host may be called a
+    /// second time. A message for a provider becomes a dead letter instead, as it may have been sent.
     ///
     /// The repair takes many small transactions, and only where something is wrong. Other operations
     /// continue meanwhile. After an interruption, another call goes on. A sound store is not written
@@ -84,10 +84,10 @@ impl Engine {
         self.repair_with(|_| ControlFlow::Continue(()))
     }
 
-    /// [`repair`](Self::repair) that calls `progress` as [`check_with`](Self::check_with) does, in an index
-    /// of texts that is made anew after each 1,024 rows at most, and among subscribers of an older format
-    /// after each 500, and ends if `progress` breaks. What is mended then stays mended, and the next call
-    /// looks at everything again.
+    /// [`repair`](Self::repair) that calls `progress` as [`check_with`](Self::check_with) does, and ends if
+    /// `progress` breaks. It also calls `progress` after each 1,024 rows of an index of texts that it rebuilds, and
+    /// after each 500 subscribers of an older format. An ended repair keeps its changes, and the next call starts
+    /// from the beginning.
     ///
     /// # Errors
     ///

@@ -42,8 +42,8 @@ impl Organization {
         &self.engine
     }
 
-    /// The id that the host has given. An organization comes into being with its first environment, so a
-    /// misspelled id is that of another one. [`Engine::organizations`] lists those that are there.
+    /// The id that the host has given. An organization exists once it has an environment. A misspelled id is not
+    /// refused, because it names another organization. [`Engine::organizations`] lists the existing ones.
     pub fn id(&self) -> &OrganizationId {
         &self.id
     }
@@ -141,9 +141,8 @@ impl Scope {
 
     /// Returns the same environment with an idempotency key for one call of a writing operation. A
     /// repeated call within 24 hours changes nothing. It returns the result of the first call, also
-    /// a refusal. Reads ignore the key. A clock that is set back by more than 24 hours ends the
-    /// lifetime of an answer as well, and so does the [erasure](crate::Subscribers::erase) of a
-    /// subscriber whom the answer names.
+    /// a refusal. Reads ignore the key. The stored result expires earlier if the clock is set back by more than 24
+    /// hours, or if a subscriber whom it names is [erased](crate::Subscribers::erase).
     ///
     /// Another call with the same key is refused with [`Error::Conflict`](crate::Error::Conflict).
     /// A call that failed with [`Error::Store`](crate::Error::Store) may be made again. It

@@ -17,7 +17,7 @@ use crate::step::{Admission, DelayEnd, Throttle};
 use crate::time::Timestamp;
 use crate::vocabulary::Channel;
 
-/// What a decision about a step was made from.
+/// Inputs of a decision about a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Evidence {

@@ -6,9 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Maximum number of attempts, and one more for each fallback that takes over behind the last one: an
-    /// integration that has failed twice, or cannot send, hands over to a fallback at once, whatever number
-    /// its attempt has.
+    /// Maximum number of attempts. A fallback takes over at once if an integration has failed twice, or cannot send.
+    /// A fallback that takes over after the last attempt has one more attempt.
     pub attempts: u32,
     /// Interval between the first attempt and the second. It doubles with every attempt, up to the longest one.
     pub first_interval: Duration,

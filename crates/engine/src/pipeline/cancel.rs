@@ -25,13 +25,12 @@ const AT_A_TIME: usize = 100;
 const SENDS_AS_ONE: usize = 10;
 
 impl Events<'_> {
-    /// Cancels an event: what has not been sent is not sent any more. Its waiting jobs get the
-    /// status `canceled`: those of the first 100 notifications at once, or of fewer if their messages go
-    /// to many devices, and those of the others by tasks. A call of a provider that is under way is not
-    /// recalled. A message that some of several devices have is sent, and the others do not get it. The
-    /// message of a digest whose window has closed is canceled with the last of its events, when it is
-    /// due at the latest. An event that is canceled again stays as it is, and the answer is the first
-    /// one.
+    /// Cancels an event: what has not been sent is not sent any more. Its waiting jobs get the status `canceled`. The
+    /// call cancels the jobs of the first 100 notifications, or of fewer if their messages go to many devices, and
+    /// tasks cancel the others. A call of a provider that is under way is not recalled. A message that has reached
+    /// one of several devices counts as sent, and the other devices do not get it. The message of a closed digest is
+    /// canceled if all of its events are canceled, at the latest when it is due. A second cancellation changes
+    /// nothing and returns the first answer.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

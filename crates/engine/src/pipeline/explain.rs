@@ -33,14 +33,13 @@ impl Events<'_> {
     /// Explains what would become of an event at the time `at`, for each recipient and each step.
     /// Nothing is written, and neither providers nor functions of the host are called.
     ///
-    /// The trigger and its delivery are rehearsed on the records as they are. So the explanation is
-    /// what [`trigger`](Self::trigger) and [`run_until`](crate::DeliveryQueue::run_until) do, if the
-    /// world stays as it is: the clock starts at `at`, providers accept every message, functions of
-    /// custom steps return nothing, nobody reads a message, and no other event comes or is waiting.
-    /// The steps say which of these they assume.
+    /// The engine simulates the trigger and its delivery on the present records. The result is that of
+    /// [`trigger`](Self::trigger) and [`run_until`](crate::DeliveryQueue::run_until) under these assumptions: the
+    /// clock starts at `at`, providers accept every message, functions of custom steps return nothing, no message is
+    /// read, and there are no other events. Each step lists the assumptions on which it depends.
     ///
-    /// Up to 100 subscribers that the trigger names are explained, and up to 100 in its topics. Of
-    /// larger topics, subscribers are counted up to 10,000. The rehearsal ends after 400 days.
+    /// The explanation has the recipients that the trigger names, and up to 100 members of its topics. If there are
+    /// more members, they are only counted, up to 10,000. The simulated time ends 400 days after `at`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

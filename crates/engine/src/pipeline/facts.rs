@@ -78,11 +78,9 @@ impl RunFacts {
         self.liveness == Liveness::Canceled
     }
 
-    /// Lets the jobs go on for the live events of a window that has closed, unless they are canceled.
+    /// Lets the jobs behind a window that has closed go on for its live events.
     pub(crate) fn keep_alive(&mut self) {
-        if self.liveness == Liveness::Live {
-            self.liveness = Liveness::KeptAlive;
-        }
+        self.liveness = Liveness::KeptAlive;
     }
 
     /// Returns the records of a notification at the time of `live_events`, for the job of that number and those

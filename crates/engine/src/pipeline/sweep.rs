@@ -19,7 +19,7 @@ use domain::retention::{Retention, SweepPace, SweepPart};
 use domain::step::StepKind;
 use domain::suppression::Suppression;
 use domain::task::{Task, TaskState, Work};
-use domain::time::Timestamp;
+use domain::time::{MAX_CLOCK_SKEW, Timestamp};
 use domain::trigger::AcceptedTrigger;
 use foldhash::HashMap;
 use store::{Key, Order, Range, ReadRecords, Record, WriteRecords, layout};
@@ -243,23 +243,18 @@ impl Sweep<'_> {
     }
 
     fn digest_buckets(&self) -> Result<usize> {
-        let Some(before) = self.retention().activity_before(self.now) else { return self.skip() };
         let all = layout::digest_buckets(self.home.environment_id).range();
         let walked = self.read(|view| {
             self.walk(view, [all.clone()], |bucket: &DigestBucket| {
-                Ok(row_if(self.is_done_with(view, bucket, before)?))
+                Ok(row_if(self.is_done_with(view, bucket)?))
             })
         })?;
         self.remove(walked, remove_all)
     }
 
-    // Returns `true` if no later event depends on the bucket.
-    fn is_done_with(
-        &self,
-        view: &Reading<'_>,
-        bucket: &DigestBucket,
-        before: Timestamp,
-    ) -> Result<bool> {
+    // Returns `true` if no later event depends on the bucket, also if the clock has been ahead.
+    fn is_done_with(&self, view: &Reading<'_>, bucket: &DigestBucket) -> Result<bool> {
+        let before = self.now.before(MAX_CLOCK_SKEW);
         let is_open = match bucket.window {
             Some(window) => window.until >= before || is_open(view, window.id)?,
             None => false,
@@ -276,7 +271,7 @@ impl Sweep<'_> {
     }
 
     fn throttle_slots(&self) -> Result<usize> {
-        let Some(before) = self.retention().activity_before(self.now) else { return self.skip() };
+        let before = self.now.before(MAX_CLOCK_SKEW);
         let all = layout::all_throttle_slots(self.home.environment_id).range();
         let walked = self.read(|view| {
             self.walk(view, [all.clone()], |slot: &ThrottleSlot| Ok(row_if(slot.until < before)))

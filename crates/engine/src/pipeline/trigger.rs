@@ -52,9 +52,9 @@ pub struct Events<'s> {
 
 impl Events<'_> {
     /// Triggers a workflow for its recipients. One transaction writes notifications, jobs and inbox
-    /// messages. [`run_due`](crate::DeliveryQueue::run_due) sends the messages of other channels. A
-    /// repeated transaction id changes nothing and returns the first receipt, so the id of an event is
-    /// not that of the order that it is about: one order has several events.
+    /// messages. [`run_due`](crate::DeliveryQueue::run_due) sends the messages of other channels. A repeated
+    /// transaction id changes nothing and returns the first receipt. One order has several events, so name the event
+    /// in the id, as in `shipped-A-1001`.
     ///
     /// An inactive workflow, or one without active steps, is no error: nothing is stored, and
     /// [`TriggerReceipt::status`] says why. Topics that do not exist are in
@@ -94,10 +94,9 @@ impl Events<'_> {
     /// committed together, or neither. A store on the host's own database has such transactions, as
     /// `PostgresStore::join` of `tidings-store-postgres`.
     ///
-    /// The transaction keeps other writers of the environment waiting until its end, also this
-    /// thread, so trigger last. The commit wakes workers and readers that wait for an inbox. An
-    /// [observer](crate::Builder::observer) gets no event of the trigger itself, only those of the tasks
-    /// behind it.
+    /// Other writers of the environment wait until the transaction ends, and so do other calls of this thread. So
+    /// call this function last. The commit wakes workers and readers that wait for an inbox. An
+    /// [observer](crate::Builder::observer) gets no event of the trigger itself, only those of the tasks behind it.
     ///
     /// # Errors
     ///

@@ -173,8 +173,8 @@ impl Notifications<'_> {
 
     /// A page of the events in the window of a notification's digest, oldest first: those from the
     /// number `cursor` on, or the first ones. Events that were canceled or have expired are among them.
-    /// Events are kept as long as their notifications. Of several digests, it is the latest one that
-    /// has closed, or else the one that is open. A notification without a digest has none.
+    /// Events are kept as long as their notifications. If the notification has several digests, the events are those
+    /// of the latest closed window, or else of the open one. The page is empty if the notification has no digest.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -241,12 +241,12 @@ impl Notifications<'_> {
         })
     }
 
-    /// Sends the message of a step again, with the content and the preferences of now: `step` is the
-    /// [id](crate::job::JobStep::id) or the name of the step, or else its place. The job gets another id,
-    /// which is the idempotency key for the provider, and its log tells of it. A message for a provider keeps
-    /// its marks, such as read. A message in the inbox is delivered again as it is, and is unseen. One that
-    /// could not be made, since its template had failed, is made anew, by the workflow as it is now. If it
-    /// fails again, the log of the job says so. Steps behind the job do not go on.
+    /// Sends the message of a step again, with the present content and preferences. `step` is the
+    /// [id](crate::job::JobStep::id), the name or the position of the step. The job gets a new id, which is the
+    /// idempotency key for the provider, and its log records the call. A message for a provider keeps its marks, such
+    /// as read. A message in the inbox is delivered again with its stored content, and is unseen. If the first
+    /// rendering failed, the message is rendered from the present workflow. A second failure is recorded in the log
+    /// of the job. Jobs after this one stay as they are.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -303,9 +303,9 @@ impl Notifications<'_> {
         })
     }
 
-    /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Waiting messages
-    /// are not sent, also that of a digest that has closed. As long as the window is open, the next event
-    /// goes on. Its events in digests are deleted with it. The last notification of a trigger frees its
+    /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Its waiting messages are not sent,
+    /// including the message of a closed digest. If the window of its digest is still open, the next event of the
+    /// window takes over. Its events in digests are deleted as well. The last notification of a trigger frees its
     /// transaction id.
     ///
     /// # Errors

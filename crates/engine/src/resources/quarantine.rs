@@ -84,9 +84,9 @@ impl<'e> Quarantine<'e> {
     }
 
     /// Puts the task of an entry back into the delivery queue, such as after the damaged record was
-    /// written anew. The task is due at once. A job that has failed for the damage waits again, and
-    /// jobs behind it that have ended stay as they are. The jobs behind the window of a digest have waited
-    /// meanwhile. Its end is put back as long as one of its events is left, whichever has opened it.
+    /// written anew. The task is due at once. A job that failed because of the damage waits again. Later jobs that
+    /// have ended stay as they are. The task that closes the window of a digest can be put back as long as one event
+    /// of the window exists. The jobs after such a digest wait until then.
     ///
     /// # Errors
     ///
@@ -105,10 +105,10 @@ impl<'e> Quarantine<'e> {
         trace::operation("quarantine.requeue", None, || self.engine.write(now, requeue))
     }
 
-    /// Removes an entry. What has waited for its task, such as a snoozed message, goes on with the next
-    /// [repair](Engine::repair). If the task is the end of a digest's window, the digest fails for the first event
-    /// that is left, and the jobs behind it end; those of its other events stay `merged`. As long as the
-    /// notification of that event cannot be read, none of them ends.
+    /// Removes an entry. A record that waits for the task, such as a snoozed message, continues after the next
+    /// [repair](Engine::repair). If the task closes the window of a digest, the digest job of the first remaining
+    /// event fails, and the jobs after it end. The jobs of the other events stay `merged`. If the notification of the
+    /// first remaining event cannot be read, its jobs do not end.
     ///
     /// # Errors
     ///

@@ -249,21 +249,20 @@ impl Subscribers<'_> {
     /// Erases a subscriber: what [`delete`](Self::delete) removes, and the notifications with
     /// payloads, logs, tasks, dead letters and digest events. Triggers with several recipients lose
     /// this one. Stored answers and entries of the quarantine that tell of the subscriber are removed.
-    /// Of a suppression of an address, a hash is left: a person who wants no messages gets none, also
-    /// as a subscriber who is created later.
+    /// A suppression is reduced to a hash of the address, so that the address stays suppressed if the person becomes
+    /// a subscriber again.
     ///
-    /// A subscriber who was deleted before is erased as well, by the same id: what is left of the
-    /// notifications of everyone who had the id. So is one whose record a [repair](crate::Engine::repair)
-    /// has put into quarantine, with what it has left. So the erasure reads all notifications and
-    /// subscriptions of the environment, in small parts.
+    /// The id may be that of a deleted subscriber: the call erases the notifications of every subscriber who had the
+    /// id. It also erases a subscriber whose record a [repair](crate::Engine::repair) has moved into quarantine. It
+    /// therefore reads all notifications and subscriptions of the environment, in small parts.
     ///
     /// Tasks and digest events whose notification is gone are removed as well, those of others included,
     /// because they name nobody.
     ///
-    /// The erasure takes several transactions. After an interruption, another call continues. A subscriber
-    /// whom broadcasts or topics leave out is shown as `deleted` meanwhile, and nothing is sent to it. Texts
-    /// that the host has put into the payloads of other subscribers are not looked at, nor are those that
-    /// a template has put into their messages, such as the name of the actor of an event.
+    /// The erasure takes several transactions. After an interruption, another call continues. Until it has ended, the
+    /// subscriber is shown as `deleted`, gets no messages, and is left out of broadcasts and topics. The erasure does
+    /// not search payloads and messages of other subscribers. They may contain the name of the person, such as that
+    /// of the actor of an event.
     ///
     /// A file keeps erased bytes in pages that are free. [`RedbStore::compact`] leaves them out.
     /// PostgreSQL keeps them in dead rows until it vacuums its tables.

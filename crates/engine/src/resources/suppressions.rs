@@ -51,7 +51,7 @@ pub struct Suppressions<'s> {
 }
 
 impl Suppressions<'_> {
-    /// Adds an address. One that is suppressed already stays so for the longer time.
+    /// Adds an address. If the address is suppressed already, the later expiry counts.
     ///
     /// # Errors
     ///

@@ -128,12 +128,11 @@ impl Worker {
     }
 
     /// Stops the threads, and waits at most for `timeout` until they have ended. Tasks that were
-    /// claimed and not begun are given back. A call of a provider that takes longer goes on: its
-    /// thread stores the result and ends after it. If the process ends before, the message is sent
-    /// again after its lease, and so are those that were sent within a tenth of a second before the
-    /// call. Threads that have ended have dropped their engine, so that its file can be opened again when
-    /// all other clones are dropped. On a thread of the worker itself, as in a provider, the others are
-    /// waited for.
+    /// claimed and not begun are given back. A call of a provider that takes longer is not interrupted: its thread
+    /// stores the result, and then ends. If the process ends before that, the message is sent again after its lease,
+    /// and so are the messages that were sent within 100 ms before the call. A thread drops its engine when it ends,
+    /// so that the file can be opened again once all other clones are dropped. A call on a thread of the worker, as
+    /// in a provider, waits for the other threads only.
     #[must_use = "the report says whether threads are left"]
     pub fn stop(self, timeout: Duration) -> WorkerReport {
         self.end(timeout);

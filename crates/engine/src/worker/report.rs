@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::DeliveryReport;
 
-/// What a worker has done since its start.
+/// Results of a worker since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -232,12 +232,13 @@ impl DeliveryQueue<'_> {
             CallAdmission::Now(permit) => permit,
             CallAdmission::Later { since, until } => return postponed(since, until),
         };
-        if !send::store_call(self.engine, leased, &delivery)? {
-            return Ok(TaskResult::Lost);
-        }
+        let is_stored = send::store_call(self.engine, leased, &delivery)?;
         let begun_at = self.engine.now();
         if let Some(lost) = leased.lost(begun_at) {
             return Ok(lost);
+        }
+        if !is_stored {
+            return Ok(TaskResult::Lost);
         }
         // Another thread may have begun the probe meanwhile. A probe that has begun is made.
         if let Some(until) = circuits.begin(integration, now) {

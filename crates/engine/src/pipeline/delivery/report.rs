@@ -24,9 +24,9 @@ pub struct DeliveryReport {
     pub sent: usize,
     /// Number of messages that wait for another attempt.
     pub retried: usize,
-    /// Number of jobs that have failed for good. Those that fail in the first turn of a notification
-    /// are not counted, since it is a part of the event: such as a message of the inbox with a
-    /// template that fails. The [observer](crate::Builder::observer) is told of all
+    /// Number of jobs that have failed for good. Jobs that fail in the first turn of a notification are not counted,
+    /// because that turn is a part of the trigger. An example is an inbox message whose template fails. The
+    /// [observer](crate::Builder::observer) gets an event for every failed job
     /// ([`JobFailed`](crate::observer::Event::JobFailed)).
     pub failed: usize,
     /// Number of jobs skipped, for a preference, a condition, a missing address or a throttle, and of

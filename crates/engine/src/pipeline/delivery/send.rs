@@ -203,7 +203,8 @@ fn made_for_another(view: &dyn View, work: &SendWork, job: &Job) -> Result<Optio
 }
 
 /// Stores that a message is about to be handed to its provider, with its content, if the integration wants
-/// that known after a crash. Returns `false` if another worker has the task.
+/// that known after a crash. Returns `false` if another worker has the task,
+/// or may have it.
 pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) -> Result<bool> {
     let integration = &delivery.integration;
     let calling = delivery.tries.calling(integration.id, integration.on_unknown);
@@ -213,6 +214,10 @@ pub(super) fn store_call(engine: &Engine, leased: &Leased, delivery: &Delivery) 
     }
     let home = leased.task.home();
     engine.write_in(&home, engine.now(), |tx| {
+        // The lease may have ended while the transaction waited for its turn.
+        if leased.lost(engine.now()).is_some() {
+            return Ok(false);
+        }
         let found = tx.find::<Task>(&leased.task.key())?;
         let task = found.filter(|task| leased.is_current(task, tx.now()));
         let Some((task, work)) = task.as_ref().and_then(|task| Some((task, task.send_work()?)))

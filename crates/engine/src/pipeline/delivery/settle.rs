@@ -3,6 +3,7 @@
 mod dead_letter;
 mod given_up;
 mod handler;
+mod late;
 mod paused;
 mod provider;
 mod requeue;
@@ -183,7 +184,11 @@ fn may_settle(task: &Task, (leased, done): (&Leased, &TaskResult), now: Timestam
 
 fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Settled> {
     let now = tx.now();
-    let task = current(tx, leased)?.filter(|task| may_settle(task, (leased, done), now));
+    let current = current(tx, leased)?;
+    if current.is_none() && done.is_accepted() {
+        return late::settle(tx, leased, done);
+    }
+    let task = current.filter(|task| may_settle(task, (leased, done), now));
     let Some(task) = task else { return Ok(Settled::Superseded) };
     // What was decided under a time that was wrong is decided again.
     if leased.has_seen_clock_ahead(now) && !done.is_final() {

@@ -117,12 +117,8 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
         if let Some(until) = notification.waits_until(now) {
             return Ok(TaskResult::Early(until));
         }
-        let mut facts = RunFacts::of(
-            &view,
-            &notification,
-            notification.next_job(),
-            &LiveEvents::unbounded(now),
-        )?;
+        let digest = notification.job_of(step_id);
+        let mut facts = RunFacts::of(&view, &notification, digest, &LiveEvents::unbounded(now))?;
         if events.count > 0 {
             facts.keep_alive();
         }
@@ -151,11 +147,8 @@ fn of(
         notification.to_mut().take_over(*step_id, digest.clone(), now);
     }
     let run = facts.run(view, &notification)?;
-    let place_of = |Closed { step_id, .. }: &Closed| {
-        notification.jobs.iter().position(|job| job.step.id == *step_id)
-    };
-    let actions = match closed.and_then(place_of) {
-        Some(digest) => plan::close(&run, digest, facts.facts(now)),
+    let actions = match closed {
+        Some(closed) => plan::close(&run, notification.job_of(closed.step_id), facts.facts(now)),
         None => plan::turn(&run, facts.facts(now)),
     };
     let (id, canceled) = (notification.id, facts.is_canceled());

@@ -59,9 +59,9 @@ struct BulkProgress {
 }
 
 /// Many messages: more than 250, or more than 4 MiB, take several transactions. Messages that arrive
-/// meanwhile stay as they are, and one that another call marks meanwhile may be passed over. A call that fails on
-/// its way can be made again, and goes on: it changes the messages that are there then, and counts those that it
-/// changes itself, also under an idempotency key.
+/// meanwhile stay as they are, and one that another call marks meanwhile may be passed over. A call that fails
+/// between two transactions can be repeated, also under an idempotency key. The repeated call changes the messages
+/// that match then, and counts only its own changes.
 impl Inbox<'_> {
     /// Marks all messages in the inbox that are not snoozed and not archived. Returns how many of
     /// them this changes.

@@ -29,9 +29,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The feed of the inbox. A client lists the inbox once, and then asks for what has changed.
 ///
 /// A message is in the feed once, with its present state: a message that has changed several times
-/// since the cursor is told once. Cursors stay good over restarts. Only deletions are forgotten:
-/// all but the last 100 of a subscriber, those of a call that deletes more than 100 messages at a
-/// time, and those of a retention policy. A cursor from before gets [`Changes::Reset`].
+/// since the cursor is told once. Cursors stay good over restarts. The feed keeps the last 100 deletions of a
+/// subscriber. It does not keep the deletions of a call that deletes more than 100 messages at a time, nor those of a
+/// retention policy. A cursor from before a deletion that is not kept gets [`Changes::Reset`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -80,9 +80,9 @@ impl Inbox<'_> {
     }
 
     /// Returns what has changed since a cursor: up to 100 deliveries and, behind the last delivery,
-    /// up to 100 other changes. A page may be empty and yet have more behind it. A cursor that has
-    /// read a change never misses one before it, unless a backup was restored since, and has got as many
-    /// changes of its own.
+    /// up to 100 other changes. A page may be empty and yet have more behind it. A cursor behind a change has missed
+    /// no earlier change. After a backup is restored, this holds only while the restored inbox has fewer changes than
+    /// the cursor has read.
     ///
     /// # Errors
     ///

@@ -9,10 +9,9 @@ use crate::Result;
 use crate::pipeline::delivery::release;
 
 impl Integrations<'_> {
-    /// Pauses an integration, for example while its provider is out of order. It is chosen as
-    /// before, and its messages wait until it is [resumed](Self::resume): none of them fails, and no
-    /// attempt counts. Other integrations go on. Events can be canceled and expire meanwhile. A call
-    /// that the provider has begun is not recalled.
+    /// Pauses an integration, for example while its provider is out of order. The engine still chooses it for
+    /// messages, which wait without an attempt until it is [resumed](Self::resume). Other integrations send as
+    /// before. Events can be canceled and expire meanwhile. A call that the provider has begun is not recalled.
     ///
     /// An integration that is paused stays as it is, and `upsert` does not resume it.
     ///

@@ -9,12 +9,11 @@ use crate::Result;
 use crate::tx::Tx;
 
 impl Workflows<'_> {
-    /// Pauses a workflow. It takes triggers, whose notifications are listed, and nothing of it goes
-    /// on until it is [resumed](Self::resume): no message is sent or put into an inbox, no delay and
-    /// no digest ends, and no function is called. Only a message in the inbox that a call
-    /// [resends](crate::Notifications::resend) is delivered at once. The crowd of a broadcast or a large topic is told
-    /// afterwards. Events can be canceled and expire meanwhile. A call that a provider has begun is
-    /// not recalled.
+    /// Pauses a workflow until it is [resumed](Self::resume). Triggers are accepted, and their notifications are in
+    /// the activity list. Meanwhile no message is sent or put into an inbox, no delay and no digest ends, and no
+    /// function is called. One exception: [`resend`](crate::Notifications::resend) delivers a message in the inbox at
+    /// once. The crowd of a broadcast or a large topic is notified after the resumption. Events can be canceled and
+    /// expire meanwhile. A call that a provider has begun is not recalled.
     ///
     /// A workflow that is paused stays as it is, and `upsert` and `sync` do not resume it.
     ///

@@ -22,7 +22,10 @@ impl NotificationTx<'_, '_> {
         result: &CallResult,
     ) -> Result<Settled> {
         let failure = match result {
-            Ok(result) => return self.handled(job, task, result.as_ref()),
+            Ok(result) => {
+                self.tx.remove(task)?;
+                return self.handled(job, result.as_ref());
+            }
             Err(failure) => failure,
         };
         let policy = (&self.tx.engine().parts.settings.retry, || self.tx.jitter());
@@ -45,12 +48,12 @@ impl NotificationTx<'_, '_> {
         }
     }
 
-    fn handled(&mut self, job: usize, task: &Task, result: Option<&Object>) -> Result<Settled> {
+    /// Stores the result of a function of the host application.
+    pub(super) fn handled(&mut self, job: usize, result: Option<&Object>) -> Result<Settled> {
         if let Some(job) = self.notification.jobs.get_mut(job) {
             job.result = result.cloned();
         }
         self.complete(job, Detail::HandlerCompleted, None);
-        self.tx.remove(task)?;
         self.go_on()?;
         Ok(Settled::Nothing)
     }

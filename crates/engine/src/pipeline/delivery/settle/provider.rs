@@ -38,7 +38,10 @@ impl NotificationTx<'_, '_> {
         result: &SendResult,
     ) -> Result<Settled> {
         let failure = match result {
-            Ok(receipt) => return self.sent(job, task, delivery, receipt),
+            Ok(receipt) => {
+                self.tx.remove(task)?;
+                return self.sent(job, delivery, receipt);
+            }
             Err(failure) => failure,
         };
         let policy = (&self.tx.engine().parts.settings.retry, || self.tx.jitter());
@@ -54,10 +57,10 @@ impl NotificationTx<'_, '_> {
         }
     }
 
-    fn sent(
+    /// Stores a message that the provider has taken.
+    pub(super) fn sent(
         &mut self,
         job: usize,
-        task: &Task,
         delivery: &Delivery,
         receipt: &ProviderReceipt,
     ) -> Result<Settled> {
@@ -70,7 +73,6 @@ impl NotificationTx<'_, '_> {
         }
         let mut message = delivery.message.clone();
         message.delivered_at.push(self.tx.now());
-        self.tx.remove(task)?;
         if let Some(send) = delivery.send {
             self.store_send(job, send, message)?;
             self.log(job, Detail::MessageSent, receipt.text());

@@ -21,9 +21,12 @@ impl NotificationTx<'_, '_> {
     pub(super) fn turn(&mut self, leased: &Leased, task: &Task, turn: &Turn) -> Result<Settled> {
         let statuses = self.notification.jobs.iter().map(|job| job.status);
         let is_as_planned = statuses.eq(turn.statuses.iter().copied());
+        let first = match turn.source.closed() {
+            Some(closed) => self.notification.job_of(closed.step_id),
+            None => self.notification.next_job(),
+        };
         // A cancellation lasts, and was found by a look at all events of a digest.
-        let is_canceled =
-            !turn.canceled && is_as_planned && self.is_canceled(self.notification.next_job())?;
+        let is_canceled = !turn.canceled && is_as_planned && self.is_canceled(first)?;
         if !is_as_planned || is_canceled {
             let now = self.tx.now();
             return requeue::given_back(self.tx, leased, task, now).map(|()| Settled::Nothing);
