@@ -24,7 +24,6 @@ pub struct Codec<'s> {
 
 #[derive(Clone, Copy, Debug)]
 enum Form<'s> {
-    Json,
     Compact,
     Sealed(ViewSeal<'s>),
 }
@@ -32,9 +31,6 @@ enum Form<'s> {
 impl<'s> Codec<'s> {
     /// Writes values in few bytes.
     pub const COMPACT: Self = Self { form: Form::Compact, locked: None };
-
-    /// Writes values as JSON.
-    pub const JSON: Self = Self { form: Form::Json, locked: None };
 
     /// Writes values in few bytes, and seals them.
     pub(crate) const fn sealed(seal: ViewSeal<'s>) -> Self {
@@ -52,7 +48,6 @@ impl<'s> Codec<'s> {
         let compact =
             || record.packed(record.reserved_len()).map_err(|source| corrupt(R::TABLE, source));
         let value = match self.form {
-            Form::Json => record.json().map_err(|source| corrupt(R::TABLE, source))?,
             Form::Compact => compact()?,
             Form::Sealed(seal) => {
                 seal.seal().close(R::TABLE, key.as_bytes(), &Zeroizing::new(compact()?))?
@@ -110,7 +105,7 @@ impl<'s> Codec<'s> {
             locked.store(true, Ordering::Relaxed);
         }
         let plain = match self.form {
-            Form::Json | Form::Compact => return read(table, value),
+            Form::Compact => return read(table, value),
             Form::Sealed(seal) => seal.open(table, key, value)?,
         };
         read(table, &plain)
@@ -120,7 +115,7 @@ impl<'s> Codec<'s> {
     pub(crate) fn lacks_key_of(self, value: &[u8]) -> bool {
         match (self.form, sealing::key_of(value)) {
             (_, None) => false,
-            (Form::Json | Form::Compact, Some(_)) => true,
+            (Form::Compact, Some(_)) => true,
             (Form::Sealed(seal), Some(key)) => seal.seal().lacks(key),
         }
     }

@@ -34,12 +34,15 @@ struct Known<R> {
     weight: usize,
 }
 
-/// Weight of the records that are kept by default, in bytes of keys, values and JSON text.
+/// Weight of the records that are kept by default.
 const MOST: usize = 8 << 20;
 
+/// Memory that a decoded record takes, in bytes for each byte of its packed content.
+const CONTENT_IN_MEMORY: usize = 2;
+
 impl<R: Record> Decoded<R> {
-    /// Keeps records up to a total weight of `most` bytes. A record weighs as much as its entry, its
-    /// JSON text and `weigh`: the memory that it takes later.
+    /// Keeps records up to a total weight of `most` bytes. A record weighs as much as its entry, twice its packed
+    /// content, and `weigh`: the memory that it takes later.
     pub fn weighing(most: usize, weigh: fn(&R) -> usize) -> Self {
         let kept = RwLock::new(Kept { records: HashMap::new(), weight: 0 });
         Self { kept, most, weigh, once: None }
@@ -175,8 +178,8 @@ impl<R: Record> Decoded<R> {
         if self.once.as_ref().is_some_and(|once| !once.has_read(key)) {
             return Ok(record);
         }
-        let json = record.json().map_or(0, |json| json.len());
-        let weight = key.len() + bytes.len() + json + (self.weigh)(&record);
+        let content = CONTENT_IN_MEMORY * record.content_len();
+        let weight = key.len() + bytes.len() + content + (self.weigh)(&record);
         let known = Known { bytes: bytes.to_vec(), record: Arc::clone(&record), weight };
         self.kept.write().keep(key, known, self.most);
         Ok(record)

@@ -61,7 +61,7 @@ pub enum Unreadable {
     /// The value is sealed.
     #[error("it is sealed, and the engine has no keys")]
     Sealed,
-    /// The JSON is not well-formed, or has another record.
+    /// The JSON is not well-formed.
     #[error("its JSON {problem} at byte {column}")]
     Json {
         /// The kind of the problem.
@@ -160,24 +160,26 @@ const fn kind(found: &Unexpected<'_>) -> &'static str {
     }
 }
 
-/// The value that has `record` as JSON.
-pub(crate) fn plain(record: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut value = vec![JSON];
-    serde_json::to_writer(&mut value, record)?;
-    Ok(value)
-}
-
 /// The value that has `record` in few bytes, padded to `reserved_len` bytes. A record that grows up
 /// to that length stays on its page of the file.
 pub fn encode(record: &impl Serialize, reserved_len: usize) -> Result<Vec<u8>, Unwritable> {
     let head: &[u8] = if reserved_len > 0 { &[PADDED, 0, 0] } else { &[PACKED] };
     let mut value = Vec::with_capacity(USUAL.max(reserved_len));
     value.extend_from_slice(head);
-    let mut writer = Writer::behind(value);
-    record.serialize(&mut writer)?;
-    let value = writer.into_bytes();
+    let value = packed_behind(value, record)?;
     let content = value.get(head.len()..).unwrap_or_default();
     Ok(block(content).unwrap_or_else(|| padded(value, reserved_len)))
+}
+
+/// Number of bytes of the packed content of `record`. Returns 0 if it cannot be written.
+pub(crate) fn content_len(record: &impl Serialize) -> usize {
+    packed_behind(Vec::with_capacity(USUAL), record).map_or(0, |content| content.len())
+}
+
+fn packed_behind(bytes: Vec<u8>, record: &impl Serialize) -> Result<Vec<u8>, Unwritable> {
+    let mut writer = Writer::behind(bytes);
+    record.serialize(&mut writer)?;
+    Ok(writer.into_bytes())
 }
 
 /// The value that has `content` in a block, if that is shorter.
@@ -201,7 +203,7 @@ fn padded(mut value: Vec<u8>, reserved_len: usize) -> Vec<u8> {
 /// The record that `value` has.
 pub fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
     match value.split_first() {
-        Some((&JSON, json)) => Ok(serde_json::from_slice(json)?),
+        Some((&JSON, json)) => unpacked(&packed_json(json)?),
         Some((&PACKED, content)) => unpacked(content),
         Some((&PADDED, rest)) => {
             let (padding, rest) = rest.split_first_chunk().ok_or(Unreadable::Block)?;
@@ -220,6 +222,12 @@ fn unpacked<T: DeserializeOwned>(content: &[u8]) -> Result<T, Unreadable> {
     let record = T::deserialize(&mut reader)?;
     reader.end()?;
     Ok(record)
+}
+
+// Packs JSON, so that a record is read by one deserializer. The code of each is large.
+fn packed_json(json: &[u8]) -> Result<Vec<u8>, Unreadable> {
+    let tree: serde_json::Value = serde_json::from_slice(json)?;
+    packed_behind(Vec::with_capacity(json.len()), &tree).map_err(de::Error::custom)
 }
 
 fn inflated(block: &[u8]) -> Result<Vec<u8>, Unreadable> {

@@ -25,12 +25,8 @@ pub trait Stored: Readable {
     /// The table that has values of this type.
     const TABLE: Table;
 
-    /// Returns the value in JSON.
-    ///
-    /// # Errors
-    ///
-    /// An error of the serializer of the type.
-    fn json(&self) -> Result<Vec<u8>, serde_json::Error>;
+    /// Returns the number of bytes of the content before it is compressed. Returns 0 if it cannot be written.
+    fn content_len(&self) -> usize;
 
     /// Returns the value in few bytes, padded to `reserved_len` bytes.
     ///
@@ -58,8 +54,8 @@ macro_rules! stored {
         impl crate::stored::Stored for $type {
             const TABLE: crate::Table = crate::Table::$table;
 
-            fn json(&self) -> Result<Vec<u8>, serde_json::Error> {
-                crate::encoding::plain(self)
+            fn content_len(&self) -> usize {
+                crate::encoding::content_len(self)
             }
 
             fn packed(&self, reserved_len: usize) -> Result<Vec<u8>, crate::encoding::Unwritable> {

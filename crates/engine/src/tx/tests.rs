@@ -17,24 +17,24 @@ use super::*;
 use crate::resources::subscribers::upsert;
 use crate::{Error, Result, Scope};
 
-// A store that runs each body twice, and has records as JSON.
+// A store that runs each body twice.
 #[derive(Debug, Default)]
-struct Readable(MemoryStore);
+struct Twice(MemoryStore);
 
-struct AsJson<T>(T);
+struct Own<T>(T);
 
-impl Store for Readable {
+impl Store for Twice {
     fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
         self.0.read(body)
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
-        self.0.write(&mut |writer| body(&mut AsJson(writer)).map(|_| Decision::Abort))?;
-        self.0.write(&mut |writer| body(&mut AsJson(writer)))
+        self.0.write(&mut |writer| body(&mut Own(writer)).map(|_| Decision::Abort))?;
+        self.0.write(&mut |writer| body(&mut Own(writer)))
     }
 }
 
-impl Snapshot for AsJson<&mut dyn Transaction> {
+impl Snapshot for Own<&mut dyn Transaction> {
     fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> store::Result<bool> {
         self.0.get(table, key, visit)
     }
@@ -58,13 +58,9 @@ impl Snapshot for AsJson<&mut dyn Transaction> {
     ) -> store::Result<()> {
         self.0.scan(table, range, order, limit, visit)
     }
-
-    fn codec(&self) -> Codec<'_> {
-        Codec::JSON
-    }
 }
 
-impl Transaction for AsJson<&mut dyn Transaction> {
+impl Transaction for Own<&mut dyn Transaction> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> store::Result<()> {
         self.0.put(table, key, value)
     }
@@ -100,7 +96,7 @@ fn find(env: &Scope, id: &str) -> Subscriber {
 #[test]
 fn a_transaction_reports_its_changes_once_and_in_order() {
     use ChangeKind::{Inserted, Removed, Replaced};
-    for env in [scope(MemoryStore::default()), scope(Readable::default())] {
+    for env in [scope(MemoryStore::default()), scope(Twice::default())] {
         let grace = env.subscribers().create(&SubscriberCreate::new("grace").unwrap()).unwrap();
         let ada = SubscriberCreate::new("ada").unwrap();
         let named = ada.clone().first_name("Ada");
@@ -202,22 +198,4 @@ fn a_notification_that_changes_is_not_kept_decoded() {
     env.notifications().delete(first.id).unwrap();
     assert_eq!(kept(), "Decoded { records: 0, .. }");
     assert_eq!(list(), []);
-}
-
-#[test]
-fn the_store_decides_the_form_of_records() {
-    let form = |env: Scope| {
-        let text = "a long text ".repeat(20);
-        let ada = SubscriberCreate::new("ada").unwrap().first_name(text);
-        env.subscribers().create(&ada).unwrap();
-        let mut first = None;
-        let key = layout::subscriber(env.environment_id(), &ada.subscriber_id);
-        env.engine
-            .read(|view| Ok(view.get_bytes(&key, &mut |value| first = value.first().copied())?))
-            .unwrap();
-        assert_eq!(find(&env, "ada").profile, ada.profile);
-        first
-    };
-    assert_eq!(form(scope(Readable::default())), Some(1));
-    assert_eq!(form(scope(MemoryStore::default())), Some(2));
 }

@@ -145,17 +145,29 @@ impl<'de> Reader<'de> {
         &mut self,
         visit: impl FnOnce(&mut Elements<'_, 'de>) -> Result<T, Unreadable>,
     ) -> Result<T, Unreadable> {
+        self.enter()?;
+        let mut elements = Elements { reader: self, is_over: false };
+        let visited = visit(&mut elements)?;
+        let is_over = elements.is_over;
+        self.leave(is_over)?;
+        Ok(visited)
+    }
+
+    fn enter(&mut self) -> Result<(), Unreadable> {
         if self.depth >= DEEPEST {
             return Err(Unreadable::TooDeep);
         }
         self.depth += 1;
-        let mut elements = Elements { reader: self, is_over: false };
-        let visited = visit(&mut elements)?;
-        if !elements.is_over && self.byte()? != END {
+        Ok(())
+    }
+
+    // `is_over` is `true` if the token of the end was read.
+    fn leave(&mut self, is_over: bool) -> Result<(), Unreadable> {
+        if !is_over && self.byte()? != END {
             return Err(Unreadable::custom("a list or an object has more than it may have"));
         }
         self.depth -= 1;
-        Ok(visited)
+        Ok(())
     }
 }
 
