@@ -60,6 +60,8 @@ pub mod preference;
 pub mod preview;
 pub mod quarantine;
 pub mod query;
+#[doc(hidden)]
+pub mod quota;
 pub mod receipt;
 pub mod retention;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::vec::IntoIter;
 
 use domain::ids::TransactionId;
+use domain::quota::Caller;
 use domain::task::{Claim, Work};
 use domain::time::Timestamp;
 
@@ -226,7 +227,7 @@ impl DeliveryQueue<'_> {
         if let Some(until) = circuits.waits_until(integration, now) {
             return postponed(now, until);
         }
-        let caller = (leased.task.lane(), leased.due_at);
+        let caller = Caller { lane: leased.task.lane(), due_at: leased.due_at };
         let clock = || leased.now(self.engine);
         let mut permit = match quotas.admit(&delivery.integration.provider_id, caller, &clock) {
             CallAdmission::Now(permit) => permit,

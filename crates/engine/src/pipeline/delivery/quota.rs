@@ -1,17 +1,11 @@
 //! Limits of the calls of a provider.
 
-mod rate;
-mod rounds;
-mod waiting;
-
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use domain::task::Lane;
+use domain::quota::{Caller, Rate, SECOND};
 use domain::time::Timestamp;
 use parking_lot::{Condvar, Mutex};
-
-use self::rate::{Rate, SECOND};
 
 // Time that a thread waits for the end of another call.
 const CALL_WAIT: Duration = Duration::from_millis(100);
@@ -44,9 +38,6 @@ struct ProviderCalls {
     // Kept only if there is a limit.
     rate: Rate,
 }
-
-/// A message that asks for a call: its lane, and the time since which it is due.
-pub(super) type Caller = (Lane, Timestamp);
 
 /// Whether a provider may be called.
 #[derive(Debug)]

@@ -1,24 +1,36 @@
-//! The rate of a provider: its calls of the last second, and the messages that wait for the next ones.
+//! Quotas: the rate of a provider, from its calls of the last second and the messages that wait for the next
+//! ones.
+
+mod rounds;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use domain::task::{Lane, TaskClass};
-use domain::time::Timestamp;
+use crate::task::{Lane, TaskClass};
+use crate::time::Timestamp;
 
-use super::Caller;
-use super::waiting::Waiting;
+use self::waiting::Waiting;
 
-/// The span of a rate.
-pub(super) const SECOND: Duration = Duration::from_secs(1);
+/// Span of a rate.
+pub const SECOND: Duration = Duration::from_secs(1);
 
 // Time ahead to which messages are held back at most. Those of a longer queue are held back again. The
 // messages that are held back may be canceled or deleted, and then the seconds behind them are free.
 const AHEAD: Duration = Duration::from_secs(300);
 
+/// Message that asks for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Lane of its task.
+    pub lane: Lane,
+    /// Time since which it is due.
+    pub due_at: Timestamp,
+}
+
 /// Calls of a provider with a rate.
 #[derive(Debug, Default)]
-pub(super) struct Rate {
+pub struct Rate {
     // Times of the last calls, in their order: all of the last second, and as many as the limit. A clock that
     // goes back may bring older ones back.
     recent: VecDeque<Timestamp>,
@@ -40,15 +52,10 @@ impl Rate {
     /// # Errors
     ///
     /// The time to which the message is held back.
-    pub(super) fn ask(
-        &mut self,
-        caller: Caller,
-        limit: usize,
-        now: Timestamp,
-    ) -> Result<(), Timestamp> {
+    pub fn ask(&mut self, caller: Caller, limit: usize, now: Timestamp) -> Result<(), Timestamp> {
         let has_waited = self.come(caller, now);
         self.forget(limit, now);
-        let lane = caller.0;
+        let lane = caller.lane;
         let ahead = self.waiting.ahead(lane, !has_waited, limit);
         if ahead < self.free(limit, now) {
             self.starting += 1;
@@ -70,18 +77,18 @@ impl Rate {
 
     /// Returns `true` if a question or a call was more than a second behind `now`. Threads ask within the same
     /// second in any order.
-    pub(super) fn is_ahead_of(&self, now: Timestamp) -> bool {
+    pub fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.seen.is_some_and(|seen| seen > now.after(SECOND))
     }
 
     /// Holds a message back that has no call at `now` for another reason than the rate.
-    pub(super) fn hold_back(&mut self, caller: Caller, now: Timestamp, until: Timestamp) {
+    pub fn hold_back(&mut self, caller: Caller, now: Timestamp, until: Timestamp) {
         self.come(caller, now);
-        self.waiting.wait(caller.0, until);
+        self.waiting.wait(caller.lane, until);
     }
 
     /// Notes that a call which was admitted is made at `now`.
-    pub(super) fn begin(&mut self, now: Timestamp) {
+    pub fn begin(&mut self, now: Timestamp) {
         self.give_up();
         self.seen = self.seen.max(Some(now));
         let place = self.recent.partition_point(|at| *at <= now);
@@ -89,12 +96,12 @@ impl Rate {
     }
 
     /// Notes that a call which was admitted is not made.
-    pub(super) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.starting = self.starting.saturating_sub(1);
     }
 
     // A message has come at `now`. Returns `true` if it has waited for that.
-    fn come(&mut self, (lane, since): Caller, now: Timestamp) -> bool {
+    fn come(&mut self, caller: Caller, now: Timestamp) -> bool {
         if self.is_ahead_of(now) {
             // The clock has gone back. Calls at later times count as calls at `now`.
             (self.waiting, self.early, self.seen) = (Waiting::default(), Vec::new(), None);
@@ -103,7 +110,7 @@ impl Rate {
         self.seen = self.seen.max(Some(now));
         self.early.retain(|(_, at)| *at > now);
         self.waiting.pass(now);
-        self.waiting.come(lane, since)
+        self.waiting.come(caller)
     }
 
     // Forgets calls before the last second, beyond the limit.
@@ -160,3 +167,6 @@ impl Rate {
         self.free_at(place, limit, now)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use domain::task::{Lane, TaskClass};
-use domain::time::Timestamp;
-
+use super::Caller;
 use super::rounds::RoundCounts;
+use crate::task::{Lane, TaskClass};
+use crate::time::Timestamp;
 
 // Time for which a call is kept for a message that is expected. Messages may be canceled silently.
 const RESERVATION: Duration = Duration::from_secs(1);
@@ -85,10 +85,9 @@ impl Waiting {
         }
     }
 
-    /// Notes that a message of a lane has come, which was due at `since`. Returns `true` if it has waited
-    /// until then.
-    pub(super) fn come(&mut self, lane: Lane, since: Timestamp) -> bool {
-        self.class(lane).come(lane, since)
+    /// Notes that a message has come. Returns `true` if it has waited until it was due.
+    pub(super) fn come(&mut self, caller: Caller) -> bool {
+        self.class(caller.lane).come(caller)
     }
 
     /// Returns the number of the expected messages before one of `lane` that has come, `most` at most. Those
@@ -190,13 +189,13 @@ impl Class {
         });
     }
 
-    fn come(&mut self, lane: Lane, since: Timestamp) -> bool {
+    fn come(&mut self, Caller { lane, due_at }: Caller) -> bool {
         if !self.lanes.contains_key(&lane) {
             return false;
         }
         self.change(lane, |queue| {
             queue.absent_since = None;
-            let place = queue.due.binary_search(&since);
+            let place = queue.due.binary_search(&due_at);
             place.is_ok_and(|place| queue.due.remove(place).is_some())
         })
     }
