@@ -2,6 +2,7 @@
 
 mod compose;
 mod key;
+mod named;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ use crate::query;
 use crate::time::{Dated, Timestamp, dated};
 
 pub use key::{ContextFilter, ContextKey, ContextPart, ContextSet};
+#[doc(hidden)]
+pub use named::{ContextChange, NamedContext};
 
 /// Context with its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,17 +135,6 @@ pub struct RichContext {
 }
 
 shape! { RichContext { "id": id, "data": data } }
-
-/// Checked context of a call.
-#[doc(hidden)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NamedContext {
-    /// Key: type and id.
-    pub key: ContextKey,
-    /// Data of a context that the call creates.
-    pub data: Option<Object>,
-}
 
 dated! { Context }
 

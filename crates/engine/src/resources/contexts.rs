@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::context::{
-    Context, ContextCreate, ContextKey, ContextPart, ContextPayload, ContextQuery, ContextSet,
-    ContextUpdate, NamedContext,
+    Context, ContextChange, ContextCreate, ContextKey, ContextPart, ContextPayload, ContextQuery,
+    ContextSet, ContextUpdate, NamedContext,
 };
 use domain::convert::IntoChecked;
 use domain::json::Object;
@@ -116,7 +116,9 @@ impl Contexts<'_> {
         self.scope.write("contexts.update", (key, update), |tx| {
             Context::check_data(&update.data)?;
             let before = get(tx, key)?;
-            replace(tx, &before, update.data.clone())
+            let after = before.with_data(update.data.clone(), tx.now());
+            tx.replace(&before, &after)?;
+            Ok(after)
         })
     }
 
@@ -157,15 +159,9 @@ pub(crate) fn known(view: &dyn View, set: &ContextSet) -> Result<Vec<Context>> {
 /// The contexts that a call names, as a trigger would store them. One that is not there has no id yet.
 pub(crate) fn as_stored(view: &dyn View, named: &[NamedContext]) -> Result<Vec<Context>> {
     let now = view.engine().now();
-    let as_stored = |NamedContext { key, data, .. }: &NamedContext| {
-        Ok(match (find(view, key)?, data.clone()) {
-            (Some(before), Some(data)) => before.with_data(data, now),
-            (Some(before), None) => before,
-            (None, data) => {
-                let (id, data) = (Uuid::nil().into(), data.unwrap_or_default());
-                Context::new(id, view.home(), key.clone(), data, now)
-            }
-        })
+    let as_stored = |named: &NamedContext| {
+        let stored = find(view, &named.key)?;
+        Ok(named.change(stored, view.home(), || Uuid::nil().into(), now).into_after())
     };
     named.iter().map(as_stored).collect()
 }
@@ -200,12 +196,16 @@ fn store_one(
     } else {
         read.as_ref().map(|read| Arc::clone(read.record()))
     };
-    let Some(before) = before else {
-        return insert(tx, &named.key, named.data.clone().unwrap_or_default());
-    };
-    match &named.data {
-        Some(data) => replace(tx, &before, data.clone()),
-        None => Ok(Context::clone(&before)),
+    match named.change(before, tx.home(), || tx.id(), tx.now()) {
+        ContextChange::Kept(context) => Ok(Arc::unwrap_or_clone(context)),
+        ContextChange::Replaced { before, after } => {
+            tx.replace(&*before, &after)?;
+            Ok(after)
+        }
+        ContextChange::Created(context) => {
+            tx.insert(&context)?;
+            Ok(context)
+        }
     }
 }
 
@@ -222,12 +222,6 @@ fn insert(tx: &mut Tx<'_>, key: &ContextKey, data: Object) -> Result<Context> {
     let context = Context::new(tx.id(), tx.home(), key.clone(), data, tx.now());
     tx.insert(&context)?;
     Ok(context)
-}
-
-fn replace(tx: &mut Tx<'_>, before: &Context, data: Object) -> Result<Context> {
-    let after = before.with_data(data, tx.now());
-    tx.replace(before, &after)?;
-    Ok(after)
 }
 
 fn missing(key: &ContextKey) -> Error {

@@ -105,14 +105,7 @@ impl Changes {
             let key = layout::context(view.environment_id(), &named.key);
             read_and_record(view.find_kept(key)?)
         };
-        let after = match (before, named.data.clone()) {
-            (Some(before), Some(data)) => before.with_data(data, now).into(),
-            (Some(before), None) => before,
-            (None, data) => {
-                let data = data.unwrap_or_default();
-                Context::new(random.id(), view.home, named.key.clone(), data, now).into()
-            }
-        };
+        let after = named.change(before, view.home, || random.id(), now).into_after();
         let changed = Changed { read, after };
         self.own.contexts.insert(named.key.clone(), changed.clone());
         Ok(changed)
