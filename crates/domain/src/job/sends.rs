@@ -143,6 +143,40 @@ impl Job {
     pub fn waiting_sends(&self) -> impl Iterator<Item = &JobSend> {
         self.sends.iter().filter(|send| send.status == SendStatus::Queued)
     }
+
+    /// Replaces the sends by one to each of these destinations. The sends of an integration keep its message.
+    /// The message of a job without sends is that of the first integration.
+    #[doc(hidden)]
+    pub fn split(&mut self, targets: &[SendTarget]) {
+        let first = targets.first().filter(|_| self.sends.is_empty());
+        let first = first.map(|target| target.integration_id);
+        let send = |target: &SendTarget| {
+            let integration = target.integration_id;
+            let is_first = first == Some(integration);
+            let message_id =
+                if is_first { self.message_id } else { self.stored_message(integration) };
+            JobSend { message_id, ..JobSend::new(self.id, target.clone()) }
+        };
+        self.sends = targets.iter().map(send).collect();
+    }
+
+    /// Returns the message of an integration. Returns `None` if none of its sends has stored it.
+    #[doc(hidden)]
+    pub fn stored_message(&self, integration: IntegrationId) -> Option<MessageId> {
+        let mut own = self.sends.iter().filter(|one| one.target.integration_id == integration);
+        own.find_map(|one| one.message_id)
+    }
+
+    /// Sets the message of the sends of an integration. That of the first integration is the message of the job.
+    #[doc(hidden)]
+    pub fn set_message(&mut self, integration: IntegrationId, message: MessageId) {
+        for send in self.sends.iter_mut().filter(|one| one.target.integration_id == integration) {
+            send.message_id = Some(message);
+        }
+        if self.message_offset(integration) == 0 {
+            self.message_id = Some(message);
+        }
+    }
 }
 
 impl SendsOutcome {

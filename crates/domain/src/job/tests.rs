@@ -262,3 +262,54 @@ fn a_long_log_has_its_first_entries_and_its_last_ones() {
     let expected = (0..500).chain(700..1_200).map(|number| number.to_string());
     assert!(kept.eq(expected));
 }
+
+// A job whose message, if there is one, is that of the first send.
+fn with_sends(message: Option<u128>, sends: &[(u128, Option<u128>)]) -> Job {
+    let mut job = job("push");
+    job.message_id = message.map(sample::id);
+    let send = |(integration, message): &(u128, Option<u128>)| JobSend {
+        message_id: message.map(sample::id),
+        ..JobSend::new(job.id, SendTarget::new(sample::id(*integration), Destination::Webhook))
+    };
+    job.sends = sends.iter().map(send).collect();
+    job
+}
+
+/// One row per message of a job and its sends: the messages of its next sends, of the first integration, the
+/// second one, and the first one again.
+#[test]
+fn the_next_sends_of_an_integration_have_its_message() {
+    let device = |token: &str| Destination::Device { token: token.into() };
+    let targets = [(1, "a"), (2, "b"), (1, "c")];
+    let targets = targets.map(|(number, token)| SendTarget::new(sample::id(number), device(token)));
+    for (message, sends, after) in [
+        (None, &[][..], [None, None, None]),
+        (Some(7), &[], [Some(7), None, Some(7)]),
+        (Some(7), &[(1, Some(7)), (2, Some(8))], [Some(7), Some(8), Some(7)]),
+        (Some(7), &[(1, None), (1, Some(7))], [Some(7), None, Some(7)]),
+        (Some(7), &[(2, Some(7))], [None, Some(7), None]),
+        (Some(7), &[(3, Some(7))], [None, None, None]),
+    ] {
+        let mut job = with_sends(message, sends);
+        job.split(&targets);
+        let messages: Vec<_> = job.sends.iter().map(|send| send.message_id).collect();
+        assert_eq!(messages, after.map(|id| id.map(sample::id)), "{message:?} {sends:?}");
+        assert!(job.sends.iter().map(|send| &send.target).eq(&targets));
+    }
+}
+
+#[test]
+fn the_message_of_the_first_integration_is_that_of_the_job() {
+    let mut job = with_sends(None, &[(1, None), (2, None), (1, None)]);
+    for (integration, message, of_job, of_sends) in [
+        (2, 8, None, [None, Some(8), None]),
+        (1, 7, Some(7), [Some(7), Some(8), Some(7)]),
+        (2, 9, Some(7), [Some(7), Some(9), Some(7)]),
+    ] {
+        job.set_message(sample::id(integration), sample::id(message));
+        assert_eq!(job.message_id, of_job.map(sample::id));
+        let messages: Vec<_> = job.sends.iter().map(|send| send.message_id).collect();
+        assert_eq!(messages, of_sends.map(|id| id.map(sample::id)));
+        assert_eq!(job.stored_message(sample::id(integration)), Some(sample::id(message)));
+    }
+}

@@ -129,6 +129,13 @@ impl DigestState {
         if is_ahead { Self::default() } else { self }
     }
 
+    /// Returns the time of the latest event behind one at `now`. The time of a call that has waited for its
+    /// transaction is before that of the event before it.
+    #[doc(hidden)]
+    pub fn last_event_behind(self, now: Timestamp) -> Timestamp {
+        self.as_of(now).last_event.map_or(now, |last| last.max(now))
+    }
+
     // Time from which on the next calendar time is one at which no window has closed. A call may have waited
     // for its transaction while the window was closed: its time is before the end of that window. A clock has
     // shown that end, which does not count if it is more than a day away: the clock was ahead.

@@ -25,6 +25,15 @@ impl Claim {
             Claim::Attempt(number) | Claim::Repeat(number) | Claim::GiveUp(number) => number,
         }
     }
+
+    /// Returns the time at which work that calls the host is due if the claim was not used: `now`. If the call
+    /// of an earlier attempt may be under way, that has a new lease.
+    pub fn due_anew(self, now: Timestamp, lease: Duration) -> Timestamp {
+        match self {
+            Claim::Attempt(_) => now,
+            Claim::Repeat(_) | Claim::GiveUp(_) => now.after(lease),
+        }
+    }
 }
 
 /// Attempt that may follow a failed one.
@@ -252,6 +261,13 @@ mod tests {
             assert_eq!(undone.claim(POLICY.attempts, at(7)), Some(claim), "{before:?}");
             assert_eq!(leased(9, claim.number() + 1).undone(claim, at(7)), None, "{before:?}");
         }
+    }
+
+    #[test]
+    fn a_call_that_may_be_under_way_has_a_new_lease() {
+        let claims = [Claim::Attempt(1), Claim::Repeat(2), Claim::GiveUp(2)];
+        let due_at = claims.map(|claim| claim.due_anew(at(5), Duration::from_millis(3)));
+        assert_eq!(due_at, [5, 8, 8].map(at));
     }
 
     /// One row per state: the state after the second attempt has found its integration paused, and

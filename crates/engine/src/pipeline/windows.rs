@@ -45,10 +45,7 @@ impl NotificationTx<'_, '_> {
             }
         };
         self.note(job, || EvidenceKind::Digest { result })?;
-        // The time of a call that has waited for its transaction is before that of the event before it.
-        let last_event = last_event.filter(|last| !last.is_far_ahead_of(now));
-        let last_event = last_event.map_or(now, |last| last.max(now));
-        let after = DigestBucket { id, window, last_event };
+        let after = DigestBucket { id, window, last_event: state.last_event_behind(now) };
         match &before {
             Some(before) => self.tx.replace(before, &after)?,
             None => self.tx.insert(&after)?,

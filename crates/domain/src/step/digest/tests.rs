@@ -397,3 +397,18 @@ fn nothing_is_forgotten_that_an_event_depends_on() {
         }
     }
 }
+
+/// One row per latest event: the latest one behind an event of the second of January.
+#[test]
+fn the_latest_event_is_that_of_the_latest_time_unless_a_clock_was_ahead() {
+    let now = "2026-01-02T00:00:00Z";
+    for (last, latest) in [
+        (None, now),
+        (Some("2026-01-01T00:00:00Z"), now),
+        (Some("2026-01-03T00:00:00Z"), "2026-01-03T00:00:00Z"),
+        (Some("2026-01-03T00:00:00.001Z"), now),
+    ] {
+        let state = DigestState { last_event: last.map(at), ..DigestState::default() };
+        assert_eq!(state.last_event_behind(at(now)), at(latest), "{last:?}");
+    }
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::environment::{Environment, Home};
 use domain::ids::{EnvironmentId, NotificationId};
 use domain::notification::Notification;
-use domain::task::{Claim, Lane, Task, TaskClass};
+use domain::task::{Lane, Task, TaskClass};
 use domain::time::{MAX_CLOCK_SKEW, Timestamp};
 use store::{Order, Prefix, ReadRecords, Record, Snapshot, WriteRecords, layout};
 
@@ -241,10 +241,7 @@ fn bring_one_back(tx: &mut Tx<'_>, task: &Task) -> Result<usize> {
 pub(super) fn give_back(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<()> {
     let (now, lease) = (tx.now(), tx.engine().parts.settings.lease);
     if task.work.calls_the_host() {
-        let due_at = match leased.claim {
-            Claim::Attempt(_) => now,
-            Claim::Repeat(_) | Claim::GiveUp(_) => now.after(lease),
-        };
+        let due_at = leased.claim.due_anew(now, lease);
         let Some(state) = task.state.undone(leased.claim, due_at) else { return Ok(()) };
         // A call that was stored and not made has no unknown outcome.
         return Ok(tx.replace(task, &task.with(state).uncalled(&leased.task))?);

@@ -27,22 +27,8 @@ impl NotificationTx<'_, '_> {
         let Some(stored) = self.notification.jobs.get_mut(job) else {
             return Ok(Settled::Nothing);
         };
-        let (job_id, first) = (stored.id, stored.message_id);
-        let before = std::mem::take(&mut stored.sends);
-        for target in targets {
-            let mut send = JobSend::new(job_id, target.clone());
-            send.message_id = message_of(&before, target);
-            stored.sends.push(send);
-        }
-        // The message of a job without sends is that of the first integration.
-        let first = first.filter(|_| before.is_empty());
-        if let (Some(first), Some(target)) = (first, targets.first()) {
-            for send in &mut stored.sends {
-                if send.target.integration_id == target.integration_id {
-                    send.message_id = Some(first);
-                }
-            }
-        }
+        let job_id = stored.id;
+        stored.split(targets);
         let sends = stored.sends.clone();
         self.log(job, Detail::SendsQueued, Some(sends.len().to_string()));
         self.move_job(job, JobStatus::Queued { due_at: now, attempts: 0 });
@@ -61,9 +47,9 @@ impl NotificationTx<'_, '_> {
         message: Message,
     ) -> Result<Option<MessageId>> {
         let Some(stored) = self.notification.jobs.get(job) else { return Ok(None) };
-        let target = stored.sends.iter().find(|one| one.id == send);
-        let Some(target) = target.map(|one| one.target.clone()) else { return Ok(None) };
-        let before = match message_of(&stored.sends, &target) {
+        let send = stored.sends.iter().find(|one| one.id == send);
+        let Some(integration) = send.map(|one| one.target.integration_id) else { return Ok(None) };
+        let before = match stored.stored_message(integration) {
             Some(id) => {
                 let key = layout::message(self.notification.environment_id, id.place());
                 self.tx.find::<Message>(&key)?
@@ -79,13 +65,7 @@ impl NotificationTx<'_, '_> {
         };
         let Some(id) = self.list(before, message)? else { return Ok(None) };
         let Some(stored) = self.notification.jobs.get_mut(job) else { return Ok(None) };
-        let integration = target.integration_id;
-        for send in stored.sends.iter_mut().filter(|one| one.target.integration_id == integration) {
-            send.message_id = Some(id);
-        }
-        if stored.message_offset(integration) == 0 {
-            stored.message_id = Some(id);
-        }
+        stored.set_message(integration, id);
         Ok(Some(id))
     }
 
@@ -160,13 +140,4 @@ impl NotificationTx<'_, '_> {
         }
         Ok(())
     }
-}
-
-// The message of an integration, if one of its sends has ended before.
-fn message_of(sends: &[JobSend], target: &SendTarget) -> Option<MessageId> {
-    let mut sends = sends.iter();
-    let same = sends.find(|send| {
-        send.target.integration_id == target.integration_id && send.message_id.is_some()
-    });
-    same.and_then(|send| send.message_id)
 }
