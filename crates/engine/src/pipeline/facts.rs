@@ -244,7 +244,7 @@ fn prefetch(view: &dyn View, notification: &Notification) -> Result<()> {
     let contexts = &notification.context_keys;
     let preferences = notification
         .workflow_id
-        .map(|workflow| Preferences::keys(environment, subscriber, (contexts, workflow)));
+        .map(|workflow| Preferences::keys(environment, subscriber, contexts, workflow));
     let preferences = preferences.into_iter().flatten();
     let mut keys = people.chain([canceled.into_parts()]).chain(preferences);
     Ok(view.prefetch(&mut keys)?)
@@ -255,7 +255,8 @@ impl Preferences {
     pub(crate) fn keys(
         environment: EnvironmentId,
         subscriber: InternalSubscriberId,
-        (contexts, workflow): (&ContextSet, WorkflowId),
+        contexts: &ContextSet,
+        workflow: WorkflowId,
     ) -> [(Table, Vec<u8>); 3] {
         let everywhere = &ContextSet::default();
         [(contexts, Some(workflow)), (contexts, None), (everywhere, None)].map(|(contexts, of)| {

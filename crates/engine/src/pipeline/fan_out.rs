@@ -8,7 +8,6 @@ use domain::context::Context;
 use domain::environment::Home;
 use domain::event::Event;
 use domain::ids::TransactionId;
-use domain::plan::Run;
 use domain::subscriber::Subscriber;
 use domain::task::{Task, TaskState};
 use domain::time::Timestamp;
@@ -21,7 +20,7 @@ use crate::pipeline::delivery::RECHECK_DELAY;
 use crate::pipeline::facts::is_canceled;
 use crate::pipeline::notify::notify;
 use crate::pipeline::planned::PlannedRecipient;
-use crate::pipeline::prepare::{plan_recipient, prefetch_recipients};
+use crate::pipeline::prepare::FirstTurns;
 use crate::pipeline::trigger::find_receipt;
 use crate::resources::{contexts, workflows};
 use crate::tx::{MAX_TRANSACTION_CONTENT, Reading, Tx, View};
@@ -45,11 +44,16 @@ struct Chunk {
 }
 
 struct Next {
+    named: Named,
+    recipients: Vec<(Subscriber, PlannedRecipient)>,
+    visited: Visited,
+}
+
+// The records that an event names, as they are now.
+struct Named {
     workflow: Arc<Workflow>,
     contexts: Vec<Context>,
     actor: Option<Subscriber>,
-    recipients: Vec<(Subscriber, PlannedRecipient)>,
-    visited: Visited,
 }
 
 /// Tells the next recipients of an event, and leaves a task for the others. Returns the number of
@@ -61,7 +65,7 @@ pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result
         let view = Reading { engine, home: &home, snapshot };
         let state = view.find(&layout::fan_out_state(environment, id))?;
         let fan_out = view.find(&layout::fan_out(environment, id))?;
-        let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, (state, fan_out), now));
+        let planned = state.zip(fan_out).map(|(state, fan_out)| plan(&view, state, fan_out, now));
         planned.unwrap_or(Ok(Planned::Over))
     })?;
     let chunk = match planned {
@@ -95,7 +99,8 @@ pub(crate) fn step(engine: &Engine, leased: &Task, id: &TransactionId) -> Result
 
 fn plan(
     view: &Reading<'_>,
-    (state, fan_out): (FanOutState, FanOut),
+    state: FanOutState,
+    fan_out: FanOut,
     now: Timestamp,
 ) -> Result<Planned> {
     let Some(workflow) = workflows::find_by_id(view, fan_out.workflow_id)? else {
@@ -115,10 +120,10 @@ fn plan(
         CrowdRange { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };
     let members = source.members(view, part)?;
     let audience = fan_out.trigger.accepted_audience()?;
-    let facts = (&*workflow, &*contexts, actor.as_ref());
-    let event = event(&fan_out, (view.home, now), facts);
+    let named = Named { workflow, contexts, actor };
+    let event = named.event(&fan_out, view.home, now);
     let (recipients, visited) = plan_members(view, members, &audience, &event)?;
-    let next = Some(Next { workflow, contexts, actor, recipients, visited });
+    let next = Some(Next { named, recipients, visited });
     Ok(Planned::Chunk(Box::new(Chunk { state, fan_out, next })))
 }
 
@@ -129,10 +134,10 @@ fn plan_members(
     audience: &Audience<'_>,
     event: &Event<'_>,
 ) -> Result<(Vec<(Subscriber, PlannedRecipient)>, Visited)> {
-    let (run, size) = (Run::new(event), event.trigger.size());
+    let turns = FirstTurns::of(event, event.trigger.size());
     let mut visited = Visited { behind: members.behind, created: 0, filtered: 0, all: members.all };
     let ids = members.found.iter().map(|member| member.subscriber.id);
-    prefetch_recipients(view, ids, (event.context_keys, event.workflow.id))?;
+    turns.prefetch(view, ids)?;
     let mut recipients = Vec::with_capacity(members.found.len());
     let (mut content, mut last) = (0, None);
     for member in members.found {
@@ -149,9 +154,10 @@ fn plan_members(
             continue;
         };
         let subscriber = member.subscriber;
+        let first = turns.plan(view, &subscriber)?;
         let recipient = subscriber.subscriber_id.clone().into();
-        let planned = plan_recipient(view, (recipient, &subscriber), topics, (event, &run))?;
-        content += planned.size(size);
+        let planned = PlannedRecipient { recipient, topics, first };
+        content += turns.size_of(&planned);
         recipients.push((subscriber, planned));
     }
     Ok((recipients, visited))
@@ -170,7 +176,7 @@ impl Chunk {
     // or if its workflow is another one, which may be paused.
     fn has_changed(&self, tx: &Tx<'_>) -> Result<bool> {
         if let Some(next) = &self.next
-            && !workflows::is_as_read(tx, &next.workflow)?
+            && !workflows::is_as_read(tx, &next.named.workflow)?
         {
             return Ok(true);
         }
@@ -196,16 +202,14 @@ impl Chunk {
             return Ok(created);
         }
         tx.replace(state, &after)?;
-        let task = task(tx, &self.fan_out, Some(&next.workflow));
+        let task = task(tx, &self.fan_out, Some(&next.named.workflow));
         tx.insert(&task)?;
         Ok(created)
     }
 
     // Returns the number of notifications.
     fn create_notifications(&self, tx: &mut Tx<'_>, next: &Next) -> Result<u64> {
-        let (home, now) = (tx.home, tx.now());
-        let facts = (&*next.workflow, &*next.contexts, next.actor.as_ref());
-        let event = event(&self.fan_out, (home, now), facts);
+        let event = next.named.event(&self.fan_out, tx.home, tx.now());
         let mut activity = tx.engine().activity().append(tx, tx.environment_id())?;
         let ids = next.recipients.iter().map(|(subscriber, _)| subscriber.id);
         let environment = tx.environment_id();
@@ -239,7 +243,8 @@ impl Chunk {
         // Its notifications may have been deleted meanwhile. If there are many runs, another task goes on.
         if activity::clear_runs(tx.draft.writer, environment, id, &[])?.is_some() {
             tx.insert(&self.fan_out)?;
-            let task = task(tx, &self.fan_out, self.next.as_ref().map(|next| &*next.workflow));
+            let task =
+                task(tx, &self.fan_out, self.next.as_ref().map(|next| &*next.named.workflow));
             tx.insert(&task)?;
         } else {
             activity::forget_if_gone(tx.draft.writer, environment, id)?;
@@ -248,27 +253,26 @@ impl Chunk {
     }
 }
 
-fn event<'a>(
-    fan_out: &'a FanOut,
-    (home, now): (&'a Home, Timestamp),
-    (workflow, contexts, actor): (&'a Workflow, &'a [Context], Option<&'a Subscriber>),
-) -> Event<'a> {
-    Event {
-        home,
-        trigger: &fan_out.trigger,
-        transaction_id: &fan_out.transaction_id,
-        workflow,
-        contexts,
-        actor,
-        context_keys: &fan_out.context_keys,
-        now,
+impl Named {
+    fn event<'a>(&'a self, fan_out: &'a FanOut, home: &'a Home, now: Timestamp) -> Event<'a> {
+        Event {
+            home,
+            trigger: &fan_out.trigger,
+            transaction_id: &fan_out.transaction_id,
+            workflow: &self.workflow,
+            contexts: &self.contexts,
+            actor: self.actor.as_ref(),
+            context_keys: &fan_out.context_keys,
+            now,
+        }
     }
 }
 
 /// Leaves a task that notifies the recipients of an event.
 pub(crate) fn begin(
     tx: &mut Tx<'_>,
-    (fan_out, workflow): (&FanOut, &Workflow),
+    fan_out: &FanOut,
+    workflow: &Workflow,
     state: &FanOutState,
 ) -> Result<()> {
     tx.insert(fan_out)?;

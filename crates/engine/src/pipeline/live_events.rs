@@ -71,7 +71,7 @@ impl LiveEvents {
             let events = layout::digest_events(view.environment_id(), window).range();
             let is_other_left = |event: &WindowEvent| {
                 Ok(event.notification_id != notification.id
-                    && self.is_left(view, event, (job.step.id, number))?)
+                    && self.is_left(view, event, job.step.id, number)?)
             };
             if self.first_of(view, &events, is_other_left)?.is_some() {
                 return Ok(true);
@@ -89,7 +89,7 @@ impl LiveEvents {
     ) -> Result<Option<NotificationId>> {
         if let Work::Close { window_id, step_id, .. } = work {
             let events = layout::digest_events(view.environment_id(), *window_id).range();
-            let is_left = |event: &WindowEvent| self.is_left(view, event, (*step_id, usize::MAX));
+            let is_left = |event: &WindowEvent| self.is_left(view, event, *step_id, usize::MAX);
             // One that counts as left, because too many others were looked at, may be gone.
             if let Some(first) = self.first_of(view, &events, is_left)?
                 && notifications::exists(view, first)?
@@ -133,7 +133,8 @@ impl LiveEvents {
         &self,
         view: &dyn View,
         event: &WindowEvent,
-        (step, most): (StepId, usize),
+        step: StepId,
+        most: usize,
     ) -> Result<bool> {
         if !notifications::exists(view, event.notification_id)? {
             return Ok(false);

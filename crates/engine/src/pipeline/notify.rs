@@ -49,12 +49,12 @@ pub(crate) fn notify_all(
         named.has(id) || event.actor.is_some_and(|actor| actor.subscriber_id == *id)
     };
     for (direct, read) in &planned.direct {
-        let subscriber = upsert_recipient(tx, (&direct.recipient, read.as_deref()), is_changed)?;
+        let subscriber = upsert_recipient(tx, &direct.recipient, read.as_deref(), is_changed)?;
         receipt.notifications.push(notify(tx, &mut activity, &event, &subscriber, direct)?);
     }
     match &planned.others {
         Others::Planned(members) => {
-            notify_members(tx, &mut activity, (&event, members), is_changed)?;
+            notify_members(tx, &mut activity, &event, members, is_changed)?;
         }
         Others::Crowd(crowd) => begin_fan_out(tx, &event, crowd, &receipt)?,
     }
@@ -67,7 +67,8 @@ pub(crate) fn notify_all(
 // Creates or updates the subscriber of a recipient: as it was read, or as the call has changed it.
 fn upsert_recipient(
     tx: &mut Tx<'_>,
-    (recipient, read): (&SubscriberRecipient, Option<&Kept<Subscriber>>),
+    recipient: &SubscriberRecipient,
+    read: Option<&Kept<Subscriber>>,
     is_changed: impl Fn(&SubscriberId) -> bool,
 ) -> Result<Arc<Subscriber>> {
     let create = recipient.to_create();
@@ -84,7 +85,8 @@ fn upsert_recipient(
 fn notify_members(
     tx: &mut Tx<'_>,
     activity: &mut Appender,
-    (event, members): (&Event<'_>, &[(Subscriber, PlannedRecipient)]),
+    event: &Event<'_>,
+    members: &[(Subscriber, PlannedRecipient)],
     is_changed: impl Fn(&SubscriberId) -> bool,
 ) -> Result<()> {
     for (member, planned) in members {
@@ -114,7 +116,7 @@ fn begin_fan_out(
         actor_id: event.actor.map(|actor| actor.id),
     };
     let state = FanOutState::new(tx.environment_id(), progress);
-    fan_out::begin(tx, (&fan_out, event.workflow), &state)
+    fan_out::begin(tx, &fan_out, event.workflow, &state)
 }
 
 /// Creates the notification of an event for a subscriber, whom the transaction has found.

@@ -2,14 +2,13 @@
 //! transaction.
 
 mod changes;
+mod first_turns;
 
 use std::sync::Arc;
 
 use domain::context::{Context, ContextSet, NamedContext};
 use domain::event::Event;
-use domain::ids::{InternalSubscriberId, TopicKey, TransactionId, WorkflowId};
-use domain::notification::NotificationTopic;
-use domain::plan::{self, Facts, Run};
+use domain::ids::{TopicKey, TransactionId};
 use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{
@@ -20,14 +19,13 @@ use foldhash::HashSet;
 use store::{Snapshot, layout};
 
 use self::changes::{Changed, Changes};
+pub(crate) use self::first_turns::FirstTurns;
 use crate::entropy::TxRandom;
 use crate::idempotency::StoredRefusal;
 use crate::pipeline::crowd::{CrowdRange, CrowdSource, Member};
-use crate::pipeline::facts::Preferences;
 use crate::pipeline::planned::{
-    FirstTurn, NamedRecipient, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
+    NamedRecipient, Others, PlannedRecipient, PlannedTrigger, Prepared, ReadContext,
 };
-use crate::pipeline::texts;
 use crate::pipeline::trigger::accepted_before;
 use crate::resources::{contexts, workflows};
 use crate::tx::{Reading, View};
@@ -39,7 +37,7 @@ pub(crate) struct Preparation<'r> {
     view: &'r Reading<'r>,
     random: &'r TxRandom<'r>,
     now: Timestamp,
-    changes: Changes,
+    changes: Changes<'r>,
     /// Transaction ids of the events before this one that are going to happen.
     taken: HashSet<TransactionId>,
     /// Bytes that the notifications of the trigger have so far.
@@ -59,6 +57,19 @@ enum Reach {
     Recipients,
     // All subscribers of the environment: the trigger is that of a broadcast.
     Everybody,
+}
+
+// An event that is going to happen.
+struct Upcoming<'t> {
+    trigger: &'t Trigger,
+    // Size of the trigger, in bytes.
+    size: usize,
+    audience: Audience<'t>,
+    crowd: Crowd,
+    workflow: Arc<Workflow>,
+    receipt: TriggerReceipt,
+    // `true` if the event has an id that was not made for it.
+    may_be_known: bool,
 }
 
 // The records that an event names, as it leaves them.
@@ -96,7 +107,7 @@ impl Scope {
 
 impl<'r> Preparation<'r> {
     pub(crate) fn new(view: &'r Reading<'r>, random: &'r TxRandom<'r>, now: Timestamp) -> Self {
-        let (changes, taken) = (Changes::default(), HashSet::default());
+        let (changes, taken) = (Changes::new(view, random, now), HashSet::default());
         Self { view, random, now, changes, taken, content: 0 }
     }
 
@@ -164,23 +175,19 @@ impl<'r> Preparation<'r> {
             recipients: self.subscribers(trigger, &audience.subscribers)?,
         };
         let ids = found.recipients.iter().map(|recipient| recipient.after.id);
-        prefetch_recipients(self.view, ids, (&found.context_keys, workflow.id))?;
+        first_turns::prefetch(self.view, ids, &found.context_keys, workflow.id)?;
         // A store on a server reads these rows in the round trip of this look-up.
         if let Some(earlier) = self.earlier(trigger, id)? {
             return Ok(earlier);
         }
-        let receipt = (receipt, id.is_some());
-        self.plan_notifications((trigger, size), (audience, crowd), receipt, workflow, found)
+        let may_be_known = id.is_some();
+        let upcoming = Upcoming { trigger, size, audience, crowd, workflow, receipt, may_be_known };
+        self.plan_notifications(upcoming, found)
     }
 
-    fn plan_notifications(
-        &mut self,
-        (trigger, size): (&Trigger, usize),
-        (audience, crowd): (Audience<'_>, Crowd),
-        (mut receipt, may_be_known): (TriggerReceipt, bool),
-        workflow: Arc<Workflow>,
-        found: Found,
-    ) -> Result<Prepared> {
+    fn plan_notifications(&mut self, upcoming: Upcoming<'_>, found: Found) -> Result<Prepared> {
+        let Upcoming { trigger, size, audience, crowd, workflow, mut receipt, may_be_known } =
+            upcoming;
         let event = Event {
             home: self.view.home,
             trigger,
@@ -191,11 +198,11 @@ impl<'r> Preparation<'r> {
             context_keys: &found.context_keys,
             now: self.now,
         };
-        let run = Run::new(&event);
+        let turns = FirstTurns::of(&event, size);
         self.content = 0;
         let mut counted = Counted::default();
-        let direct = self.direct(&audience.subscribers, found.recipients, (&event, &run, size))?;
-        let others = self.others(&audience, crowd, (&event, &run, size), &mut counted)?;
+        let direct = self.direct(&audience.subscribers, found.recipients, &turns)?;
+        let others = self.others(&turns, &audience, crowd, &mut counted)?;
         receipt.continues = matches!(others, Others::Crowd(_));
         (receipt.topics, receipt.missing_topics) = (counted.counts, counted.missing);
         Ok(Prepared::Planned(Box::new(PlannedTrigger {
@@ -217,12 +224,13 @@ impl<'r> Preparation<'r> {
         &mut self,
         recipients: &[&SubscriberRecipient],
         reached: Vec<Changed<Subscriber>>,
-        (event, run, size): (&Event<'_>, &Run<'_>, usize),
+        turns: &FirstTurns<'_>,
     ) -> Result<Vec<NamedRecipient>> {
         let direct = recipients.iter().zip(reached).map(|(recipient, subscriber)| {
-            let known = ((*recipient).clone(), &*subscriber.after);
-            let planned = plan_recipient(self.view, known, Vec::new(), (event, run))?;
-            self.count(size, &planned)?;
+            let first = turns.plan(self.view, &subscriber.after)?;
+            let recipient = (*recipient).clone();
+            let planned = PlannedRecipient { recipient, topics: Vec::new(), first };
+            self.count(turns.size_of(&planned))?;
             Ok((planned, subscriber.read))
         });
         direct.collect()
@@ -231,9 +239,9 @@ impl<'r> Preparation<'r> {
     // Plans the notifications of a small crowd.
     fn others(
         &mut self,
+        turns: &FirstTurns<'_>,
         audience: &Audience<'_>,
         crowd: Crowd,
-        (event, run, size): (&Event<'_>, &Run<'_>, usize),
         counted: &mut Counted,
     ) -> Result<Others> {
         let source = match &crowd {
@@ -244,11 +252,12 @@ impl<'r> Preparation<'r> {
             }
             Crowd::Everybody => CrowdSource::Everybody,
         };
+        let event = turns.event;
         let Some(members) = small_crowd(self.view, &source)? else {
             return Ok(Others::Crowd(crowd));
         };
         let ids = members.iter().map(|member| member.subscriber.id);
-        prefetch_recipients(self.view, ids, (event.context_keys, event.workflow.id))?;
+        turns.prefetch(self.view, ids)?;
         let mut planned_members = Vec::new();
         for member in members.into_iter().filter(|member| !member.is_excluded(audience)) {
             let read = member.subscriber.clone();
@@ -261,10 +270,10 @@ impl<'r> Preparation<'r> {
                 }
                 continue;
             };
+            let first = turns.plan(self.view, &member.subscriber)?;
             let recipient = member.subscriber.subscriber_id.clone().into();
-            let recipient = (recipient, &member.subscriber);
-            let planned = plan_recipient(self.view, recipient, topics, (event, run))?;
-            self.count(size, &planned)?;
+            let planned = PlannedRecipient { recipient, topics, first };
+            self.count(turns.size_of(&planned))?;
             planned_members.push((read, planned));
         }
         counted.counts.created = planned_members.len();
@@ -272,8 +281,8 @@ impl<'r> Preparation<'r> {
     }
 
     // Adds the content of a notification to that of the trigger.
-    fn count(&mut self, event: usize, planned: &PlannedRecipient) -> Result<()> {
-        self.content += planned.size(event);
+    fn count(&mut self, notification: usize) -> Result<()> {
+        self.content += notification;
         Ok(self.view.engine.parts.settings.limits.check_content(self.content)?)
     }
 
@@ -301,13 +310,13 @@ impl<'r> Preparation<'r> {
 
     // Returns the subscriber of a recipient.
     fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Changed<Subscriber>> {
-        self.changes.reach(self.view, (self.random, self.now), recipient)
+        self.changes.reach(recipient)
     }
 
     // Returns the contexts that the trigger names, as they were read, and as it leaves them.
     fn contexts(&mut self, named: Vec<NamedContext>) -> Result<(Vec<ReadContext>, Vec<Context>)> {
         let contexts = named.into_iter().map(|named| {
-            let changed = self.changes.name(self.view, (self.random, self.now), &named)?;
+            let changed = self.changes.name(&named)?;
             let after = Arc::unwrap_or_clone(changed.after);
             Ok((ReadContext { named, read: changed.read }, after))
         });
@@ -358,38 +367,4 @@ fn small_crowd(view: &dyn View, source: &CrowdSource) -> Result<Option<Vec<Membe
         }
         behind = part.behind;
     }
-}
-
-/// Tells the store which rows of subscribers are going to be read, by their plans and by the
-/// transaction behind them.
-pub(crate) fn prefetch_recipients(
-    view: &dyn View,
-    ids: impl Iterator<Item = InternalSubscriberId>,
-    (contexts, workflow): (&ContextSet, WorkflowId),
-) -> Result<()> {
-    let environment = view.environment_id();
-    let mut keys = ids.flat_map(|id| {
-        let counters = layout::message_counters(environment, id).into_parts();
-        Preferences::keys(environment, id, (contexts, workflow)).into_iter().chain([counters])
-    });
-    Ok(view.prefetch(&mut keys)?)
-}
-
-/// Plans the first turn of the notification for a subscriber.
-pub(crate) fn plan_recipient(
-    view: &dyn View,
-    (recipient, subscriber): (SubscriberRecipient, &Subscriber),
-    topics: Vec<NotificationTopic>,
-    (event, run): (&Event<'_>, &Run<'_>),
-) -> Result<PlannedRecipient> {
-    let workflow = event.workflow;
-    if workflow.is_paused() {
-        return Ok(PlannedRecipient { recipient, topics, first: FirstTurn::Later });
-    }
-    let preferences = Preferences::of(view, subscriber.id, event.context_keys, Some(workflow.id))?;
-    let facts = preferences.facts(Some(subscriber), Some(workflow), event.contexts, event.now);
-    let texts = texts::of_workflow(view, workflow, Some(subscriber))?;
-    let facts = Facts { actor: event.actor, texts: texts.as_ref(), ..facts };
-    let first = FirstTurn::Planned(plan::turn(run, facts));
-    Ok(PlannedRecipient { recipient, topics, first })
 }

@@ -128,7 +128,8 @@ impl NotificationTx<'_, '_> {
     pub(crate) fn prolong(
         &mut self,
         job: usize,
-        (window_id, key): (DigestWindowId, EventKey),
+        window_id: DigestWindowId,
+        key: EventKey,
         until: Timestamp,
     ) -> Result<()> {
         let step = self.notification.jobs.get(job).map(|job| job.step.id);

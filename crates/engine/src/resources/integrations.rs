@@ -304,11 +304,8 @@ impl Integrations<'_> {
                 let integration = references::expect::<Integration, _>(tx, name, found)?;
                 deleted = Some(integration.id);
                 let mut cascade = Cascade::new(tx, before.removed());
-                remove_dependents(
-                    &mut cascade,
-                    (integration.environment_id, integration.id),
-                    None,
-                )?;
+                let environment = integration.environment_id;
+                remove_dependents(&mut cascade, environment, integration.id, None)?;
                 let step = cascade.then(|tx| {
                     let (by, now) = (UserId::host(), tx.now());
                     // Others may be deleted while one cannot be read.
@@ -450,7 +447,8 @@ pub(crate) fn find_by_identifier(
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
 pub(crate) fn remove_dependents(
     cascade: &mut Cascade<'_, '_>,
-    (environment, id): (EnvironmentId, IntegrationId),
+    environment: EnvironmentId,
+    id: IntegrationId,
     subscriber: Option<&SubscriberId>,
 ) -> Result<()> {
     let order = OrderBy::Id;

@@ -297,7 +297,7 @@ impl<'e, 't> Eraser<'e, 't> {
         self.left = 0;
         let id = &self.person.id;
         let own: Vec<_> = self.person.own.iter().copied().collect();
-        match subscribers::removal(self.tx, (id, &own), before, Damaged::Erased)? {
+        match subscribers::removal(self.tx, id, &own, before, Damaged::Erased)? {
             Step::More(removed) => Ok(Step::More(removed)),
             Step::Done(false) if erased == Erasure::default() => {
                 Err(Error::not_found(Entity::Subscriber, id))

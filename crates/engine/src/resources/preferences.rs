@@ -170,43 +170,40 @@ pub(crate) fn refuse_critical(workflow: &Workflow) -> Result<()> {
     Ok(())
 }
 
-/// Switches off a channel of a workflow for a subscriber, in these contexts.
-pub(crate) fn switch_off(
-    tx: &mut Tx<'_>,
-    (subscriber, contexts): (InternalSubscriberId, &ContextSet),
-    workflow: &Workflow,
-    channel: Channel,
-) -> Result<()> {
-    refuse_critical(workflow)?;
-    let off = WorkflowPreferenceUpdate::new(workflow.identifier().to_string()).with(channel, false);
-    let (scope, now) = (PreferenceScope::Workflow { workflow_id: workflow.id }, tx.now());
-    let place = Place { subscriber, contexts: contexts.clone() };
-    place.change(tx, scope, |before| before.updated_for_workflow(&off, now))?;
-    Ok(())
-}
-
-/// Returns `true` if the preferences of a subscriber admit a channel of a workflow, in these contexts.
-/// Conditions count as met.
-pub(crate) fn is_on(
-    view: &dyn View,
-    (subscriber, contexts): (InternalSubscriberId, &ContextSet),
-    workflow: &Workflow,
-    channel: Channel,
-) -> Result<bool> {
-    let place = Place { subscriber, contexts: contexts.clone() };
-    let (global, specific) = (place.find(view, None)?, place.find(view, Some(workflow.id))?);
-    let [global, specific] =
-        [&global, &specific].map(|found| found.as_ref().map(|found| &found.preference));
-    Ok(resolve(workflow.layers(global, specific), channel).is_enabled())
-}
-
-// Place of a subscriber's preferences for one context set.
-struct Place {
-    subscriber: InternalSubscriberId,
-    contexts: ContextSet,
+/// Place of a subscriber's preferences for one context set.
+pub(crate) struct Place {
+    pub(crate) subscriber: InternalSubscriberId,
+    pub(crate) contexts: ContextSet,
 }
 
 impl Place {
+    /// Switches off a channel of a workflow.
+    pub(crate) fn switch_off(
+        &self,
+        tx: &mut Tx<'_>,
+        workflow: &Workflow,
+        channel: Channel,
+    ) -> Result<()> {
+        refuse_critical(workflow)?;
+        let off = WorkflowPreferenceUpdate::new(workflow.identifier().to_string());
+        let off = off.with(channel, false);
+        let (scope, now) = (PreferenceScope::Workflow { workflow_id: workflow.id }, tx.now());
+        self.change(tx, scope, |before| before.updated_for_workflow(&off, now)).map(drop)
+    }
+
+    /// Returns `true` if the preferences admit a channel of a workflow. Conditions count as met.
+    pub(crate) fn admits(
+        &self,
+        view: &dyn View,
+        workflow: &Workflow,
+        channel: Channel,
+    ) -> Result<bool> {
+        let (global, specific) = (self.find(view, None)?, self.find(view, Some(workflow.id))?);
+        let [global, specific] =
+            [&global, &specific].map(|found| found.as_ref().map(|found| &found.preference));
+        Ok(resolve(workflow.layers(global, specific), channel).is_enabled())
+    }
+
     fn find(
         &self,
         view: &dyn View,

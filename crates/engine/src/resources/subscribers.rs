@@ -228,7 +228,7 @@ impl Subscribers<'_> {
                 return Ok(Step::Done(()));
             }
             let own = found.ok_or_else(|| missing(id))?;
-            let step = removal(tx, (id, &[own]), before.removed(), Damaged::Kept)?;
+            let step = removal(tx, id, &[own], before.removed(), Damaged::Kept)?;
             Ok(match Deleting::after(step, own) {
                 Step::More(next) => Step::More(next),
                 Step::Done(_) => Step::Done(()),

@@ -17,7 +17,8 @@ use domain::vocabulary::Channel;
 use domain::workflow::Workflow;
 use store::{ReadRecords, Table, WriteRecords, layout};
 
-use crate::resources::{environments, preferences, subscribers, topics, workflows};
+use crate::resources::preferences::{self, Place};
+use crate::resources::{environments, subscribers, topics, workflows};
 use crate::trace;
 use crate::tx::{Tx, View};
 use crate::{Engine, Entity, Error, Rejection, Result, Scope};
@@ -164,7 +165,8 @@ pub(crate) fn link(view: &dyn View, workflow: &Workflow, to: LinkTo<'_>) -> Resu
 /// damaged stays, and is replaced by a repair.
 pub(crate) fn with_key<T>(
     engine: &Engine,
-    (home, now): (&Home, Timestamp),
+    home: &Home,
+    now: Timestamp,
     mut body: impl FnMut() -> Result<T>,
 ) -> Result<T> {
     match body() {
@@ -220,12 +222,13 @@ impl Preference {
         Ok(Self { subscriber, subject, context_keys, expires_at })
     }
 
+    fn place(&self) -> Place {
+        Place { subscriber: self.subscriber.id, contexts: self.context_keys.clone() }
+    }
+
     fn switch_off(&self, tx: &mut Tx<'_>) -> Result<()> {
         match &self.subject {
-            Subject::Workflow(workflow, channel) => {
-                let of = (self.subscriber.id, &self.context_keys);
-                preferences::switch_off(tx, of, workflow, *channel)
-            }
+            Subject::Workflow(workflow, channel) => self.place().switch_off(tx, workflow, *channel),
             Subject::Topic(topic) => {
                 let subscriptions = self.subscriptions(tx, topic)?;
                 Ok(subscriptions.iter().try_for_each(|one| tx.remove(one))?)
@@ -236,8 +239,7 @@ impl Preference {
     fn unsubscription(&self, view: &dyn View) -> Result<Unsubscription> {
         let (from, subscribed) = match &self.subject {
             Subject::Workflow(workflow, channel) => {
-                let of = (self.subscriber.id, &self.context_keys);
-                let is_on = preferences::is_on(view, of, workflow, *channel)?;
+                let is_on = self.place().admits(view, workflow, *channel)?;
                 let workflow = workflow.info();
                 (UnsubscribedFrom::Workflow { workflow, channel: *channel }, is_on)
             }

@@ -193,7 +193,7 @@ impl DeliveryQueue<'_> {
                 Continue(delivery) => self.call_provider(leased, delivery)?,
             },
             Work::Call { notification_id, job_id } => {
-                match call::prepare(engine, leased, (*notification_id, *job_id))? {
+                match call::prepare(engine, leased, *notification_id, *job_id)? {
                     Break(done) => done,
                     Continue(call) => match leased.lost(engine.now()) {
                         Some(lost) => lost,

@@ -157,7 +157,8 @@ impl Call {
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
-    (notification_id, job_id): (NotificationId, JobId),
+    notification_id: NotificationId,
+    job_id: JobId,
 ) -> Result<ControlFlow<TaskResult, Box<Call>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read_pure(|snapshot| {

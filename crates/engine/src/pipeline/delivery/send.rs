@@ -53,20 +53,22 @@ pub(super) fn prepare(
     let random = engine.parts.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        match Attempt::find(&view, (leased, work), (now, random))? {
+        match Attempt::find(&view, leased, work, now, random)? {
             Some(attempt) => attempt.decide(&view),
             None => Ok(Break(TaskResult::Dropped)),
         }
     };
-    unsubscribe::with_key(engine, (&home, now), || engine.read_pure(decide_on))
+    unsubscribe::with_key(engine, &home, now, || engine.read_pure(decide_on))
 }
 
 impl<'a> Attempt<'a> {
     // Returns `None` if the notification is gone, or if its job has ended.
     fn find(
         view: &dyn View,
-        (leased, work): (&'a Leased, &'a SendWork),
-        (now, random): (Timestamp, u64),
+        leased: &'a Leased,
+        work: &'a SendWork,
+        now: Timestamp,
+        random: u64,
     ) -> Result<Option<Self>> {
         let found = notifications::find(view, work.notification_id)?;
         let Some(notification) = found else { return Ok(None) };

@@ -108,6 +108,14 @@ pub(super) fn parts_of(
     })
 }
 
+// The next attempt of a job.
+struct NextAttempt {
+    due_at: Timestamp,
+    attempts: u32,
+    // Work of its task, if that is other work.
+    work: Option<SendWork>,
+}
+
 impl Settled {
     // The effect of a failure. A job that is gone has none.
     fn of_failure(failure: Option<DeliveryFailure>) -> Self {
@@ -343,15 +351,15 @@ impl NotificationTx<'_, '_> {
         }
     }
 
-    // Puts a job off until its next attempt, unless its event was canceled meanwhile. Its task gets other work if
-    // there is some.
+    // Puts a job off until its next attempt, unless its event was canceled meanwhile.
     fn retry_later(
         &mut self,
         job: usize,
-        (task, work): (&Task, Option<SendWork>),
-        (due_at, attempts): (Timestamp, u32),
+        task: &Task,
+        next: NextAttempt,
         failure: Option<DeliveryFailure>,
     ) -> Result<Settled> {
+        let NextAttempt { due_at, attempts, work } = next;
         self.move_job(job, JobStatus::Queued { due_at, attempts });
         if let Some(settled) = self.end_if_canceled(job, task)? {
             return Ok(settled);

@@ -110,7 +110,7 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     engine.read_pure(|snapshot| {
         let view = Reading { engine, home: &home, snapshot };
-        let (first, events) = events(&view, (window_id, step_id), now)?;
+        let (first, events) = events(&view, window_id, step_id, now)?;
         let Some(notification) = carrier(&view, notification_id, first)? else {
             return Ok(TaskResult::Dropped);
         };
@@ -125,7 +125,7 @@ pub(super) fn close(engine: &Engine, leased: &Leased) -> Result<TaskResult> {
         if facts.is_workflow_paused() {
             return Ok(TaskResult::WorkflowPaused);
         }
-        let mut digest = digest_of(&view, &facts, (notification_id, step_id))?;
+        let mut digest = digest_of(&view, &facts, notification_id, step_id)?;
         digest.collect(&events);
         digest.window_id = Some(window_id);
         let source = Source::Window(Box::new(Closed { step_id, digest }));
@@ -168,7 +168,8 @@ fn size_of(notification: &Notification, closed: Option<&Closed>, actions: &[Acti
 fn digest_of(
     view: &dyn View,
     facts: &RunFacts,
-    (opener, step_id): (NotificationId, StepId),
+    opener: NotificationId,
+    step_id: StepId,
 ) -> Result<JobDigest> {
     let opener = notifications::find(view, opener)?;
     let mut jobs = opener.iter().flat_map(|opener| &opener.jobs);
@@ -197,10 +198,11 @@ fn carrier(
 // Returns the events of a window that are left, and the notification of the first one.
 fn events(
     view: &dyn View,
-    place: (DigestWindowId, StepId),
+    window: DigestWindowId,
+    step: StepId,
     now: Timestamp,
 ) -> Result<(Option<Notification>, DigestedEvents)> {
-    let LeftEvents { first, mut last, count } = left_events(view, place, now)?;
+    let LeftEvents { first, mut last, count } = left_events(view, window, step, now)?;
     let (mut opening, mut digested) = (None, DigestedEvents::of(count));
     for event in &first {
         let Some((event, notification)) = with_payload(view, event)? else { continue };
@@ -236,14 +238,15 @@ impl LeftEvents {
 
 fn left_events(
     view: &dyn View,
-    (window, step): (DigestWindowId, StepId),
+    window: DigestWindowId,
+    step: StepId,
     now: Timestamp,
 ) -> Result<LeftEvents> {
     let range = layout::digest_events(view.environment_id(), window).range();
     let live_events = LiveEvents::unbounded(now);
     let (mut left, mut looked) = (LeftEvents::default(), Ok(()));
     view.each::<WindowEvent>(&range, Order::Ascending, |event| {
-        match live_events.is_left(view, &event, (step, usize::MAX)) {
+        match live_events.is_left(view, &event, step, usize::MAX) {
             Ok(true) => left.add(event),
             Ok(false) => {}
             Err(error) => looked = Err(error),

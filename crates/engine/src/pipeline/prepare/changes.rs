@@ -15,9 +15,11 @@ use crate::Result;
 use crate::entropy::TxRandom;
 use crate::tx::{Reading, View};
 
-/// The changed records.
-#[derive(Default)]
-pub(super) struct Changes {
+/// The records that the events of a call change, at one time and on one snapshot.
+pub(super) struct Changes<'r> {
+    view: &'r Reading<'r>,
+    random: &'r TxRandom<'r>,
+    now: Timestamp,
     // Those of the events before the present one that are going to happen.
     before: Records,
     // Those of the present event, unless it is refused.
@@ -43,7 +45,12 @@ impl<R> Clone for Changed<R> {
     }
 }
 
-impl Changes {
+impl<'r> Changes<'r> {
+    pub(super) fn new(view: &'r Reading<'r>, random: &'r TxRandom<'r>, now: Timestamp) -> Self {
+        let (before, own) = (Records::default(), Records::default());
+        Self { view, random, now, before, own }
+    }
+
     /// Keeps the records of the present event, which is going to happen.
     pub(super) fn keep(&mut self) {
         let own = mem::take(&mut self.own);
@@ -67,12 +74,8 @@ impl Changes {
     }
 
     /// Returns the subscriber of a recipient. Creates it if it is not there.
-    pub(super) fn reach(
-        &mut self,
-        view: &Reading<'_>,
-        (random, now): (&TxRandom<'_>, Timestamp),
-        recipient: &SubscriberRecipient,
-    ) -> Result<Changed<Subscriber>> {
+    pub(super) fn reach(&mut self, recipient: &SubscriberRecipient) -> Result<Changed<Subscriber>> {
+        let (view, now) = (self.view, self.now);
         let create = recipient.to_create();
         let (read, before) = if let Some(known) = self.subscriber(&create.subscriber_id) {
             (known.read.clone(), Some(Arc::clone(&known.after)))
@@ -83,7 +86,7 @@ impl Changes {
         let after = match before {
             Some(before) if create.has_only_id() => before,
             Some(before) => Arc::unwrap_or_clone(before).superseded_by(&create, now)?.into(),
-            None => Subscriber::new(random.id(), view.home, create, now).into(),
+            None => Subscriber::new(self.random.id(), view.home, create, now).into(),
         };
         let changed = Changed { read, after };
         self.own.subscribers.insert(changed.after.subscriber_id.clone(), changed.clone());
@@ -91,21 +94,17 @@ impl Changes {
     }
 
     /// Returns a context that the present event names, with its data if the event has some.
-    pub(super) fn name(
-        &mut self,
-        view: &Reading<'_>,
-        (random, now): (&TxRandom<'_>, Timestamp),
-        named: &NamedContext,
-    ) -> Result<Changed<Context>> {
+    pub(super) fn name(&mut self, named: &NamedContext) -> Result<Changed<Context>> {
         let known = self.own.contexts.get(&named.key);
         let known = known.or_else(|| self.before.contexts.get(&named.key));
         let (read, before) = if let Some(known) = known {
             (known.read.clone(), Some(Arc::clone(&known.after)))
         } else {
-            let key = layout::context(view.environment_id(), &named.key);
-            read_and_record(view.find_kept(key)?)
+            let key = layout::context(self.view.environment_id(), &named.key);
+            read_and_record(self.view.find_kept(key)?)
         };
-        let after = named.change(before, view.home, || random.id(), now).into_after();
+        let after = named.change(before, self.view.home, || self.random.id(), self.now);
+        let after = after.into_after();
         let changed = Changed { read, after };
         self.own.contexts.insert(named.key.clone(), changed.clone());
         Ok(changed)

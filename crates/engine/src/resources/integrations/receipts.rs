@@ -16,7 +16,8 @@ use crate::idempotency::StoredRefusal;
 use crate::pipeline::delivery::inbound;
 use crate::pipeline::facts::workflow_of;
 use crate::pipeline::notification_tx::NotificationTx;
-use crate::resources::{messages, preferences, suppressions};
+use crate::resources::preferences::Place;
+use crate::resources::{messages, suppressions};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{InboundReport, Integrations, Result};
@@ -151,14 +152,15 @@ fn record(tx: &mut Tx<'_>, id: IntegrationId, receipt: &Receipt) -> Result<Recei
         Some((notification, job))
     });
     let Some((before, job)) = found else { return Ok(ReceiptOutcome::UnknownMessage) };
-    ingest(tx, &before, job, (id, receipt))
+    ingest(tx, &before, job, id, receipt)
 }
 
 fn ingest(
     tx: &mut Tx<'_>,
     before: &Notification,
     job: usize,
-    (integration, receipt): (IntegrationId, &Receipt),
+    integration: IntegrationId,
+    receipt: &Receipt,
 ) -> Result<ReceiptOutcome> {
     let mut after = before.clone();
     let Some(stored) = after.jobs.get_mut(job) else { return Ok(ReceiptOutcome::UnknownMessage) };
@@ -226,13 +228,14 @@ fn suppress(
 
 // Switches off the channel of the workflow for the subscriber, if all of them are there.
 fn unsubscribe(tx: &mut Tx<'_>, notification: &Notification, channel: Channel) -> Result<()> {
-    let (subscriber, contexts) = (notification.subscriber_id, &notification.context_keys);
+    let subscriber = notification.subscriber_id;
     if !tx.contains(&layout::subscriber_id(tx.environment_id(), subscriber))? {
         return Ok(());
     }
     match workflow_of(tx, notification)? {
         Some(workflow) if !workflow.critical => {
-            preferences::switch_off(tx, (subscriber, contexts), &workflow, channel)
+            let contexts = notification.context_keys.clone();
+            Place { subscriber, contexts }.switch_off(tx, &workflow, channel)
         }
         Some(_) | None => Ok(()),
     }

@@ -63,7 +63,7 @@ pub(super) struct PersonalNotification {
 pub(super) fn begun(scope: &Scope, id: &SubscriberId) -> Result<Erasing> {
     let since = scope.engine.now().before(UNDER_WAY);
     let answers_since = scope.engine.parts.ongoing_erasures.answers_of(scope.environment_id());
-    let mut person = scope.view(|view| Person::begun(view, id, (since, &answers_since)))?;
+    let mut person = scope.view(|view| Person::begun(view, id, since, &answers_since))?;
     let mut after = Vec::new();
     while let Some(last) = scope.view(|view| person.add_subscriptions(view, &after))? {
         after = last;
@@ -235,7 +235,8 @@ impl Person {
     fn begun(
         view: &Reading<'_>,
         id: &SubscriberId,
-        (since, answers_since): (Timestamp, &Arc<AnswersSince>),
+        since: Timestamp,
+        answers_since: &Arc<AnswersSince>,
     ) -> Result<Self> {
         let subscriber = subscribers::find(view, id)?;
         let named = naming(view, id)?;

@@ -14,26 +14,20 @@ use crate::tx::{Tx, View};
 /// left is marked. Returns `false` at the end if nothing was there.
 pub(crate) fn removal(
     tx: &mut Tx<'_>,
-    (id, own): (&SubscriberId, &[InternalSubscriberId]),
+    id: &SubscriberId,
+    own: &[InternalSubscriberId],
     before: &Removed,
     damaged: Damaged,
 ) -> Result<Step<Removed, bool>> {
     let environment = tx.environment_id();
     let integrations = integrations::with_channels(tx)?;
-    // A step may have been removed from its workflow.
-    let buckets = layout::digest_buckets(environment).range();
-    let buckets = tx.distinct(buckets, layout::step_of_bucket, |step| {
-        layout::buckets_behind(environment, step)
-    })?;
-    let slots = layout::all_throttle_slots(environment).range();
-    let slots =
-        tx.distinct(slots, layout::step_of_slot, |step| layout::slots_behind(environment, step))?;
+    let steps = Steps::with_rows(tx)?;
     let mut cascade = Cascade::new(tx, before).with(damaged);
     for own in own {
-        remove_own(&mut cascade, (environment, *own), (&buckets, &slots))?;
+        remove_own(&mut cascade, environment, *own, &steps)?;
     }
     for integration in integrations {
-        integrations::remove_dependents(&mut cascade, (environment, integration), Some(id))?;
+        integrations::remove_dependents(&mut cascade, environment, integration, Some(id))?;
     }
     let had_dependents = cascade.has_removed();
     let step = cascade.then(|tx| {
@@ -61,15 +55,35 @@ pub(crate) fn mark(tx: &mut Tx<'_>, id: &SubscriberId) -> Result<()> {
     }
 }
 
-// Steps of workflows.
-type Steps = [(WorkflowId, StepId)];
+// Steps of workflows that have rows of subscribers.
+struct Steps {
+    buckets: Vec<(WorkflowId, StepId)>,
+    slots: Vec<(WorkflowId, StepId)>,
+}
+
+impl Steps {
+    // A step may have been removed from its workflow, so the rows are looked at.
+    fn with_rows(view: &dyn View) -> Result<Self> {
+        let environment = view.environment_id();
+        let buckets = layout::digest_buckets(environment).range();
+        let buckets = view.distinct(buckets, layout::step_of_bucket, |step| {
+            layout::buckets_behind(environment, step)
+        })?;
+        let slots = layout::all_throttle_slots(environment).range();
+        let slots = view.distinct(slots, layout::step_of_slot, |step| {
+            layout::slots_behind(environment, step)
+        })?;
+        Ok(Self { buckets, slots })
+    }
+}
 
 // Removes the messages, preferences and subscriptions under an id that the engine gave, and the rows of steps
 // that collect events or count them.
 fn remove_own(
     cascade: &mut Cascade<'_, '_>,
-    (environment, own): (EnvironmentId, InternalSubscriberId),
-    (buckets, slots): (&Steps, &Steps),
+    environment: EnvironmentId,
+    own: InternalSubscriberId,
+    steps: &Steps,
 ) -> Result<()> {
     cascade.remove_by(&layout::message_lists(environment, own), messages::remove)?;
     // The entries of messages that could not be read.
@@ -77,10 +91,10 @@ fn remove_own(
     cascade.remove(&layout::deleted_messages(environment, own).open())?;
     cascade.remove(&layout::preferences(environment, own))?;
     cascade.remove(&layout::subscriber_subscriptions(environment, own))?;
-    for (workflow, step) in buckets {
+    for (workflow, step) in &steps.buckets {
         cascade.remove(&layout::subscriber_buckets((environment, *workflow, *step), own))?;
     }
-    for (workflow, step) in slots {
+    for (workflow, step) in &steps.slots {
         cascade.remove(&layout::subscriber_slots((environment, *workflow, *step), own))?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use domain::json::Object;
 use domain::task::{AfterFailure, Task};
 use store::WriteRecords;
 
-use super::Settled;
+use super::{NextAttempt, Settled};
 use crate::Result;
 use crate::pipeline::delivery::call::CallResult;
 use crate::pipeline::delivery::lease::Leased;
@@ -37,7 +37,8 @@ impl NotificationTx<'_, '_> {
             AfterFailure::RetryAt(due_at) => {
                 self.log(job, Detail::HandlerRetry, failure.text());
                 let failure = self.failure(job, failure.reason());
-                self.retry_later(job, (task, None), (due_at, attempts), failure)
+                let next = NextAttempt { due_at, attempts, work: None };
+                self.retry_later(job, task, next, failure)
             }
             AfterFailure::Failed => {
                 self.log(job, failure.detail(), failure.text());

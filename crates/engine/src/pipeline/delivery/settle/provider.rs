@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use domain::vocabulary::ProviderId;
 use store::WriteRecords;
 
-use super::Settled;
+use super::{NextAttempt, Settled};
 use crate::Result;
 use crate::pipeline::delivery::DeliveryFailure;
 use crate::pipeline::delivery::lease::Leased;
@@ -52,7 +52,7 @@ impl NotificationTx<'_, '_> {
         self.note_choice(job, delivery);
         let failed = Failed { job, task, delivery, failure };
         match after {
-            AfterFailure::RetryAt(due_at) => self.send_again(failed, (retry, tries), due_at),
+            AfterFailure::RetryAt(due_at) => self.send_again(failed, retry, tries, due_at),
             AfterFailure::Failed => self.not_sent(failed),
         }
     }
@@ -89,7 +89,8 @@ impl NotificationTx<'_, '_> {
     fn send_again(
         &mut self,
         failed: Failed<'_>,
-        (retry, tries): (Retry, Tries),
+        retry: Retry,
+        tries: Tries,
         due_at: Timestamp,
     ) -> Result<Settled> {
         let Failed { job, task, delivery, failure } = failed;
@@ -99,7 +100,8 @@ impl NotificationTx<'_, '_> {
             self.log(job, Detail::IntegrationSwitched, Some(from));
         }
         let work = task.send_work().map(|work| work.after(delivery.message.clone(), tries));
-        self.retry_later(job, (task, work), (due_at, delivery.attempts), self.call_failure(failed))
+        let next = NextAttempt { due_at, attempts: delivery.attempts, work };
+        self.retry_later(job, task, next, self.call_failure(failed))
     }
 
     fn not_sent(&mut self, failed: Failed<'_>) -> Result<Settled> {

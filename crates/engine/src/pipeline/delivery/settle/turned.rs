@@ -115,7 +115,7 @@ impl NotificationTx<'_, '_> {
         let after = task.with(TaskState::Waiting { due_at: until, attempts: 0 });
         self.tx.replace(task, &after.with_notification(self.notification.id))?;
         match &task.work {
-            Work::Close { window_id, key, .. } => self.prolong(job, (*window_id, *key), until),
+            Work::Close { window_id, key, .. } => self.prolong(job, *window_id, *key, until),
             Work::Turn { .. }
             | Work::Send(_)
             | Work::Call { .. }
