@@ -1,23 +1,16 @@
 //! Operations on integrations.
 
+mod lookup;
 mod pause;
+mod rank;
 mod receipts;
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use domain::circuit::IntegrationHealth;
 use domain::connection::ChannelConnection;
-use domain::endpoint::ChannelEndpoint;
 use domain::error::{Invalid, Reason};
-use domain::ids::{
-    EnvironmentId, IntegrationId, IntegrationIdentifier, IntegrationRef, SubscriberId, UserId,
-};
-use domain::integration::{
-    Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate, Peers,
-};
+use domain::ids::{EnvironmentId, IntegrationId, IntegrationRef, SubscriberId, UserId};
+use domain::integration::{Integration, IntegrationCreate, IntegrationDelete, IntegrationUpdate};
 use domain::page::OrderBy;
-use domain::vocabulary::Channel;
 use store::{Key, ReadRecords, Step, WriteRecords, layout};
 
 use crate::pipeline::delivery::{integration_check, release};
@@ -26,6 +19,14 @@ use crate::resources::{endpoints, references};
 use crate::scope::Between;
 use crate::tx::{Tx, View};
 use crate::{Entity, Error, IntegrationTestResult, Rejection, Result, Scope};
+
+pub(crate) use self::lookup::{
+    all, check_readable, find, find_by_identifier, find_named, get, get_by_identifier, get_named,
+    with_channels,
+};
+
+use self::lookup::{active, cloned};
+use self::rank::{peers, rank, readable_peers, store};
 
 /// The integrations of an environment. An integration is named by its identifier or its id.
 ///
@@ -362,88 +363,6 @@ fn changed(
     get(tx, before.id)
 }
 
-/// Every integration of an environment that is not deleted and can be read, oldest first.
-pub(crate) fn all(view: &dyn View) -> Result<Vec<Arc<Integration>>> {
-    Ok(readable(view)?.0)
-}
-
-/// The ids of the integrations that have connections or endpoints. The record of an integration may be
-/// lost.
-pub(crate) fn with_channels(view: &dyn View) -> Result<BTreeSet<IntegrationId>> {
-    let connections = with_records::<ChannelConnection>(view)?;
-    Ok(connections.into_iter().chain(with_records::<ChannelEndpoint>(view)?).collect())
-}
-
-fn with_records<R: layout::OfIntegration>(view: &dyn View) -> Result<Vec<IntegrationId>> {
-    let environment = view.environment_id();
-    let behind = |id: &IntegrationId| layout::channel_lists_behind::<R>(environment, *id);
-    Ok(view.distinct(
-        layout::channel_lists(environment),
-        layout::integration_of_list::<R>,
-        behind,
-    )?)
-}
-
-/// The integrations of an environment that are not deleted and can be read, oldest first, and the number
-/// of those that cannot be read.
-pub(crate) fn readable(view: &dyn View) -> Result<(Vec<Arc<Integration>>, usize)> {
-    let prefix = layout::integrations(view.environment_id());
-    let (mut found, unreadable) =
-        view.engine().parts.decoded.integrations.readable(view, &prefix)?;
-    found.retain(|integration| !integration.is_deleted());
-    Ok((found, unreadable))
-}
-
-/// Fails if an integration cannot be read.
-pub(crate) fn check_readable(view: &dyn View) -> Result<()> {
-    let prefix = layout::integrations(view.environment_id());
-    view.engine().parts.decoded.integrations.all(view, &prefix)?;
-    Ok(())
-}
-
-fn active(view: &dyn View) -> Result<Vec<Integration>> {
-    let mut integrations = cloned(all(view)?);
-    integrations.retain(Integration::is_active);
-    Ok(integrations)
-}
-
-fn cloned(integrations: Vec<Arc<Integration>>) -> Vec<Integration> {
-    integrations.into_iter().map(Arc::unwrap_or_clone).collect()
-}
-
-/// The integration of that id, unless it is deleted.
-pub(crate) fn get(view: &dyn View, id: IntegrationId) -> Result<Integration> {
-    find(view, id)?.ok_or_else(|| Error::not_found(Entity::Integration, id))
-}
-
-/// The integration that the environment knows by that name.
-pub(crate) fn get_by_identifier(
-    view: &dyn View,
-    identifier: &IntegrationIdentifier,
-) -> Result<Integration> {
-    let found = find_by_identifier(view, identifier)?;
-    references::expect::<Integration, _>(view, identifier.as_str(), found)
-}
-
-/// The integration of that name.
-pub(crate) fn get_named(view: &dyn View, name: &str) -> Result<Integration> {
-    references::expect::<Integration, _>(view, name, find_named(view, name)?)
-}
-
-/// The integration of that name, unless it is deleted. Returns `None` if there is none.
-pub(crate) fn find_named(view: &dyn View, name: &str) -> Result<Option<Integration>> {
-    let found = references::find(view.environment_id(), name, |key| Ok(view.find(key)?))?;
-    Ok(found.filter(|integration: &Integration| !integration.is_deleted()))
-}
-
-/// The integration with that identifier. Returns `None` if there is none.
-pub(crate) fn find_by_identifier(
-    view: &dyn View,
-    identifier: &IntegrationIdentifier,
-) -> Result<Option<Integration>> {
-    Ok(view.find(&layout::by_identifier(view.environment_id(), identifier))?)
-}
-
 /// Removes the channel connections and endpoints of an integration: those of a subscriber, or all.
 pub(crate) fn remove_dependents(
     cascade: &mut Cascade<'_, '_>,
@@ -458,45 +377,12 @@ pub(crate) fn remove_dependents(
     cascade.remove_by(&own, endpoints::remove)
 }
 
-/// The integration of that id, unless it is deleted. Returns `None` if there is none.
-pub(crate) fn find(view: &dyn View, id: IntegrationId) -> Result<Option<Integration>> {
-    let found: Option<Integration> = view.find(&layout::integration(view.environment_id(), id))?;
-    Ok(found.filter(|integration| !integration.is_deleted()))
-}
-
 // Refuses an identifier that another integration has.
 fn claim_identifier(view: &dyn View, integration: &Integration) -> Result<()> {
     let identifier = &integration.identifier;
     let key: Key<Integration> = layout::by_identifier(integration.environment_id, identifier);
     if view.contains(&key)? {
         return Err(Error::conflict(Entity::Integration, identifier));
-    }
-    Ok(())
-}
-
-// Changes the integrations of a channel together, because their ranks depend on one another.
-fn rank(tx: &mut Tx<'_>, channel: Channel, change: impl FnOnce(&mut Peers)) -> Result<()> {
-    let mut peers = peers(tx, channel)?;
-    let before = peers.0.clone();
-    change(&mut peers);
-    store(tx, &before, &peers.0)
-}
-
-// The integrations of a channel. Fails if one cannot be read, since it may be the primary one.
-fn peers(view: &dyn View, channel: Channel) -> Result<Peers> {
-    check_readable(view)?;
-    readable_peers(view, channel)
-}
-
-fn readable_peers(view: &dyn View, channel: Channel) -> Result<Peers> {
-    let mut integrations = all(view)?;
-    integrations.retain(|integration| integration.channel == channel);
-    Ok(Peers(cloned(integrations)))
-}
-
-fn store(tx: &mut Tx<'_>, before: &[Integration], after: &[Integration]) -> Result<()> {
-    for (before, after) in before.iter().zip(after).filter(|(before, after)| before != after) {
-        tx.replace(before, after)?;
     }
     Ok(())
 }

@@ -1,41 +1,35 @@
 //! Operations on the activity list.
 
+mod deletion;
 mod events;
 mod index;
+mod lookup;
 mod search;
 
-use std::collections::{BTreeSet, HashMap};
 use std::slice;
 use std::sync::Arc;
 
 use domain::convert::IntoChecked;
 use domain::digest::WindowEvent;
 use domain::ids::{NotificationId, StepId, StepRef};
-use domain::job::{Job, JobDigest, JobStatus};
+use domain::job::{JobDigest, JobStatus};
 use domain::message::Message;
-use domain::notification::{
-    Notification, NotificationPage, NotificationQuery, NotificationSubscriber, Ordinal,
-    ResendRefusal,
-};
+use domain::notification::{Notification, NotificationPage, NotificationQuery, ResendRefusal};
 use domain::page::ForwardPage;
 use domain::step::DigestEvent;
-use domain::task::{Task, Work};
-use domain::time::Timestamp;
-use serde_json::json;
-use store::{Kept, Order, ReadKept, ReadRecords, Step, Table, WriteRecords, layout};
+use store::{Order, ReadRecords, layout};
 
 use crate::damage::if_readable;
-use crate::guarded::guarded;
 use crate::pipeline::facts::workflow_of;
-use crate::pipeline::leases;
 use crate::pipeline::notification_tx::NotificationTx;
-use crate::resources::removal_guard::RemovalGuard;
-use crate::tx::{Tx, View};
+use crate::tx::View;
 use crate::{Entity, Error, Rejection, Result, Scope};
 
+pub(crate) use self::deletion::clear_runs;
 pub(crate) use self::index::{rebuild, rebuild_activity};
+pub(crate) use self::lookup::{exists, find, find_again, find_kept, of_work};
 
-use self::events::{Deletion, Events};
+use self::lookup::{fill_in, read};
 use self::search::Search;
 
 /// The activity list of an environment.
@@ -302,166 +296,6 @@ impl Notifications<'_> {
             notification_tx.store_over(&before).map(drop)
         })
     }
-
-    /// Deletes a notification, with its jobs and their logs. Inbox messages stay. Its waiting messages are not sent,
-    /// including the message of a closed digest. If the window of its digest is still open, the next event of the
-    /// window takes over. Its events in digests are deleted as well. The last notification of a trigger frees its
-    /// transaction id.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotFound`], if there is none.
-    pub fn delete(&self, id: impl IntoChecked<NotificationId>) -> Result<()> {
-        self.delete_of(id.into_checked()?)
-    }
-
-    fn delete_of(&self, id: NotificationId) -> Result<()> {
-        let index = self.scope.engine.activity();
-        let look = || {
-            self.scope.view(|view| {
-                let found = if_readable(find(view, id))?.flatten();
-                Events::of(view, found.as_slice())
-            })
-        };
-        let start = (look()?, RemovalGuard::default());
-        let mut again =
-            |(_, guard): (Events, RemovalGuard)| look().map(|found| Step::More((found, guard)));
-        self.scope.write_in_steps_with(
-            "notifications.delete",
-            id,
-            (start, &mut again),
-            |tx, (events, guard): &(Events, RemovalGuard)| {
-                let notification = find(tx, id)?.ok_or_else(|| missing(id))?;
-                let mut guard = guard.clone();
-                if !events.are_all_of(&notification)
-                    || clear_runs(tx, slice::from_ref(&notification), &mut guard)?
-                {
-                    return Ok(Step::More((Events::default(), guard)));
-                }
-                remove_tasks(tx, &notification)?;
-                index.delete(tx, &notification)?;
-                events.remove(tx)?;
-                Ok(Step::Done(()))
-            },
-        )
-    }
-
-    /// Deletes every notification that was created before `time`, by the clock at its creation.
-    /// Returns the number of deleted notifications. A host calls it regularly, to limit the age of
-    /// the activity list. Their events in digests are deleted with them. The last notification of a
-    /// trigger frees its transaction id.
-    ///
-    /// The deletion takes several transactions. After an interruption, another call continues.
-    pub fn delete_before(&self, time: Timestamp) -> Result<u64> {
-        let index = self.scope.engine.activity();
-        let environment = self.scope.environment_id();
-        let start = self.scope.view(|view| {
-            let old = index.created_before(view, environment, time)?;
-            Deletion::of(old).next(view, time)
-        })?;
-        let mut next =
-            |at: Deletion| self.scope.view(|view| at.clone().next(view, time)).map(Step::More);
-        let deleted = self.scope.write_in_steps_with(
-            "notifications.delete_before",
-            json!({ "time": time }),
-            (start, &mut next),
-            |tx, at: &Deletion| {
-                let (removed, next) = at.first(tx, time)?;
-                let mut guard = at.guard.clone();
-                if clear_runs(tx, &removed, &mut guard)? {
-                    return Ok(Step::More(at.again(guard)));
-                }
-                index.delete_all(tx, environment, &removed)?;
-                at.events.remove(tx)?;
-                Ok(if next.old.is_empty() { Step::Done(next.deleted) } else { Step::More(next) })
-            },
-        )?;
-        // After a failure here, the next trigger removes the remainder.
-        guarded(&self.scope.engine, environment, |store| index.tend_all(store, environment)).ok();
-        Ok(deleted)
-    }
-}
-
-/// Removes some runs of the triggers of `removed`, which are in the order of their ordinals. Returns `true`
-/// if there are more runs to remove before these notifications are deleted.
-///
-/// # Errors
-///
-/// Those of [`RemovalGuard::note`], with the first of the runs.
-pub(crate) fn clear_runs(
-    tx: &mut Tx<'_>,
-    removed: &[Notification],
-    guard: &mut RemovalGuard,
-) -> Result<bool> {
-    let environment = tx.environment_id();
-    for of_one in removed.chunk_by(|one, next| one.transaction_id == next.transaction_id) {
-        let Some(last) = of_one.last() else { continue };
-        let of_trigger = |one: &&Notification| one.transaction_id == last.transaction_id;
-        let gone = removed.iter().filter(of_trigger).map(|one| one.id.ordinal());
-        let gone: Vec<_> = gone.collect();
-        let writer = &mut *tx.draft.writer;
-        let cleared = activity::clear_runs(writer, environment, &last.transaction_id, &gone)?;
-        if let Some(first) = cleared {
-            guard.note(Table::Transactions, &first)?;
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// The notification of that id. Returns `None` if there is none.
-pub(crate) fn find(view: &dyn View, id: NotificationId) -> Result<Option<Notification>> {
-    let key = layout::notification(view.environment_id(), id.ordinal());
-    let found = view.find::<Notification>(&key)?;
-    Ok(found.filter(|notification| notification.id == id))
-}
-
-/// The notification of that id with its bytes. Returns `None` if there is none.
-pub(crate) fn find_kept(view: &dyn View, id: NotificationId) -> Result<Option<Kept<Notification>>> {
-    let found = view.find_kept(layout::notification(view.environment_id(), id.ordinal()))?;
-    Ok(found.filter(|notification| notification.id == id))
-}
-
-/// The notification of that id, which was read before. Returns `None` if there is none.
-pub(crate) fn find_again(
-    view: &dyn View,
-    id: NotificationId,
-    read: Option<&Kept<Notification>>,
-) -> Result<Option<Arc<Notification>>> {
-    let key = layout::notification(view.environment_id(), id.ordinal());
-    let found = view.find_again(&key, read)?;
-    Ok(found.filter(|notification| notification.id == id))
-}
-
-/// The notification of a task. Returns `None` if the task is about many, or if it is gone.
-pub(crate) fn of_work(view: &dyn View, work: &Work) -> Result<Option<Notification>> {
-    work.notification_id().map_or(Ok(None), |id| find(view, id))
-}
-
-/// Returns `true` if there is a notification in the place of that id.
-pub(crate) fn exists(view: &dyn View, id: NotificationId) -> Result<bool> {
-    Ok(view.contains(&layout::notification(view.environment_id(), id.ordinal()))?)
-}
-
-// The notifications of `ordinals`, which the index has found, without those that cannot be read.
-fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notification>> {
-    let key = |ordinal: &Ordinal| layout::notification(view.environment_id(), *ordinal);
-    let keys: Vec<_> = ordinals.iter().map(key).collect();
-    let found = view.engine().parts.decoded.notifications.find_readable(view, &keys)?;
-    Ok(found.into_iter().flatten().map(Arc::unwrap_or_clone).collect())
-}
-
-// Removes the tasks of the messages and calls of a notification. A window has other events, and a delay that
-// ends without its notification does nothing.
-fn remove_tasks(tx: &mut Tx<'_>, notification: &Notification) -> Result<()> {
-    let waiting = notification.jobs.iter().filter(|job| !job.status.has_ended());
-    for id in waiting.flat_map(Job::task_ids) {
-        let key = layout::task(tx.environment_id(), id);
-        if let Some(task) = store::if_readable(tx.find::<Task>(&key))?.flatten() {
-            tx.remove(&task)?;
-        }
-    }
-    Ok(())
 }
 
 fn not_resent(step: StepId, reason: ResendRefusal) -> Error {
@@ -470,24 +304,4 @@ fn not_resent(step: StepId, reason: ResendRefusal) -> Error {
 
 fn missing(id: NotificationId) -> Error {
     Error::not_found(Entity::Notification, id)
-}
-
-// Fills in the subscribers and the workflows of `notifications`, those that still exist and can be
-// read.
-fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
-    let environment = view.environment_id();
-    let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
-    let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();
-    let found = view.find_readable_excerpts::<NotificationSubscriber>(environment, &keys)?;
-    let subscribers: HashMap<_, _> = ids.into_iter().zip(found).collect();
-    let ids: BTreeSet<_> = notifications.iter().filter_map(|one| one.workflow_id).collect();
-    let keys: Vec<_> = ids.iter().map(|id| layout::workflow(environment, *id)).collect();
-    let found = view.engine().parts.decoded.prepared.find_readable(view, &keys)?;
-    let workflows: HashMap<_, _> = ids.into_iter().zip(found).collect();
-    for notification in notifications.iter_mut() {
-        notification.subscriber = subscribers.get(&notification.subscriber_id).cloned().flatten();
-        let workflow = notification.workflow_id.and_then(|id| workflows.get(&id)?.as_deref());
-        notification.workflow = workflow.map(Into::into);
-    }
-    leases::fill_in(view, notifications)
 }

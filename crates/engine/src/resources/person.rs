@@ -1,5 +1,7 @@
 //! Everything about one person: its export, and its erasure.
 
+mod answers;
+mod notification;
 mod ongoing_erasures;
 mod subject;
 mod tables;

@@ -1,28 +1,30 @@
 //! Operations on the subscriptions in topics.
 
+mod enrolment;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::context::{ContextSet, NamedContext};
 use domain::convert::IntoChecked;
 use domain::ids::{SubscriberId, SubscriptionIdentifier, TopicId, TopicKey};
 use domain::page::{ListId, ListKind, Page};
-use domain::patch::Patch;
 use domain::subscriber::Subscriber;
 use domain::subscription::{
-    ResolvedSetting, Subscribe, SubscribeItem, Subscription, SubscriptionError, SubscriptionQuery,
+    ResolvedSetting, Subscribe, Subscription, SubscriptionError, SubscriptionQuery,
     SubscriptionUpdate, Subscriptions, Unsubscribe, UnsubscribeItem, WorkflowSetting,
 };
-use domain::topic::{Topic, TopicCreate};
+use domain::topic::Topic;
 use domain::workflow::Workflow;
 use store::layout::CountedList;
 use store::{List, ReadRecords, WriteRecords, layout};
 
 use crate::damage::if_readable;
-use crate::resources::{contexts, subscribers, topics, workflows};
-use crate::tx::{Reading, Tx, View};
-use crate::{Entity, Error, Rejection, Result, Subscribers, Topics};
+use crate::resources::{subscribers, topics, workflows};
+use crate::tx::{Reading, View};
+use crate::{Entity, Error, Result, Subscribers, Topics};
+
+use self::enrolment::{Collected, Enrolment};
 
 impl Topics<'_> {
     /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of
@@ -31,9 +33,9 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Rejection::NoSubscription`], if all subscriptions fail: a subscriber does not exist or has
-    /// ten subscriptions, or the identifier is in use. [`Error::NotFound`] with all workflows of
-    /// the preferences that do not exist. [`Error::Invalid`], if the request has no item or more
+    /// [`Rejection::NoSubscription`](crate::Rejection::NoSubscription), if all subscriptions fail: a
+    /// subscriber does not exist or has ten subscriptions, or the identifier is in use.
+    /// [`Error::NotFound`] with all workflows of the preferences that do not exist. [`Error::Invalid`], if the request has no item or more
     /// than 100, a name or an identifier is too long, or the preferences are about more than 100
     /// workflows or name them with more than 100 names.
     pub fn subscribe(
@@ -61,9 +63,10 @@ impl Topics<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such topic; [`Rejection::NoSubscription`], if all items
-    /// fail, because a subscriber or a subscription does not exist. [`Error::Invalid`], if the
-    /// request has no item or more than 100.
+    /// [`Error::NotFound`], if there is no such topic;
+    /// [`Rejection::NoSubscription`](crate::Rejection::NoSubscription), if all items fail, because a
+    /// subscriber or a subscription does not exist. [`Error::Invalid`], if the request has no item or
+    /// more than 100.
     pub fn unsubscribe(
         &self,
         topic: impl IntoChecked<TopicKey>,
@@ -382,102 +385,4 @@ fn find(
 
 fn missing(identifier: &SubscriptionIdentifier) -> Error {
     Error::not_found(Entity::Subscription, identifier)
-}
-
-// The common part of the subscriptions that one request makes.
-struct Enrolment {
-    create: TopicCreate,
-    found: Option<Topic>,
-    named: Vec<NamedContext>,
-    keys: ContextSet,
-    verdicts: Vec<ResolvedSetting>,
-}
-
-impl Enrolment {
-    fn new(view: &dyn View, topic: &TopicKey, request: &Subscribe) -> Result<Self> {
-        let mut create = TopicCreate::new(topic)?;
-        create.name.clone_from(&request.name);
-        create.check()?;
-        let named = contexts::named(request.context.as_ref())?;
-        let keys = contexts::keys(&named);
-        let verdicts = verdicts(view, &request.preferences)?;
-        let found = topics::find(view, topic)?;
-        Ok(Self { create, found, named, keys, verdicts })
-    }
-
-    // Puts one subscriber into the topic. Returns the reason if a rule forbids that.
-    fn enrol(
-        &mut self,
-        tx: &mut Tx<'_>,
-        item: &SubscribeItem,
-    ) -> Result<Result<Subscription, SubscriptionError>> {
-        let environment = tx.environment_id();
-        tx.expect_change(match &self.found {
-            Some(topic) => CountedList::Subscriptions(environment, topic.id),
-            None => CountedList::Topics(environment),
-        })?;
-        let id = &item.subscriber_id;
-        let Some(subscriber) = subscribers::find(tx, id)? else {
-            return Ok(Err(SubscriptionError::subscriber_not_found(id)));
-        };
-        let made = || Subscription::made_identifier(&self.create.key, id, &self.keys);
-        let identifier = item.identifier.clone().map_or_else(made, Ok)?;
-        if let Some(topic) = &self.found {
-            let key = layout::subscription(topic.environment_id, topic.id, &identifier);
-            match tx.find(&key)? {
-                Some(there) if there.is_of(&subscriber, &self.keys) => return Ok(Ok(there)),
-                Some(_) => return Ok(Err(SubscriptionError::identifier_taken(id, &identifier))),
-                None => {}
-            }
-            let prefix = layout::topic_subscriber(topic.environment_id, topic.id, subscriber.id);
-            let others = tx.count(&prefix, Some(Subscription::MAX_OF_SUBSCRIBER))?;
-            if let Err(error) = Subscription::check_room(others, id) {
-                return Ok(Err(error));
-            }
-        }
-        let topic = self.open(tx)?;
-        let (id, home, keys, now) = (tx.id(), tx.home(), self.keys.clone(), tx.now());
-        let new = Subscription::new(id, identifier, home, (&topic, &subscriber), keys, now);
-        let name = item.name.clone().map_or(Patch::Keep, Patch::Set);
-        let subscription = new.updated(name, Some(&self.verdicts), now);
-        tx.insert(&subscription)?;
-        Ok(Ok(subscription))
-    }
-
-    // The topic. It and the contexts are created with the first subscription that works.
-    fn open(&mut self, tx: &mut Tx<'_>) -> Result<Topic> {
-        contexts::ensure(tx, &self.named)?;
-        self.named.clear();
-        if let Some(topic) = &self.found {
-            return Ok(topic.clone());
-        }
-        let topic = topics::insert(tx, self.create.clone())?;
-        self.found = Some(topic.clone());
-        Ok(topic)
-    }
-}
-
-// The subscriptions and refusals of one request.
-#[derive(Default)]
-struct Collected {
-    data: Vec<Subscription>,
-    errors: Vec<SubscriptionError>,
-}
-
-impl Collected {
-    fn add(&mut self, result: Result<Subscription, SubscriptionError>) {
-        match result {
-            Ok(subscription) => self.data.push(subscription),
-            Err(error) => self.errors.push(error),
-        }
-    }
-
-    fn result(self, view: &dyn View) -> Result<Subscriptions> {
-        let Self { data, errors } = self;
-        if data.is_empty() {
-            return Err(Rejection::NoSubscription { errors }.into());
-        }
-        let shown = data.into_iter().map(|one| with_workflows(view, one));
-        Ok(Subscriptions::new(shown.collect::<Result<_>>()?, errors))
-    }
 }

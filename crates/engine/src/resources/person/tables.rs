@@ -4,25 +4,22 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use domain::digest::{DigestBucket, ThrottleSlot, WindowEvent};
-use domain::idempotency::{CallOutcome, StoredAnswer};
-use domain::ids::{DigestWindowId, TaskId};
-use domain::message::Message;
-use domain::notification::{Notification, Ordinal};
-use domain::person::{Erasure, addresses_of, addresses_of_message};
+use domain::ids::DigestWindowId;
+use domain::notification::Notification;
+use domain::person::Erasure;
 use domain::quarantine::Quarantined;
 use domain::suppression::Suppression;
 use domain::task::{SendWork, Task, Work};
 use domain::trigger::{FanOut, TriggerRecipients};
-use domain::vocabulary::Channel;
 use store::{
-    Codec, Order, Prefix, Range, ReadRecords, Record, Referent, Snapshot, Step, Table,
-    WriteRecords, if_readable, layout,
+    Codec, Order, Prefix, Range, ReadRecords, Record, Referent, Snapshot, Table, WriteRecords,
+    if_readable, layout,
 };
 
 use super::subject::address_of;
-use super::{AT_A_TIME, Eraser, OF_NOTIFICATION, Part, run_of, suppressions_of};
+use super::{AT_A_TIME, Eraser, Part};
 use crate::pipeline::sweep::{has_something_left, remove_triggers};
-use crate::resources::{messages, notifications, subscribers, suppressions};
+use crate::resources::{notifications, subscribers, suppressions};
 use crate::tx::View;
 use crate::{Result, damage};
 
@@ -131,71 +128,6 @@ impl Eraser<'_, '_> {
         Ok(after)
     }
 
-    fn answers(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let all = layout::stored_answers(self.tx.environment_id()).range();
-        let (rows, after) = self.rows::<StoredAnswer>(all, after)?;
-        for answer in &rows {
-            self.answer(answer, erased)?;
-        }
-        Ok(after)
-    }
-
-    // Removes answers that this process has stored since the erasure has begun, whatever the clock
-    // has shown.
-    pub(super) fn answered_here(&mut self, seen: &mut usize, erased: &mut Erasure) -> Result<Step> {
-        let found = self.person.answers_since.behind(*seen, AT_A_TIME);
-        for key in &found {
-            let key = layout::stored_answer(self.tx.environment_id(), key);
-            // An answer that cannot be read is about nobody that is known.
-            if let Some(answer) = if_readable(self.tx.find::<StoredAnswer>(&key))?.flatten() {
-                self.answer(&answer, erased)?;
-            }
-        }
-        *seen += found.len();
-        self.left = self.left.saturating_sub(found.len());
-        Ok(Step::of(found.len() == AT_A_TIME))
-    }
-
-    // Removes answers to calls that have begun since the erasure has.
-    pub(super) fn answered(&mut self, after: &mut Vec<u8>, erased: &mut Erasure) -> Result<Step> {
-        let since = layout::answers_from(self.tx.environment_id(), self.person.since);
-        let rest = since.resumed(after);
-        let found = store::index_entries(self.tx, &rest, AT_A_TIME, layout::answer_of)?;
-        for entry in &found {
-            if let Referent::Record(answer) = &entry.referent {
-                self.answer(answer, erased)?;
-            }
-        }
-        self.left = self.left.saturating_sub(found.len());
-        let Some(last) = found.last().filter(|_| found.len() == AT_A_TIME) else {
-            return Ok(Step::Done(()));
-        };
-        after.clone_from(&last.key);
-        Ok(Step::More(()))
-    }
-
-    fn answer(&mut self, answer: &StoredAnswer, erased: &mut Erasure) -> Result<()> {
-        let is_about = match &answer.outcome {
-            // A call goes on from it, until it expires.
-            CallOutcome::Begun | CallOutcome::BegunOn(_) | CallOutcome::BegunAs(_) => {
-                answer.has_expired(self.tx.now()) && self.identifiers.are_in_key(&answer.key)
-            }
-            CallOutcome::Done(json) => {
-                self.identifiers.are_in(json) || self.identifiers.are_in_key(&answer.key)
-            }
-            CallOutcome::Refused(json) => {
-                self.identifiers.are_in(json)
-                    || self.identifiers.are_named_in(json)
-                    || self.identifiers.are_in_key(&answer.key)
-            }
-        };
-        if is_about {
-            self.tx.remove(answer)?;
-            erased.answers += 1;
-        }
-        Ok(())
-    }
-
     // Removes the person from events whose recipients are still being notified. An event excludes its actor and
     // the recipients that it names from its topics. So the subscriber is marked as deleted, and chunks exclude it.
     fn fan_outs(&mut self, after: Vec<u8>, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
@@ -213,50 +145,6 @@ impl Eraser<'_, '_> {
             subscribers::mark(self.tx, &self.person.id)?;
         }
         Ok(after)
-    }
-
-    // Removes the messages that the notifications have left, whose own may be gone. What is removed is not
-    // found again, so there is no key to go on behind.
-    fn left_messages(&mut self, erased: &mut Erasure) -> Result<Option<Vec<u8>>> {
-        let limit = AT_A_TIME / OF_NOTIFICATION;
-        for own in &Arc::clone(&self.person).own {
-            let all = layout::message_lists(self.tx.environment_id(), *own).range();
-            let found = self.remove_messages(&all, limit, erased)?;
-            self.left = self.left.saturating_sub(found * OF_NOTIFICATION);
-            // There may be more.
-            if found == limit {
-                return Ok(Some(Vec::new()));
-            }
-        }
-        Ok(None)
-    }
-
-    // Removes messages, also those that cannot be read, and the addresses of the suppressions that they
-    // have. Returns the number of the entries that were found. If there may be more, notes the first one. Index
-    // entries of what cannot be read are removed with the subscriber.
-    fn remove_messages(
-        &mut self,
-        range: &Range<Message>,
-        limit: usize,
-        erased: &mut Erasure,
-    ) -> Result<usize> {
-        let found = store::dependents(&*self.tx, range, limit)?;
-        let count = found.len();
-        if let Some(first) = found.first().filter(|_| count == limit) {
-            self.guard.note(range.table(), &first.key)?;
-        }
-        for entry in found {
-            match &entry.referent {
-                Referent::Record(message) => messages::remove(self.tx, message)?,
-                Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
-                    entry.take_out(self.tx, range)?;
-                }
-            }
-            erased.messages +=
-                u64::from(matches!(entry.referent, Referent::Record(_) | Referent::Unreadable(_)));
-            self.suppressions(entry.record().into_iter().flat_map(addresses_of_message), erased)?;
-        }
-        Ok(count)
     }
 
     // Removes the person from triggers whose notification is gone. A trigger that can have notified nobody else
@@ -337,7 +225,12 @@ impl Eraser<'_, '_> {
 
     // Removes the next events of a window, behind a key. Returns their number. If there may be more, notes the
     // first one.
-    fn window(&mut self, id: DigestWindowId, after: &mut Vec<u8>, limit: usize) -> Result<usize> {
+    pub(super) fn window(
+        &mut self,
+        id: DigestWindowId,
+        after: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<usize> {
         let events = layout::digest_events(self.tx.environment_id(), id).range().resumed(after);
         let found = store::dependents(&*self.tx, &events, limit)?;
         if let Some(first) = found.first().filter(|_| found.len() == limit) {
@@ -379,89 +272,8 @@ impl Eraser<'_, '_> {
         Ok(after)
     }
 
-    // Removes a notification with its messages and tasks, and the subscriber from its trigger. Returns
-    // `false` if that has to go on in another transaction, because the windows of its digests have many events,
-    // or its trigger has many runs.
-    pub(super) fn notification(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<bool> {
-        self.left = self.left.saturating_sub(OF_NOTIFICATION);
-        let key = layout::notification(self.tx.environment_id(), ordinal);
-        let found = self.tx.find::<Notification>(&key)?;
-        let own = &self.person.own;
-        let Some(notification) = found.filter(|found| own.contains(&found.subscriber_id)) else {
-            return Ok(true);
-        };
-        for window in notification.windows() {
-            let limit = self.left.max(1);
-            let events = self.window(window, &mut Vec::new(), limit)?;
-            self.left = self.left.saturating_sub(events);
-            if events == limit {
-                self.left = 0;
-                return Ok(false);
-            }
-        }
-        let cleared = std::slice::from_ref(&notification);
-        if notifications::clear_runs(self.tx, cleared, &mut self.guard)? {
-            self.left = 0;
-            return Ok(false);
-        }
-        self.tasks(&notification)?;
-        self.messages(ordinal, erased)?;
-        self.suppressions(addresses_of(&notification), erased)?;
-        if let Some(before) = run_of(self.tx, &notification)?
-            && let Some(rest) = before.without(&self.person.id)
-        {
-            self.tx.replace(&before, &rest)?;
-            erased.triggers += u64::from(!rest.receipt.notifications.is_empty());
-        }
-        let engine = self.tx.engine().clone();
-        engine.activity().delete(self.tx, &notification)?;
-        erased.notifications += 1;
-        Ok(true)
-    }
-
-    // Removes the tasks of the jobs, sends and windows of a notification.
-    fn tasks(&mut self, notification: &Notification) -> Result<()> {
-        for job in &notification.jobs {
-            let window = job.digest.as_ref().and_then(|digest| digest.window_id);
-            for id in job.task_ids().chain(window.map(TaskId::from)) {
-                self.task(id)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn task(&mut self, id: TaskId) -> Result<()> {
-        let key = layout::task(self.tx.environment_id(), id);
-        match if_readable(self.tx.find::<Task>(&key))? {
-            Some(Some(task)) => self.tx.remove(&task)?,
-            Some(None) => {}
-            None => self.tx.delete_key(&key)?,
-        }
-        Ok(())
-    }
-
-    // Removes the messages of a notification, and the addresses of the suppressions that they have.
-    fn messages(&mut self, ordinal: Ordinal, erased: &mut Erasure) -> Result<()> {
-        let all = layout::messages_of_one(self.tx.environment_id(), ordinal);
-        self.remove_messages(&all, usize::MAX, erased).map(drop)
-    }
-
-    // Removes these addresses from their suppressions.
-    fn suppressions(
-        &mut self,
-        addresses: impl IntoIterator<Item = (Channel, String)>,
-        erased: &mut Erasure,
-    ) -> Result<()> {
-        for (channel, text) in addresses {
-            for found in suppressions_of(self.tx, channel, text)? {
-                erased.suppressions += u64::from(suppressions::erase(self.tx, &found)?);
-            }
-        }
-        Ok(())
-    }
-
     // The next rows of a range that can be read, and the key of the last one. `None` at the end.
-    fn rows<R: Record>(
+    pub(super) fn rows<R: Record>(
         &mut self,
         range: Range<R>,
         after: Vec<u8>,
@@ -471,7 +283,7 @@ impl Eraser<'_, '_> {
 
     // The records that `read` finds in the next rows of a range, and the key of the last row. `None` at the
     // end.
-    fn rows_by<R>(
+    pub(super) fn rows_by<R>(
         &mut self,
         range: Range<R>,
         after: Vec<u8>,
