@@ -33,13 +33,17 @@ fn some_of(table: Table) -> Vec<&'static Entry> {
 }
 
 /// The first entry of a table with the first of two kinds of damage, and the last one with the second. Each of
-/// them has both kinds if it is alone, or if `TIDINGS_TEST_SCALE` says so.
+/// them has both kinds if it is alone. What is derived from records has one of the kinds only, so that both are
+/// tried in turn among those tables. `TIDINGS_TEST_SCALE` brings back all.
 fn in_turn(table: Table) -> impl Iterator<Item = (&'static Entry, usize)> {
     let ends = some_of(table);
-    let has_both = ends.len() == 1 || is_thorough();
+    let has_both = ends.len() == 1;
     let with_each = |(end, entry)| [(end, entry, 0), (end, entry, 1)];
     let all = ends.into_iter().enumerate().flat_map(with_each);
-    let wanted = all.filter(move |(end, _, kind)| has_both || end == kind);
+    let is_of_table = move |kind| table.role() == Role::Records || kind == table as usize % 2;
+    let wanted = all.filter(move |(end, _, kind)| {
+        is_thorough() || (has_both || end == kind) && is_of_table(*kind)
+    });
     wanted.map(|(_, entry, kind)| (entry, kind))
 }
 

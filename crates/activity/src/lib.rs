@@ -16,7 +16,7 @@
 //! | `facets`    | terms, and the terms of a notification |
 //! | `row`       | the terms of several notifications in one value of the store |
 //! | `filter`    | the filter of a search |
-//! | `many`      | subscribers that are too many to be held |
+//! | `scoped_filter` | subscribers that are too many to be held |
 //! | `head`      | the extent of the list, and of the index |
 //! | `set`       | sets of places |
 //! | `block`     | the sets of several terms in one value of the store |

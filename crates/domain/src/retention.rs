@@ -98,14 +98,16 @@ impl Retention {
     pub const INTERVAL: Duration = DAY;
 
     /// Keeps notifications for `days` after the end of their last job, with their events in digests and their places
-    /// in throttles. Notifications with a waiting job, or in a digest that has not ended, stay.
+    /// in throttles. Notifications with a waiting job, or in a digest that has not ended, stay. With 0 days,
+    /// the next sweep removes them. A policy without this age keeps them.
     #[must_use]
     pub fn activity_days(self, days: u32) -> Self {
         Self { activity: Some(DAY.saturating_mul(days)), ..self }
     }
 
     /// Keeps the messages of a channel for `days` after their last delivery and the end of the last
-    /// job of their notification. Messages that are snoozed stay.
+    /// job of their notification. Messages that are snoozed stay. With 0 days, the next sweep removes them. A policy
+    /// without an age for the channel keeps them.
     #[must_use]
     pub fn messages_days(mut self, channel: Channel, days: u32) -> Self {
         self.messages.insert(channel, DAY.saturating_mul(days));

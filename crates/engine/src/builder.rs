@@ -192,6 +192,8 @@ impl Builder {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// A second call replaces the observer.
     #[must_use]
     pub fn observer(self, observer: impl FnMut(&Event) + Send + 'static) -> Self {
         Self { observer: Dispatcher::to(observer), ..self }

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 use testkit::interposed::{Interposed, Point};
+use testkit::scaled;
 use testkit::sealed::keyring;
 use testkit::tables::{Entry, check_indexes, dump, load};
 use testkit::world::World;
@@ -50,8 +51,8 @@ fn a_failed_operation_leaves_nothing_behind() {
 fn a_failed_resealing_is_gone_on_with() {
     let mut failed = 0;
     for point in [Point::Call, Point::Commit, Point::Committed] {
-        // Every seventh call, and every commit.
-        let step = if matches!(point, Point::Call) { 7 } else { 1 };
+        // Every nineteenth call, unless `TIDINGS_TEST_SCALE` says otherwise, and every commit.
+        let step = if matches!(point, Point::Call) { (19 / scaled(1_usize)).max(1) } else { 1 };
         for after in (0..).step_by(step) {
             let world = copy(&[2, 1]);
             world.store.fail(point, after);

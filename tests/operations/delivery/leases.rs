@@ -8,12 +8,16 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::interposed::Point;
+use tidings::dead_letter::DeadLetterQuery;
 use tidings::ids::NotificationId;
 use tidings::integration::{IntegrationUpdate, OnUnknown};
-use tidings::job::{JobStatus, RetryPolicy};
+use tidings::job::{JobStatus, RetryPolicy, SendStatus};
+use tidings::subscriber::ChannelSettings;
 use tidings::time::Timestamp;
-use tidings::{Builder, Delivery, Engine, Error, ProviderReceipt, SendError};
+use tidings::{Builder, Call, Delivery, Engine, Error, ProviderReceipt, SendError};
 
+use super::fan_out::token;
+use super::refusing::push;
 use super::{Told, log, queued_email, retryable};
 use crate::world::{Counts, World, in_app, names, on_both, only, parsed, wire};
 
@@ -216,6 +220,99 @@ fn what_outlives_its_lease_unsent_is_claimed_again() {
         assert_eq!(log(&world.notification(first), 0).len(), 3);
         assert!(!log(&world.notification(second), 0).contains(&"lease_expired".into()));
         assert_eq!(world.messages("ada").len(), 2);
+    });
+}
+
+/// The retry policy has one attempt, so that another worker gives the message up before the provider answers.
+#[test]
+fn a_message_that_was_given_up_and_sent_is_no_dead_letter() {
+    on_both(|world| {
+        let once = |builder: Builder| builder.retry(RetryPolicy::new(1, Duration::from_secs(1)));
+        let (clock, other) = (world.clock.clone(), world.engine_with(once));
+        let engine = world.engine_with(|builder| {
+            once(builder).default_provider(Told(move |_: &Delivery| {
+                clock.advance(LEASE);
+                assert_eq!(run_due(&other), Counts { failed: 1, ..NOTHING });
+                Ok(ProviderReceipt::with_id("sg-1"))
+            }))
+        });
+        let id = queued_email(&world);
+
+        assert_eq!(run_due(&engine), SENT);
+
+        assert_eq!(world.statuses(id), ["completed"]);
+        assert_eq!(
+            log(&world.notification(id), 0),
+            [
+                "step_queued",
+                "lease_expired",
+                "integration_selected: sendgrid",
+                "message_sent: sg-1",
+            ]
+        );
+        assert_eq!(wire(only(world.messages("ada")))["status"], "sent");
+        let letters = world.env.dead_letters();
+        assert_eq!(letters.count(&DeadLetterQuery::default()).unwrap(), 0);
+        world.pass(LEASE);
+        assert_eq!(run_due(&engine), NOTHING);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// The same for a function of the host, and for two devices.
+#[test]
+fn calls_that_were_given_up_and_made_are_completed() {
+    on_both(|world| {
+        let once = |builder: Builder| builder.retry(RetryPolicy::new(1, Duration::from_secs(1)));
+        let (clock, other) = (world.clock.clone(), world.engine_with(once));
+        let outlast = Arc::new(move || {
+            clock.advance(LEASE);
+            assert!(run_due(&other).failed > 0);
+        });
+        let (called, sent) = (Arc::clone(&outlast), outlast);
+        let engine = world.engine_with(|builder| {
+            let late = move |_: &Call| {
+                called();
+                Ok(parsed(json!({ "booked": true })))
+            };
+            let devices = Told(move |delivery: &Delivery| {
+                // The answer of the other device, which is called first, is not stored yet.
+                if token(delivery) == "phone" {
+                    sent();
+                }
+                Ok(ProviderReceipt::default())
+            });
+            once(builder).handler("book", late).default_provider(devices)
+        });
+        let integration = world.active_integration("push", "fcm");
+        world.subscriber(json!({ "subscriberId": "ada" }));
+        let settings: ChannelSettings = parsed(json!({
+            "providerId": "fcm", "_integrationId": integration.id,
+            "credentials": { "deviceTokens": ["phone", "tablet"] },
+        }));
+        world.env.subscribers().set_channel("ada", &settings).unwrap();
+        let custom = json!({ "type": "custom", "metadata": { "handler": "book" } });
+        world.workflow_of("custom", &[custom]);
+        world.workflow_of("push", &[push()]);
+
+        for workflow in ["custom", "push"] {
+            let id = world.notify(workflow, "ada");
+            for _ in 0..3 {
+                run_due(&engine);
+                world.pass(LEASE);
+            }
+            assert_eq!(world.statuses(id), ["completed"], "{workflow}");
+            let job = only(world.notification(id).jobs);
+            assert_eq!(job.result.is_some(), workflow == "custom");
+            assert!(
+                job.sends.iter().all(|send| send.status == SendStatus::Sent),
+                "{:?}",
+                job.sends
+            );
+            let letters = world.env.dead_letters();
+            assert_eq!(letters.count(&DeadLetterQuery::default()).unwrap(), 0);
+        }
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
 

@@ -9,6 +9,7 @@ use testkit::interposed::Interposed;
 use tidings::Builder;
 use tidings::ids::NotificationId;
 use tidings::retention::Retention;
+use tidings::vocabulary::Channel;
 
 use super::{DAY, count, days, is_sound, rows};
 use crate::world::{World, email, id, in_app, on_both, on_both_with, only, parsed};
@@ -185,8 +186,8 @@ fn digesting(world: &World, amount: u32, unit: &str) {
     );
 }
 
-/// The events of a digest are paged as long as their notifications are kept. Then nothing is left of
-/// the digest and the throttle.
+/// The events of a digest are paged as long as their notifications are kept. Places of throttles go when they
+/// are free, and buckets with the end of their window.
 #[test]
 fn digests_go_with_their_notifications() {
     on_both_with(
@@ -200,19 +201,52 @@ fn digests_go_with_their_notifications() {
             // Events are older than 30 days, and the window is open. Places are free for long.
             assert_eq!((days(&world, 39), count(&world)), (150, 150));
             assert_eq!(rows(&world, Table::ThrottleSlots), 0);
-            assert_eq!((days(&world, 1), days(&world, 30)), (0, 0));
+            assert_eq!((days(&world, 1), days(&world, 30)), (0, 1));
+            assert_eq!(rows(&world, Table::DigestBuckets), 0);
             let page = world.env.notifications().digest_events(first, None).unwrap();
             assert_eq!((page.data.len(), page.next), (100, Some(100)));
             let rest = world.env.notifications().digest_events(first, page.next).unwrap();
             assert_eq!((rest.data.len(), rest.next), (50, None));
             assert_eq!(rest.data[49].payload.get("n"), Some(&json!(149)));
 
-            // The notifications, the triggers but for the one with a message, the events, the bucket.
-            assert_eq!((days(&world, 1), count(&world)), (150 + 149 + 150 + 1, 0));
-            for table in [Table::DigestBuckets, Table::DigestEvents] {
-                assert_eq!(rows(&world, table), 0, "{table:?}");
-            }
+            // The notifications, the triggers but for the one with a message, the events.
+            assert_eq!((days(&world, 1), count(&world)), (150 + 149 + 150, 0));
+            assert_eq!(rows(&world, Table::DigestEvents), 0);
             assert!(world.env.notifications().digest_events(first, None).is_err());
+            is_sound(&world);
+        },
+    );
+}
+
+/// A policy may limit the age of messages only, and the host that of notifications. Each key of a digest and of a
+/// throttle has a row of its own.
+#[test]
+fn keys_of_digests_and_throttles_go_without_an_age_of_notifications() {
+    on_both_with(
+        |builder| builder.retention(Retention::default().messages_days(Channel::InApp, 3)),
+        |world| {
+            let digest =
+                json!({ "type": "regular", "amount": 1, "unit": "hours", "digestKey": "n" });
+            let throttle =
+                json!({ "amount": 1, "unit": "hours", "threshold": 1, "throttleKey": "n" });
+            world.workflow_of(
+                "news",
+                &[
+                    json!({ "type": "throttle", "metadata": throttle }),
+                    json!({ "type": "digest", "metadata": digest }),
+                    in_app(),
+                ],
+            );
+            for n in 0..5 {
+                world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": n } }));
+            }
+            let left =
+                || [Table::DigestBuckets, Table::ThrottleSlots].map(|table| rows(&world, table));
+            assert_eq!(left(), [5, 5]);
+            days(&world, 1);
+            assert_eq!(left(), [5, 5], "the clock may be ahead");
+            days(&world, 2);
+            assert_eq!((left(), count(&world)), ([0, 0], 5));
             is_sound(&world);
         },
     );

@@ -563,6 +563,64 @@ fn a_later_digest_ends_with_the_last_event_of_an_earlier_one() {
     }
 }
 
+/// The message before a digest waits for its integration longer than the event that has opened the window lasts.
+#[test]
+fn a_message_that_waits_ends_no_live_event_of_a_later_digest() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        let integration = world.active_integration("email", "ses");
+        world.env.integrations().pause(integration.id).unwrap();
+        let hour = delay(json!({ "type": "regular", "amount": 1, "unit": "hours" }));
+        world.workflow_of("news", &[email(), minute(), hour, said()]);
+        let expires_at = time(START).after(Duration::from_secs(1_800));
+        let event = json!({ "name": "news", "to": "ada", "expiresAt": expires_at });
+        run_at(&world, 0);
+        let first = only(world.trigger(event).notifications).notification_id;
+        let other = event_at(&world, 10, "news", json!({ "n": 2 }));
+        for at in [60, 3_660] {
+            run_at(&world, at);
+        }
+
+        assert_eq!(world.texts("ada"), ["2:  2 "]);
+        let behind = |id| world.statuses(id).split_off(1);
+        assert_eq!([first, other].map(behind), [["completed"; 3], ["merged"; 3]]);
+        world.env.integrations().resume(integration.id).unwrap();
+        run_at(&world, 3_700);
+        assert_eq!([first, other].map(|id| world.statuses(id).remove(0)), ["skipped", "completed"]);
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// The call of a provider is under way when the event is canceled. The windows belong to the other event, too.
+#[test]
+fn a_call_that_is_under_way_ends_no_live_event_of_later_digests() {
+    on_both(|world| {
+        world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
+        world.active_integration("email", "ses");
+        let again = with(minute(), json!({ "name": "again" }));
+        world.workflow_of("news", &[email(), minute(), again, said()]);
+        run_at(&world, 0);
+        let [first, other] = ["t1", "t2"].map(|id| {
+            let event = json!({ "name": "news", "to": "ada", "transactionId": id });
+            only(world.trigger(event).notifications).notification_id
+        });
+        let dying = world.mortal_engine(|builder| builder, |_| {});
+        assert!(dying.delivery().run_due(usize::MAX).is_err());
+        run_at(&world, 60);
+        assert_eq!(world.env.events().cancel("t1").unwrap().running, 1);
+        run_at(&world, 120);
+
+        let behind = |id| world.statuses(id).split_off(1);
+        assert_eq!([first, other].map(behind), [["completed"; 3], ["merged"; 3]]);
+        run_at(&world, 600);
+        assert_eq!(
+            [first, other].map(|id| world.statuses(id).remove(0)),
+            ["canceled", "completed"]
+        );
+        assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
 /// An event that has expired when its window ends is left out, and the first one of the others has the
 /// message: also its payload, its conditions and its overrides are meant.
 #[test]

@@ -43,7 +43,8 @@ setters! { IntegrationCreate:
     active: exact(bool);
     /// Adds a filter. The integration sends only if this filter and all earlier ones hold.
     only_if @ filters: all_of(Filter);
-    /// Adds filters. The integration sends only if one of these filters and all earlier ones hold.
+    /// Adds filters. The integration sends only if one of these filters and all earlier ones hold. Without filters,
+    /// nothing changes.
     only_if_any @ filters: any_of(Filter);
     /// Sets the settings for reports of the provider.
     configurations: exact(Configurations);

@@ -38,7 +38,8 @@ impl WorkflowPreferenceUpdate {
 }
 
 setters! { WorkflowPreferenceUpdate:
-    /// Switches every channel without a setting of its own on or off.
+    /// Switches every channel without a setting of its own on or off. A condition overrides this, also one that is
+    /// stored: to switch the channels off, remove it with `clear_condition`.
     enabled: exact(bool);
     /// Removes the setting for every channel without one of its own.
     clear_enabled @ enabled: clear();
@@ -72,7 +73,8 @@ impl GlobalPreferenceUpdate {
 }
 
 setters! { GlobalPreferenceUpdate:
-    /// Switches every channel without a setting of its own on or off.
+    /// Switches every channel without a setting of its own on or off. A condition overrides this, also one that is
+    /// stored: to switch the channels off, remove it with `clear_condition`.
     enabled: exact(bool);
     /// Removes the setting for every channel without one of its own.
     clear_enabled @ enabled: clear();

@@ -160,7 +160,8 @@ setters! { Step:
     stop_on_fail @ definition.should_stop_on_fail: exact(bool);
     /// Adds a filter. The step runs only if this filter and all earlier ones hold.
     only_if @ definition.filters: all_of(Filter);
-    /// Adds filters. The step runs only if one of these filters and all earlier ones hold.
+    /// Adds filters. The step runs only if one of these filters and all earlier ones hold. Without
+    /// filters, nothing changes.
     only_if_any @ definition.filters: any_of(Filter);
     /// Adds an alternative content.
     variant @ definition.variants: push(Variant);
@@ -180,7 +181,8 @@ setters! { Variant:
     active: exact(bool);
     /// Adds a filter. The content is used only if this filter and all earlier ones hold.
     only_if @ filters: all_of(Filter);
-    /// Adds filters. The content is used only if one of these filters and all earlier ones hold.
+    /// Adds filters. The content is used only if one of these filters and all earlier ones hold. Without
+    /// filters, nothing changes.
     only_if_any @ filters: any_of(Filter);
 }
 

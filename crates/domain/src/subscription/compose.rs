@@ -58,16 +58,17 @@ impl WorkflowSetting {
         WorkflowChoice::One { workflow_id: workflow_id.into() }.into()
     }
 
-    /// Returns a setting that admits all matching workflows.
+    /// Returns a setting that admits all workflows that match at the time of the call. A workflow that gets the tag
+    /// later is not among them, and a tag that no workflow has is not refused.
     pub fn matching(filter: WorkflowFilter) -> Self {
         WorkflowChoice::Matching { filter }.into()
     }
 }
 
 setters! { WorkflowSetting:
-    /// Admits or rejects the workflows.
+    /// Admits or rejects the workflows. A condition overrides this.
     enabled: exact(bool);
-    /// Sets the condition, which overrides the setting.
+    /// Sets the condition, which overrides `enabled`.
     condition: within(Rule);
 }
 

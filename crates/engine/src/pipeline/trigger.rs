@@ -56,6 +56,8 @@ impl Events<'_> {
     /// transaction id changes nothing and returns the first receipt. One order has several events, so name the event
     /// in the id, as in `shipped-A-1001`.
     ///
+    /// A recipient that does not exist is created, so a misspelled id is that of a new subscriber.
+    ///
     /// An inactive workflow, or one without active steps, is no error: nothing is stored, and
     /// [`TriggerReceipt::status`] says why. Topics that do not exist are in
     /// [`TriggerReceipt::missing_topics`].

@@ -69,8 +69,8 @@ impl Vetted {
 }
 
 impl Integrations<'_> {
-    /// Creates an integration. The first active one for e-mail or text messages becomes primary,
-    /// unless it has filters; others stand right behind the primary one.
+    /// Creates an integration. An active one for e-mail or text messages becomes primary if its channel has no
+    /// primary one, unless it has filters or is a fallback. Others stand right behind the primary one.
     ///
     /// # Errors
     ///

@@ -138,8 +138,8 @@ impl Notifications<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], if the limit is not between 1 and 50, if `after` comes after `before`,
-    /// or if a list of the query has more than 1,000 values.
+    /// [`Error::Invalid`], if the limit is not between 1 and 50, if `earliest` comes after `latest`, or if a list of
+    /// the query has more than 1,000 values. It names the field as on the wire, such as `after` for `earliest`.
     pub fn list(&self, query: &NotificationQuery) -> Result<NotificationPage> {
         let limit = query.check()?;
         let skip = u64::from(query.page_number) * limit as u64;

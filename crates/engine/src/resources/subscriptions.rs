@@ -27,9 +27,10 @@ use crate::{Entity, Error, Result, Subscribers, Topics};
 use self::enrolment::{Collected, Enrolment};
 
 impl Topics<'_> {
-    /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of
-    /// the same identifier stays unchanged. The refusal of one subscription does not affect the
-    /// others.
+    /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of the same identifier stays
+    /// unchanged, with its name and preferences, and is returned:
+    /// [`update_subscription`](Self::update_subscription) changes it. The refusal of one subscription does not affect
+    /// the others.
     ///
     /// # Errors
     ///

@@ -31,8 +31,10 @@ impl Workflows<'_> {
     /// declaration writes nothing.
     ///
     /// A host application that declares its workflows in code calls this when it starts. The
-    /// declaration replaces every field but `preferences`, and `active` if it is absent: a workflow that
-    /// [`sync`](Self::sync) has deactivated is active again, and one that `update` has deactivated is not.
+    /// declaration replaces every field but the preference of the operator
+    /// ([`WorkflowUpdate::operator_preference`](domain::workflow::WorkflowUpdate::operator_preference)), and `active` if
+    /// it is absent: a workflow that [`sync`](Self::sync) has deactivated is active again, and one that `update` has
+    /// deactivated is not.
     /// Matched steps keep their ids, so waiting messages are still sent:
     ///
     /// * A step with an `_id`, a `uuid` or a `name` is matched to the step of its type that has it.
