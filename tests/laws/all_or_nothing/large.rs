@@ -7,6 +7,7 @@ use std::num::NonZero;
 use serde_json::Value;
 use store::Table;
 use testkit::interposed::{Call, Interposed, Point};
+use testkit::is_thorough;
 use testkit::tables::{check_indexes, dump};
 use testkit::world::World;
 
@@ -16,7 +17,7 @@ use crate::large;
 /// Wherever such an operation fails, each of its transactions has happened as a whole or not at all, and
 /// the indexes agree with the records. A repeated call does the rest.
 ///
-/// The last commit of each fails. `TIDINGS_FAULTS` is the number of calls of the store, and of commits,
+/// The last commit of every second one fails, and of each with `TIDINGS_TEST_SCALE`. `TIDINGS_FAULTS` is the number of calls of the store, and of commits,
 /// that fail one after the other for each operation: evenly spread ones, or all of them if it is `all`.
 #[test]
 fn what_takes_several_transactions() {
@@ -25,7 +26,7 @@ fn what_takes_several_transactions() {
         number => number.parse().unwrap(),
     });
     let mut sum = 0;
-    for request in large::requests() {
+    for request in large::requests().into_iter().step_by(if is_thorough() { 1 } else { 2 }) {
         let world = world();
         let request = large::with_ids(&world, &request);
         let (calls, answer) = world.store.calls_of(|| ask(&world, &request));
