@@ -4,7 +4,7 @@
 //!
 //! | byte | then |
 //! |---|---|
-//! | 1 | JSON |
+//! | 1 | JSON, which is read and no longer written |
 //! | 2 | packed content |
 //! | 3 | number of bytes of padding at the end, as two bytes, the lowest first; packed content; the padding |
 //! | 4 | number of bytes of the packed content, as four bytes, the lowest first; an LZ4 block of it |
