@@ -1,4 +1,4 @@
-//! Derived rows that cannot be read are made anew where they are needed.
+//! Derived rows that cannot be read are rebuilt where they are needed.
 //!
 //! The activity index, the rows of outcomes and the indexes of texts follow from records. An
 //! operation that comes across damage in one of them makes that one anew in its environment, and runs
@@ -39,7 +39,7 @@ impl Healing {
 /// Least time between two attempts, so that damage that comes back costs no more.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Runs `body`. If it fails for derived rows of the environment, these are made anew, and it runs
+/// Runs `body`. If it fails for derived rows of the environment, these are rebuilt, and it runs
 /// once more: once for each kind of rows.
 pub(crate) fn healed<T>(
     engine: &Engine,

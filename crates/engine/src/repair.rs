@@ -1,4 +1,4 @@
-//! Mending a store: derived rows are made anew, and records that cannot be read are put aside.
+//! Mending a store: derived rows are rebuilt, and records that cannot be read are moved into quarantine.
 
 use std::ops::ControlFlow;
 
@@ -34,7 +34,7 @@ pub struct RepairReport {
     /// Number of records that waited for a task which was missing: notifications, also those whose message
     /// became a dead letter, snoozed messages, and broadcasts.
     pub resumed: u64,
-    /// Environments whose activity index was made anew.
+    /// Environments whose activity index was rebuilt.
     pub rebuilt: Vec<EnvironmentId>,
     /// Environments whose own record was missing, or was moved into quarantine. Each has a new record with the same
     /// id and the name `Repaired`. Its other records and its API keys are unchanged. It belongs to the same
@@ -46,7 +46,7 @@ pub struct RepairReport {
 
 impl Engine {
     /// Mends what [`check`](Self::check) finds. Index entries, counters, lanes and the other derived rows are
-    /// made anew from the records. A record that cannot be read is moved into
+    /// rebuilt from the records. A record that cannot be read is moved into
     /// [quarantine](Engine::quarantine), with its bytes and the reason. One that is sealed with a key that
     /// the engine does not have stays. If the record of an environment is missing or cannot be read, the repair
     /// creates a new one with the same id and the name `Repaired`.
@@ -67,7 +67,7 @@ impl Engine {
     /// let engine = tidings::Engine::in_memory();
     /// if !engine.check()?.findings.is_empty() {
     ///     let report = engine.repair()?;
-    ///     eprintln!("{} records were put aside", report.put_aside);
+    ///     eprintln!("{} records are in quarantine", report.put_aside);
     ///     for entry in engine.quarantine().list(&QuarantineQuery::default())?.data {
     ///         eprintln!("{} {}: {}", entry.table, entry.key, entry.reason);
     ///         engine.quarantine().discard(entry.id)?;
@@ -137,7 +137,7 @@ impl Engine {
     ) -> Result<ControlFlow<()>> {
         let mut impassable = Unsound::default();
         for pass in Pass::all() {
-            // What is made anew from a part of a table would be worse than what is there.
+            // What is rebuilt from a part of a table would be worse than what is there.
             if impassable.holds_up(pass) {
                 continue;
             }

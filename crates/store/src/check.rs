@@ -176,7 +176,7 @@ pub fn check_with(snapshot: &dyn Snapshot, progress: &mut OnRows<'_>) -> Result<
     Ok(TableCheck { is_finished, ..comparison.check })
 }
 
-/// Tables that do not say what they should. Rows that follow from them cannot be compared, nor made anew.
+/// Tables that do not say what they should. Rows that follow from them cannot be compared, nor rebuilt.
 #[derive(Debug, Default)]
 pub struct Unsound(BTreeSet<Table>);
 

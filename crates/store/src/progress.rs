@@ -9,7 +9,7 @@ use crate::Table;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Name of the table that is compared, made anew, cleared, copied or resealed.
+    /// Name of the table that is compared, rebuilt, cleared, copied or resealed.
     pub table: &'static str,
     /// Number of rows that were looked at so far, in all tables. The comparison of a copy counts
     /// from 0 again.
@@ -32,7 +32,7 @@ impl Progress {
 #[doc(hidden)]
 pub type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
 
-/// Function that hears of each part of a long work: the table that is compared or made anew, and the number
+/// Function that hears of each part of a long work: the table that is compared or rebuilt, and the number
 /// of rows that were looked at since the last call. The work ends if it breaks.
 #[doc(hidden)]
 pub type OnRows<'p> = dyn FnMut(Table, u64) -> ControlFlow<()> + 'p;

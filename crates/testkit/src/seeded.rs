@@ -142,7 +142,7 @@ pub fn reopened_with(
     copy
 }
 
-/// The world, made anew in `store`.
+/// The world, created again in `store`.
 pub fn made_in(store: Interposed) -> World {
     let world = World::with(store, restarted(0));
     add_integrations(&world);

@@ -13,7 +13,7 @@ use crate::Result;
 impl NotificationTx<'_, '_> {
     /// Sends the message of a job that has ended again. The job gets another id, which is the
     /// idempotency key of the attempts. A message in the inbox is unseen again, and one that could not
-    /// be made is made anew. One for a provider keeps its marks. Returns `false` if there is none.
+    /// be rendered is rendered again. One for a provider keeps its marks. Returns `false` if there is none.
     pub(crate) fn resend(&mut self, job: usize) -> Result<bool> {
         let Some(resent) = self.notification.jobs.get(job) else { return Ok(false) };
         if resent.kind.channel() == Some(Channel::InApp) {

@@ -57,7 +57,7 @@ impl Translations<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], if there is no such resource; [`Error::Invalid`] with the way to it, if
+    /// [`Error::NotFound`], if there is no such resource; [`Error::Invalid`] with its path, if
     /// the content holds anything but texts by their names, or is larger than 1 MiB, or if a placeholder of
     /// a text has a mistake: it does not compile, or names a variable that a text does not have.
     pub fn upsert(&self, upsert: &TranslationUpsert) -> Result<Translation> {

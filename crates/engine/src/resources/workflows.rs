@@ -55,7 +55,7 @@ impl Workflows<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] with the way to the field, if a step cannot be run or a template does
+    /// [`Error::Invalid`] with the path of the field, if a step cannot be run or a template does
     /// not compile; [`Error::Conflict`], if the identifier is taken; [`Error::BeingDeleted`], if the
     /// [deletion](Self::delete) of its workflow has begun.
     pub fn create(&self, create: &WorkflowCreate) -> Result<Workflow> {

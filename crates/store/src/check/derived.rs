@@ -221,7 +221,7 @@ pub(super) fn texts(
     for key in missing.iter().filter_map(|text| keys.get(text)) {
         step.found_only(table, key, Problem::Missing);
     }
-    // The index is made anew once.
+    // The index is rebuilt once.
     if let Some((_, first)) = step.found.first_mut() {
         *first = Some(Rebuild::Texts(index).into());
     }

@@ -33,7 +33,7 @@ pub enum Fix {
     StandIn(Vec<u8>),
     /// An environment gets a key of its unsubscribe links, in place of one that is gone.
     LinkKey(EnvironmentId),
-    /// Rows are made anew, in transactions of their own.
+    /// Rows are rebuilt, in transactions of their own.
     Rebuild(Rebuild),
 }
 
@@ -48,7 +48,7 @@ pub struct RowChange {
     pub value: Option<Vec<u8>>,
 }
 
-/// Rows that are made anew.
+/// Rows that are rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rebuild {
     /// An index of texts.
@@ -106,7 +106,7 @@ impl PassStep {
         all.filter(|finding| finding.key.is_empty())
     }
 
-    /// What is to be made anew.
+    /// What is to be rebuilt.
     pub fn rebuilds(&self) -> impl Iterator<Item = &Rebuild> {
         self.fixes().filter_map(|fix| match fix {
             Fix::Rebuild(rebuild) => Some(rebuild),

@@ -67,7 +67,7 @@ fn net(changes: &[Change]) -> BTreeMap<Listed, (Option<Outcomes>, Option<Outcome
     net
 }
 
-// A row as it is, and the same to be changed. One that cannot be read is made anew, so that damage
+// A row as it is, and the same to be changed. One that cannot be read is rebuilt, so that damage
 // to it holds up no delivery.
 fn known(
     transaction: &dyn Transaction,

@@ -1,6 +1,6 @@
 //! Compaction: a file anew, with nothing but its entries.
 //!
-//! Free pages of a file keep their bytes. A file that is made anew has no bytes of what was removed.
+//! Free pages of a file keep their bytes. A file that is rewritten has no bytes of what was removed.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,7 +1,7 @@
 //! The places of the texts of subscribers.
 //!
 //! A subscriber has one text in an index. Its places are the rows that have it: one, and further ones
-//! while the index is made anew. A place is the number of the group, the lowest byte first, and that of the
+//! while the index is rebuilt. A place is the number of the group, the lowest byte first, and that of the
 //! row. The place in a group that a rebuild removed stays until that rebuild, or another one, ends.
 
 use domain::ids::InternalSubscriberId;
