@@ -56,13 +56,13 @@ fn damage_in_turn(table: Table, scenario: impl FnMut(&[u8], &[u8], &[u8])) {
     damage(table, is_thorough(), scenario);
 }
 
-fn damage(table: Table, are_all: bool, mut scenario: impl FnMut(&[u8], &[u8], &[u8])) {
+fn damage(table: Table, tries_all: bool, mut scenario: impl FnMut(&[u8], &[u8], &[u8])) {
     for (number, ruin) in RUINS.into_iter().enumerate() {
         let mut entries = entries_of(table);
         let ends: Vec<_> = [entries.next(), entries.next_back()].into_iter().flatten().collect();
         let is_of_table = number % 2 == table as usize % 2;
         let is_wanted =
-            |end: usize| are_all || is_of_table && (ends.len() == 1 || end == number / 2);
+            |end: usize| tries_all || is_of_table && (ends.len() == 1 || end == number / 2);
         for (_, (key, value)) in ends.iter().enumerate().filter(|(end, _)| is_wanted(*end)) {
             let damaged = ruin(table, value);
             if damaged != *value {

@@ -34,7 +34,15 @@ fn a_log_that_is_deleted_loses_nothing() {
     fs::rename(log_of(&path), path.with_extension("away")).unwrap();
     fs::write(log_of(&path), "mine").unwrap();
     write_five(&store, "dan").unwrap();
-    let expected = ["ada", "bob", "cid", "dan"];
+
+    // A link leads to a file that stays as it is.
+    let elsewhere = path.with_extension("elsewhere");
+    fs::write(&elsewhere, "theirs").unwrap();
+    fs::remove_file(log_of(&path)).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, log_of(&path)).unwrap();
+    write_five(&store, "eve").unwrap();
+    assert_eq!(fs::read(&elsewhere).unwrap(), b"theirs");
+    let expected = ["ada", "bob", "cid", "dan", "eve"];
     assert_eq!(check_whole(&store), expected);
     let copy = copied(&path);
     assert_eq!(check_whole(&RedbStore::open(&copy.1).unwrap()), expected);

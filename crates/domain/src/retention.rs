@@ -67,19 +67,21 @@ pub struct SweepPace {
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl SweepPace {
-    /// A step that comes so long after the last one may have a clock that is ahead.
+    /// A step that comes so long after the last one may have a clock that is ahead, and so may the first one.
     const LATE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
     /// Time for which such a step is put off: a clock that is set right by then has removed nothing.
     const CONFIRMATION: Duration = Duration::from_secs(60 * 60);
+    /// Time for which it counts that a step was put off. After a longer one, the clock may have jumped since.
+    const MEMORY: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
     /// Returns the pace of a sweep whose step at `now` is put off, and the time until when. Returns `None`
     /// if the step may be done at `now`.
     pub fn put_off(self, now: Timestamp) -> Option<(Self, Timestamp)> {
-        let last = self.stepped_at?;
-        if now.since(last) <= Self::LATE {
+        if self.stepped_at.is_some_and(|last| now.since(last) <= Self::LATE) {
             return None;
         }
-        let since = self.doubted_at.filter(|since| *since <= now).unwrap_or(now);
+        let counts = |since: &Timestamp| *since <= now && now.since(*since) <= Self::MEMORY;
+        let since = self.doubted_at.filter(counts).unwrap_or(now);
         let until = since.after(Self::CONFIRMATION);
         (now < until).then_some((Self { doubted_at: Some(since), ..self }, until))
     }
@@ -97,9 +99,10 @@ impl Retention {
     #[doc(hidden)]
     pub const INTERVAL: Duration = DAY;
 
-    /// Keeps notifications for `days` after the end of their last job, with their events in digests and their places
-    /// in throttles. Notifications with a waiting job, or in a digest that has not ended, stay. With 0 days,
-    /// the next sweep removes them. A policy without this age keeps them.
+    /// Keeps notifications for `days` after the end of their last job, with their events in digests. Notifications
+    /// with a waiting job, or in a digest that has not ended, stay. With 0 days, the next sweep removes them. A policy
+    /// without this age keeps them. With any age, places of throttles and keys of digests on which no later event
+    /// depends are removed a day after their end.
     #[must_use]
     pub fn activity_days(self, days: u32) -> Self {
         Self { activity: Some(DAY.saturating_mul(days)), ..self }
@@ -202,6 +205,21 @@ mod tests {
         let parts: Vec<_> =
             std::iter::successors(Some(SweepPart::default()), |part| part.next()).collect();
         assert_eq!(parts.len(), 8);
+    }
+
+    #[test]
+    fn a_step_that_is_the_first_or_comes_late_is_put_off_for_an_hour() {
+        let at = |hours: i64| Timestamp::from_millis(hours * 3_600_000);
+        let recent = SweepPace::default().stepped(at(0));
+        assert_eq!(recent.put_off(at(48)), None);
+        for (pace, first) in [(SweepPace::default(), at(7)), (recent, at(49))] {
+            let (doubted, until) = pace.put_off(first).unwrap();
+            assert_eq!(until, first.after(SweepPace::CONFIRMATION));
+            assert_eq!(doubted.put_off(until), None);
+            assert_eq!(doubted.stepped(until).put_off(until), None);
+            let years_ahead = until.after(3_650 * DAY);
+            assert!(doubted.put_off(years_ahead).is_some());
+        }
     }
 
     #[test]

@@ -219,10 +219,12 @@ fn shortened(text: &str) -> String {
 
 // Returns the time in a Retry-After header: seconds, or a date.
 fn span(value: &str) -> Option<Duration> {
-    if let Ok(seconds) = value.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number that does not fit is a long time, too.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let date = httpdate::parse_http_date(value.trim()).ok()?;
+    let date = httpdate::parse_http_date(value).ok()?;
     Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }
 

@@ -374,7 +374,7 @@ mod tests {
     /// Records that are read in turns weigh twice as much as is kept.
     #[test]
     fn some_of_too_many_records_are_found() {
-        let records: Vec<_> = (1..=20).map(|number| subscriber(number, MOST / 20)).collect();
+        let records: Vec<_> = (1..=20).map(|number| subscriber(number, MOST / 30)).collect();
         let (store, decoded) = (store(&records), Decoded::default());
         let read_all = || -> Vec<_> {
             let read =
@@ -399,13 +399,13 @@ mod tests {
         };
         let mut most = 0;
         for number in 1..30 {
-            let record = subscriber(number, MOST / 24);
+            let record = subscriber(number, MOST / 32);
             let store = store(slice::from_ref(&record));
             // Once more, and in place of other bytes.
             for _ in 0..2 {
                 assert_eq!(*find(&decoded, &store, &record.key()).unwrap().unwrap(), record);
             }
-            insert(&store, &[subscriber(number, MOST / 30)]);
+            insert(&store, &[subscriber(number, MOST / 40)]);
             find(&decoded, &store, &record.key()).unwrap();
             let (len, weight) = weights(&decoded);
             assert!(len > 0 && weight > MOST / 16 && weight <= MOST, "{len} {weight}");

@@ -133,8 +133,7 @@ impl de::Error for Unreadable {
 impl From<serde_json::Error> for Unreadable {
     fn from(error: serde_json::Error) -> Self {
         let problem = match error.classify() {
-            Category::Io | Category::Syntax => "is not well-formed",
-            Category::Data => "is that of another record",
+            Category::Io | Category::Syntax | Category::Data => "is not well-formed",
             Category::Eof => "is cut off",
         };
         Self::Json { problem, column: error.column() }

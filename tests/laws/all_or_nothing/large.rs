@@ -17,8 +17,9 @@ use crate::large;
 /// Wherever such an operation fails, each of its transactions has happened as a whole or not at all, and
 /// the indexes agree with the records. A repeated call does the rest.
 ///
-/// The last commit of every second one fails, and of each with `TIDINGS_TEST_SCALE`. `TIDINGS_FAULTS` is the number of calls of the store, and of commits,
-/// that fail one after the other for each operation: evenly spread ones, or all of them if it is `all`.
+/// The last commit of every second one fails, and of each with `TIDINGS_TEST_SCALE` or `TIDINGS_FAULTS`.
+/// `TIDINGS_FAULTS` is the number of calls of the store, and of commits, that fail one after the other for each
+/// operation: evenly spread ones, or all of them if it is `all`.
 #[test]
 fn what_takes_several_transactions() {
     let wanted = env::var("TIDINGS_FAULTS").ok().map(|wanted| match wanted.as_str() {
@@ -26,7 +27,8 @@ fn what_takes_several_transactions() {
         number => number.parse().unwrap(),
     });
     let mut sum = 0;
-    for request in large::requests().into_iter().step_by(if is_thorough() { 1 } else { 2 }) {
+    let step = if is_thorough() || wanted.is_some() { 1 } else { 2 };
+    for request in large::requests().into_iter().step_by(step) {
         let world = world();
         let request = large::with_ids(&world, &request);
         let (calls, answer) = world.store.calls_of(|| ask(&world, &request));

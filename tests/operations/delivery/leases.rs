@@ -18,8 +18,8 @@ use tidings::{Builder, Call, Delivery, Engine, Error, ProviderReceipt, SendError
 
 use super::fan_out::token;
 use super::refusing::push;
-use super::{Told, log, queued_email, retryable};
-use crate::world::{Counts, World, in_app, names, on_both, only, parsed, wire};
+use super::{Told, ada, log, queued_email, retryable};
+use crate::world::{Counts, World, email, in_app, names, on_both, only, parsed, wire, with};
 
 const LEASE: Duration = Duration::from_secs(300);
 const NOTHING: Counts = Counts { sent: 0, retried: 0, failed: 0, skipped: 0, superseded: 0 };
@@ -257,6 +257,40 @@ fn a_message_that_was_given_up_and_sent_is_no_dead_letter() {
         assert_eq!(run_due(&engine), NOTHING);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
+}
+
+/// Steps behind it were stopped, or had their turn when the message was given up. They have no other one.
+#[test]
+fn steps_behind_a_message_that_was_given_up_and_sent_keep_their_end() {
+    for (stops, expected) in [(false, ["completed"; 2]), (true, ["completed", "canceled"])] {
+        on_both(|world| {
+            let once =
+                |builder: Builder| builder.retry(RetryPolicy::new(1, Duration::from_secs(1)));
+            let (clock, other) = (world.clock.clone(), world.engine_with(once));
+            let engine = world.engine_with(|builder| {
+                once(builder).default_provider(Told(move |_: &Delivery| {
+                    clock.advance(LEASE);
+                    assert_eq!(run_due(&other).failed, 1);
+                    Ok(ProviderReceipt::default())
+                }))
+            });
+            ada(&world);
+            world.active_integration("email", "sendgrid");
+            let email = with(email(), json!({ "shouldStopOnFail": stops }));
+            world.workflow_of("mail", &[email, in_app()]);
+            let id = world.notify("mail", "ada");
+
+            for _ in 0..3 {
+                run_due(&engine);
+                world.pass(LEASE);
+            }
+
+            assert_eq!(world.statuses(id), expected);
+            assert_eq!(world.inbox("ada").len(), usize::from(!stops));
+            assert_eq!(world.engine.delivery().next_due().unwrap(), None);
+            assert_eq!(world.engine.check().unwrap().findings, []);
+        });
+    }
 }
 
 /// The same for a function of the host, and for two devices.

@@ -189,7 +189,7 @@ fn digesting(world: &World, amount: u32, unit: &str) {
 /// The events of a digest are paged as long as their notifications are kept. Places of throttles go when they
 /// are free, and buckets with the end of their window.
 #[test]
-fn digests_go_with_their_notifications() {
+fn events_of_digests_go_with_their_notifications() {
     on_both_with(
         |builder| builder.retention(Retention::default().activity_days(30)),
         |world| {

@@ -27,8 +27,8 @@ use crate::{Entity, Error, Result, Subscribers, Topics};
 use self::enrolment::{Collected, Enrolment};
 
 impl Topics<'_> {
-    /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of the same identifier stays
-    /// unchanged, with its name and preferences, and is returned:
+    /// Subscribes subscribers to a topic. A missing topic is created. An existing subscription of the same identifier
+    /// stays unchanged, with its name and preferences, and is returned:
     /// [`update_subscription`](Self::update_subscription) changes it. The refusal of one subscription does not affect
     /// the others.
     ///
@@ -36,8 +36,8 @@ impl Topics<'_> {
     ///
     /// [`Rejection::NoSubscription`](crate::Rejection::NoSubscription), if all subscriptions fail: a
     /// subscriber does not exist or has ten subscriptions, or the identifier is in use.
-    /// [`Error::NotFound`] with all workflows of the preferences that do not exist. [`Error::Invalid`], if the request has no item or more
-    /// than 100, a name or an identifier is too long, or the preferences are about more than 100
+    /// [`Error::NotFound`] with all workflows of the preferences that do not exist. [`Error::Invalid`], if the request
+    /// has no item or more than 100, a name or an identifier is too long, or the preferences are about more than 100
     /// workflows or name them with more than 100 names.
     pub fn subscribe(
         &self,

@@ -21,52 +21,14 @@ use crate::{Error, Result, Scope};
 #[derive(Debug, Default)]
 struct Twice(MemoryStore);
 
-struct Own<T>(T);
-
 impl Store for Twice {
     fn read(&self, body: &mut ReadBody<'_>) -> store::Result<()> {
         self.0.read(body)
     }
 
     fn write(&self, body: &mut WriteBody<'_>) -> store::Result<()> {
-        self.0.write(&mut |writer| body(&mut Own(writer)).map(|_| Decision::Abort))?;
-        self.0.write(&mut |writer| body(&mut Own(writer)))
-    }
-}
-
-impl Snapshot for Own<&mut dyn Transaction> {
-    fn get(&self, table: Table, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> store::Result<bool> {
-        self.0.get(table, key, visit)
-    }
-
-    fn get_many(
-        &self,
-        table: Table,
-        keys: &[&[u8]],
-        visit: &mut VisitValue<'_>,
-    ) -> store::Result<()> {
-        self.0.get_many(table, keys, visit)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        order: Order,
-        limit: Option<usize>,
-        visit: &mut Visit<'_>,
-    ) -> store::Result<()> {
-        self.0.scan(table, range, order, limit, visit)
-    }
-}
-
-impl Transaction for Own<&mut dyn Transaction> {
-    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> store::Result<()> {
-        self.0.put(table, key, value)
-    }
-
-    fn delete(&mut self, table: Table, key: &[u8]) -> store::Result<()> {
-        self.0.delete(table, key)
+        self.0.write(&mut |writer| body(writer).map(|_| Decision::Abort))?;
+        self.0.write(body)
     }
 }
 

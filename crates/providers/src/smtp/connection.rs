@@ -162,6 +162,11 @@ impl Connection {
         self.answer(Stage::Acceptance).map(drop)
     }
 
+    /// Returns `true` if every answer was read. A later e-mail would take another answer for its own.
+    pub(super) fn is_in_step(&self) -> bool {
+        !self.wire.has_more()
+    }
+
     /// Prepares the connection for another e-mail. A connection that is dead leaves time for
     /// another one.
     pub(super) fn reset(&mut self, deadline: Instant) -> Result<()> {

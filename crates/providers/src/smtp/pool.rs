@@ -99,7 +99,7 @@ impl Relays {
             None => Connection::open(&relay.account, self.hello_name(), time.deadline)?,
         };
         let sent = connection.send(&mail.envelope, &mail.content, time.acceptance);
-        if sent.as_ref().err().is_none_or(Failure::leaves_connection) {
+        if sent.as_ref().err().is_none_or(Failure::leaves_connection) && connection.is_in_step() {
             self.keep(Waiting { relay: Arc::clone(relay), connection: connection.rest() });
         }
         sent
@@ -113,12 +113,12 @@ impl Relays {
         loop {
             let mut connection = self.taken(relay)?;
             match connection.reset(deadline) {
-                Ok(()) => return Some(connection),
+                Ok(()) if connection.is_in_step() => return Some(connection),
                 Err(failure) if failure.is_timeout() => {
                     self.close(|one| Arc::ptr_eq(&one.relay, relay));
                     return None;
                 }
-                Err(_) => {}
+                Ok(()) | Err(_) => {}
             }
         }
     }

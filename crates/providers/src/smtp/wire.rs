@@ -62,10 +62,15 @@ impl Wire {
         Self(BufReader::new(stream))
     }
 
+    /// Returns `true` if the server has sent more than the answers that were read.
+    pub(super) fn has_more(&self) -> bool {
+        !self.0.buffer().is_empty()
+    }
+
     /// Encrypts the connection. What the server has sent before is refused, because anybody could
     /// have sent it.
     pub(super) fn encrypt(self, trust: &Trust) -> io::Result<Self> {
-        if !self.0.buffer().is_empty() {
+        if self.has_more() {
             return Err(io::Error::new(ErrorKind::InvalidData, "an answer came before TLS"));
         }
         let mut socket = match self.0.into_inner() {

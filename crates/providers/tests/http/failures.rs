@@ -55,6 +55,7 @@ fn an_answer_decides_what_follows() {
         (410, "", "gone", None),
         (429, "retry-after: 90\r\n", "retryable", seconds(90)),
         (429, "retry-after: soon\r\n", "retryable", None),
+        (429, "retry-after: 99999999999999999999\r\n", "retryable", seconds(u64::MAX)),
         (503, "retry-after: Thu, 01 Jan 1970 00:00:00 GMT\r\n", "retryable", seconds(0)),
         (500, "", "retryable", None),
         (502, "", "unknown", None),

@@ -60,6 +60,21 @@ fn a_connection_serves_one_email_after_the_other() {
     assert_eq!((server.kept().len(), server.connections()), (5, 1));
 }
 
+/// The next e-mail would take the answer for its own.
+#[test]
+fn a_connection_with_an_answer_too_many_serves_no_other_email() {
+    for late in ["550 late", "250 late"] {
+        let answers = format!("250 kept\r\n{late}");
+        let server = Server::start(but(move |line| (line == "sent").then(|| say(&answers))));
+        let smtp = Smtp::default();
+        let delivery = delivery(account(&server));
+        for _ in 0..3 {
+            assert_eq!(outcome(&smtp, &delivery), ("sent", String::new()));
+        }
+        assert_eq!(server.connections(), 3, "{late}");
+    }
+}
+
 /// A server closes connections that wait, without a word.
 #[test]
 fn a_connection_that_is_dead_is_replaced() {

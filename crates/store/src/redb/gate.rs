@@ -56,17 +56,14 @@ impl Gate {
         Ok(())
     }
 
-    // After an error, another call makes all edits again.
     fn catch_up(&self) -> io::Result<()> {
-        let mut held = self.0.held.lock();
-        for edit in &*held {
+        for edit in self.0.held.lock().drain(..) {
             match edit {
-                Edit::Write { offset, data } => self.0.storage.write(*offset, data)?,
-                Edit::Grow { len } => self.0.storage.set_len(*len)?,
+                Edit::Write { offset, data } => self.0.storage.write(offset, &data)?,
+                Edit::Grow { len } => self.0.storage.set_len(len)?,
                 Edit::Sync => self.0.storage.sync_data()?,
             }
         }
-        held.clear();
         Ok(())
     }
 

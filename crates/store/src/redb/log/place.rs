@@ -97,6 +97,10 @@ impl LogPlace for LogFile {
     }
 
     fn create(&self) -> io::Result<Box<dyn StorageBackend>> {
+        // The file that a link leads to belongs to another program.
+        if fs::symlink_metadata(&self.log).is_ok_and(|there| there.is_symlink()) {
+            self.remove()?;
+        }
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(true);
         let file = private(&mut options).open(&self.log).map_err(|error| self.named(&error))?;

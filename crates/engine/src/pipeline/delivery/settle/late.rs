@@ -22,23 +22,19 @@ pub(super) fn settle(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Res
     };
     let Some(before) = found else { return Ok(Settled::Superseded) };
     let Some(place) = failed_place(&before, &leased.task) else { return Ok(Settled::Superseded) };
-    change_jobs(tx, &before, |notification_tx| {
-        notification_tx.notification.take_mark(place);
-        match result {
-            JobResult::ProviderCalled(delivery, Ok(receipt)) => {
-                notification_tx.sent(place.job, delivery, receipt)
-            }
-            JobResult::HandlerCalled(Ok(result)) => {
-                notification_tx.handled(place.job, result.as_ref())
-            }
-            JobResult::ProviderCalled(_, Err(_))
-            | JobResult::HandlerCalled(Err(_))
-            | JobResult::Split(_)
-            | JobResult::Refused(_)
-            | JobResult::Deferred(_)
-            | JobResult::WorkflowPaused
-            | JobResult::IntegrationPaused(_) => Ok(Settled::Superseded),
+    change_jobs(tx, &before, |notification_tx| match result {
+        JobResult::ProviderCalled(delivery, Ok(receipt)) => {
+            notification_tx.notification.take_mark(place);
+            notification_tx.sent(place.job, delivery, receipt)
         }
+        JobResult::HandlerCalled(Ok(result)) => notification_tx.handled(place.job, result.as_ref()),
+        JobResult::ProviderCalled(_, Err(_))
+        | JobResult::HandlerCalled(Err(_))
+        | JobResult::Split(_)
+        | JobResult::Refused(_)
+        | JobResult::Deferred(_)
+        | JobResult::WorkflowPaused
+        | JobResult::IntegrationPaused(_) => Ok(Settled::Superseded),
     })
 }
 
