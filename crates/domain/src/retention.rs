@@ -67,11 +67,13 @@ pub struct SweepPace {
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl SweepPace {
-    /// A step that comes so long after the last one may have a clock that is ahead, and so may the first one.
+    /// Time since the last step after which a step is late. The clock may be ahead then, as at the first step.
     const LATE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
-    /// Time for which such a step is put off: a clock that is set right by then has removed nothing.
+    /// Time for which a late step and the first one are put off. If the clock is set right within it, nothing is
+    /// removed.
     const CONFIRMATION: Duration = Duration::from_secs(60 * 60);
-    /// Time for which it counts that a step was put off. After a longer one, the clock may have jumped since.
+    /// Longest time between putting a step off and doing it. After a longer one, the step is put off again, because
+    /// the clock may have jumped since.
     const MEMORY: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
     /// Returns the pace of a sweep whose step at `now` is put off, and the time until when. Returns `None`

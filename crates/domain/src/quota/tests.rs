@@ -86,7 +86,7 @@ fn a_call_is_kept_for_what_is_expected() {
     assert_eq!(urgent, None);
 }
 
-/// What is urgent was canceled, as nobody says.
+/// The urgent message was canceled, and the rate is not notified of that.
 #[test]
 fn a_call_is_kept_for_a_second() {
     let mut provider = Provider::with_rate(1);

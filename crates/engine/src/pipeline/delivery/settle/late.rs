@@ -1,5 +1,5 @@
-//! Settlement of what the host has done after its lease, when another worker had given up the task: the job has
-//! failed, and its message may be a dead letter.
+//! Settlement of calls of the host that succeed after another worker has given up the task: the job has failed, and
+//! its message may be a dead letter.
 
 use domain::dead_letter::MarkPlace;
 use domain::job::{JobSend, JobStatus, SendStatus};
@@ -13,7 +13,7 @@ use crate::pipeline::delivery::task_result::{JobResult, TaskResult};
 use crate::resources::notifications;
 use crate::tx::Tx;
 
-/// Completes the job, unless it has ended otherwise since. The jobs that were stopped behind it stay so.
+/// Completes the job if it has failed. Jobs behind it that were stopped stay as they are.
 pub(super) fn settle(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Settled> {
     let TaskResult::Job(result) = done else { return Ok(Settled::Superseded) };
     let found = match leased.task.work.notification_id() {
