@@ -15,72 +15,23 @@
 //! # }
 //! ```
 //!
-//! # Transactions
+//! [The page about PostgreSQL][page] is for operators and designers. It says when to move, how to set up the
+//! server and poolers, what a call costs, how transactions are ordered, and what follows when the server is away
+//! or loses commits.
 //!
-//! A transaction that writes locks the row of its environment, so that all writers of an environment
-//! go one by one. It reads what all earlier transactions have committed. A transaction that touches
-//! several environments locks all such rows. Writers of one environment in one process share a
-//! transaction, if they wait for each other anyway. The bodies of the next transaction run while the one
-//! before is committed, and see its changes. A transaction that reads is a snapshot, and takes no lock.
+//! # Errors
 //!
-//! Values that were read are kept in memory, and so are ranges in which nothing was found. A
-//! transaction asks in its first round trip which keys the commits of other processes have changed,
-//! and forgets them. It therefore sees each commit that has returned before it began, of any process.
-//! A writer asks in the same round trip for the values that others keep changing.
+//! | error | status | retryable | cause |
+//! |---|---|---|---|
+//! | [`Error::Unavailable`] | 503 | yes | the server is away, or other transactions are in the way, and [`PostgresOptions::patience`] is over |
+//! | [`Error::Backend`] | 500 | yes | the server lacks something, such as room on its disk |
+//! | [`Error::Refused`] | 500 | no | the server refuses the call, and would refuse it again |
 //!
-//! If the last commits of an environment are of this process, a writer takes for right what is in
-//! memory. One statement then locks the row, compares its count of commits, and writes everything.
-//! Writers of several environments share such a statement, which leaves out the rows that another
-//! transaction has locked. If another process has come first, it writes nothing for that environment, and
-//! the body runs again behind the lock. A body that reads what is not in memory locks the row with its first
-//! question. A read without effects (`Store::read_pure`) does the same without a lock.
+//! The changes of a write that returns [`Error::Unavailable`] are there as a whole, or not at all.
 //!
-//! # What the server logs
+//! # Transactions of the host
 //!
-//! A key under which a transaction has seen no value is taken for new, and inserted without a look at
-//! what is there. If there is an entry after all, the server refuses the commit, and logs `duplicate key`
-//! with the key, which may contain the id or the email address of a subscriber. The transaction runs
-//! again, and the next 64 look for each of their keys.
-//!
-//! # When the server is away
-//!
-//! A write is tried again until [`PostgresOptions::patience`] is over, and so is a read without effects.
-//! Of other reads, such as those of a check, only the begin is tried again. Then the call returns
-//! [`Error::Unavailable`]. If a connection breaks during a commit, the store asks on another one whether
-//! the changes are there. A call that returns `Ok` is durable as far as the server is: leave `fsync` and
-//! `synchronous_commit` on.
-//!
-//! A server that takes no writes (`25006`) counts as away: the store closes its connections, since another
-//! server may have taken over at the address. With several addresses, let the store look for the server that
-//! takes writes: `host=a.example.org,b.example.org target_session_attrs=read-write`.
-//!
-//! No extension and no advisory lock is needed.
-//!
-//! # Poolers
-//!
-//! A connection has settings of its own, such as its search path, and prepared statements. A pooler in front of
-//! the server has to pool sessions, and neither transactions nor statements: `pool_mode = session` of
-//! `pgbouncer`. [`PostgresStore::open`] refuses a connection that has lost its search path.
-//!
-//! # Long snapshots
-//!
-//! A read that takes long, such as a check, a copy or `pg_dump`, slows writers in proportion to the commits
-//! since it began: the server keeps all versions of the row that they lock, and goes through them.
-//!
-//! # When the server loses commits
-//!
-//! A replica that takes over may lack the last commits, unless `synchronous_commit` waits for it. So may
-//! a backup that is put back. Calls that have returned `Ok` are lost then, and messages may have been
-//! sent of which nothing is left.
-//!
-//! Each transaction tells the server which commits are in memory, and when the server was started. The
-//! store forgets what is in memory, and runs the transaction again, if it meets another server, one that
-//! was started again, or one with fewer commits. All connections have to lead to one server at a time,
-//! the one that takes writes. Close the stores of all processes before you put back a dump: later commits
-//! take the numbers of those that are lost, and the start of the server stays the same.
-//!
-//! The views of a store tell their [era](store::Snapshot::era), the number of such losses. An engine forgets
-//! the part of the index of its activity list that is in memory of an earlier one.
+//! [`PostgresStore::within`] and [`PostgresStore::join`] make an event a part of a transaction of the host.
 //!
 //! # TLS
 //!
@@ -93,6 +44,8 @@
 //! # Ok(store)
 //! # }
 //! ```
+//!
+//! [page]: https://github.com/tidings-rs/tidings/blob/main/docs/postgresql.md
 
 mod batch;
 mod cache;
@@ -219,8 +172,8 @@ impl PostgresStore {
 
     /// Opens the store of a database, or creates it.
     ///
-    /// A store of an older format gets the present one. Stop the processes of an older version before: they
-    /// would go on without what the present format has. Versions that are started later refuse it.
+    /// A store of an older format gets the present one. Stop the processes of the older version first, see
+    /// [Set-up](https://github.com/tidings-rs/tidings/blob/main/docs/postgresql.md#set-up).
     ///
     /// # Errors
     ///

@@ -19,23 +19,21 @@ pub struct PostgresOptions {
     /// The schema that has the relations of the store; `tidings` by default. It is created if there
     /// is none.
     pub schema: String,
-    /// Number of connections at most; 8 by default, and at least 3. A store with a worker or an inbox that is
-    /// waited for has one more, which listens to other processes. Readers leave two of them to
-    /// writers. Writers that may wait for a lock have half of them at most, and together with the readers
-    /// they leave one to commits and to short questions. A read keeps its connection until it ends, and a write that waits for its
+    /// Number of connections at most; 8 by default, and at least 3. A store of an engine has one more, which
+    /// listens to other processes. A read keeps its connection until it ends, and a write that waits for its
     /// environment keeps one while it waits.
     pub connections: usize,
-    /// Time that a statement, a lock, and a connection may take; 10 seconds by default. Without a
-    /// `connect_timeout` of its own, each address of several may take a share of it.
+    /// Time that a statement, a lock, and a connection may take; 10 seconds by default. Other time-outs
+    /// [follow from it](https://github.com/tidings-rs/tidings/blob/main/docs/postgresql.md#set-up).
     pub timeout: Duration,
-    /// Time for which a call tries again; 10 seconds by default.
+    /// Time within which a call begins another try; 10 seconds by default. A call may last longer by one try.
     pub patience: Duration,
-    /// Time between two questions for commits of other processes, which wake workers and those who
-    /// wait for an inbox; 100 milliseconds by default, and at least 1. A call by `NOTIFY` makes the store
-    /// ask sooner, if the server passes it on. Reads need no such question.
+    /// Time between two questions for commits of other processes, whose answers wake workers and callers that
+    /// wait for an inbox; 100 milliseconds by default, and at least 1. A notification (`NOTIFY`) makes the store
+    /// ask at once, if the server passes it on. Reads need no such question.
     pub poll: Duration,
     /// Size of the values in memory, in bytes; 32 MiB by default. A value takes a 64th of it at most, or 16 KiB
-    /// if that is more. The keys of late commits come on top, and ranges without entries: at most 4,096 of
+    /// if that is more. The keys of late commits and ranges without entries take further memory: at most 4,096 of
     /// each for each of 64 groups of environments.
     pub cache_bytes: usize,
 }
