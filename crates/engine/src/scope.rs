@@ -140,7 +140,7 @@ impl Scope {
     }
 
     /// Returns the same environment with an idempotency key for one call of a writing operation. A
-    /// repeated call changes nothing and returns the result of the first call. Reads ignore the key.
+    /// repeated call within 24 hours changes nothing, and returns the result of the first call. Reads ignore the key.
     /// [Guarantees](https://github.com/tidings-rs/tidings/blob/main/GUARANTEES.md#once-in-at-least-once-out)
     /// says how long a result counts, and what becomes of a refusal, of a call that failed and of another call with
     /// the same key.

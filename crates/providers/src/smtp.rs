@@ -102,12 +102,14 @@ impl Smtp {
         Self { timeout, ..self }
     }
 
-    /// Sets how long the server may take to answer the content of an e-mail, such as to scan it: a day at most.
+    /// Sets how long the server may take to answer the content of an e-mail, which many servers scan first: a day at
+    /// most.
     /// Without an answer within that time, the server may have accepted the e-mail
     /// ([`SendError::Unknown`]), and another attempt may send it twice.
     ///
     /// RFC 5321 asks for 10 minutes. The [lease](tidings::Builder::lease) of the engine has to be longer than this
-    /// time and [`timeout`](Self::timeout) together, by a few seconds. No call extends it.
+    /// time and [`timeout`](Self::timeout) together, by a few seconds. No call extends it. The default lease is longer
+    /// than the default times.
     ///
     /// ```
     /// use std::time::Duration;
