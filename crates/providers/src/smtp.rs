@@ -103,8 +103,7 @@ impl Smtp {
     }
 
     /// Sets how long the server may take to answer the content of an e-mail, which many servers scan first: a day at
-    /// most.
-    /// Without an answer within that time, the server may have accepted the e-mail
+    /// most. Without an answer within that time, the server may have accepted the e-mail
     /// ([`SendError::Unknown`]), and another attempt may send it twice.
     ///
     /// RFC 5321 asks for 10 minutes. The [lease](tidings::Builder::lease) of the engine has to be longer than this
