@@ -2,8 +2,8 @@
 //!
 //! A process of its own makes every request on each of them. It shows no record of another
 //! environment, panics nowhere, and comes back from each call. `TIDINGS_WRECKS` is the number of files,
-//! and `TIDINGS_WRECKS_FROM` that of the first one. Half of the files have a page that was copied over
-//! another one.
+//! and `TIDINGS_WRECKS_FROM` that of the first one. Nearly half of the files have a page that was copied
+//! over another one.
 
 mod children;
 mod damage;

@@ -1,6 +1,6 @@
 //! A byte that has changed behind the store's back is an error or does no harm.
 
-use std::ops::Bound::{Excluded, Included};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::{ControlFlow, RangeBounds};
 
 use store::redb::{RedbOptions, RedbStore};
@@ -9,14 +9,12 @@ use store::{Decision, Error, KeyRange, Order, Store, Table, Transaction};
 use crate::{value_of, write_five};
 use testkit::dice::Dice;
 use testkit::disk::{Disk, PAGE};
+use testkit::redb_page::{children, is_branch, lead_astray};
 use testkit::scaled;
 use testkit::tables::{dump, try_dump};
 
 /// Number of rows of [`a_table`].
 const ROWS: u32 = 1_000;
-
-/// First byte of a page with the children of others, in redb.
-const BRANCH: u8 = 2;
 
 #[test]
 fn a_verified_store_shows_nothing_wrong() {
@@ -83,7 +81,7 @@ fn a_change_below_a_page_that_leads_to_itself_returns() {
     let bytes = a_table();
     let expected = dump(&Disk::holding(bytes.clone()).open());
     let pages = 1..bytes.len() / PAGE;
-    let branches: Vec<_> = pages.clone().filter(|page| bytes[page * PAGE] == BRANCH).collect();
+    let branches: Vec<_> = pages.clone().filter(|page| is_branch(&bytes[page * PAGE..])).collect();
     let mut circles = 0;
     for (from, to) in branches.iter().flat_map(|from| pages.clone().map(move |to| (*from, to))) {
         let disk = Disk::holding(bytes.clone());
@@ -108,7 +106,56 @@ fn a_change_below_a_page_that_leads_to_itself_returns() {
     assert!(circles > 0, "no change has met a page that leads to itself");
 }
 
-/// A table with pages that lead to others.
+/// A page that leads behind the end of the file spoils what lies below it, and nothing else.
+#[test]
+fn what_leads_behind_the_end_of_the_file_spoils_no_other_table() {
+    let bytes = a_table();
+    let (first, second) = (Table::ALL[0], Table::ALL[1]);
+    let mut met = 0;
+    for page in 1..bytes.len() / PAGE {
+        let branch = &bytes[page * PAGE..][..PAGE];
+        if !is_branch(branch) {
+            continue;
+        }
+        for child in children(branch) {
+            let mut bytes = bytes.clone();
+            lead_astray(&mut bytes, page * PAGE + child);
+            let store = match Disk::holding(bytes).try_open() {
+                Ok(store) => store,
+                // The page leads to the tables themselves.
+                Err(Error::Damaged { .. }) => continue,
+                Err(error) => panic!("page {page}: {error:?}"),
+            };
+            for round in ["the first time", "again"] {
+                let read = rows(&store, first);
+                assert!(matches!(read, Ok(ROWS) | Err(Error::Damaged { .. })), "{read:?}");
+                met += usize::from(read.is_err());
+                let others = rows(&store, second);
+                assert!(matches!(others, Ok(1 | 2)), "page {page}, {round}: {others:?}");
+                let put = store.write(&mut |transaction| {
+                    transaction.put(second, b"new", b"")?;
+                    Ok(Decision::Commit)
+                });
+                assert!(put.is_ok(), "page {page}, {round}: {put:?}");
+            }
+        }
+    }
+    assert!(met > 0, "nothing was read behind the end of the file");
+}
+
+fn rows(store: &RedbStore, table: Table) -> store::Result<u32> {
+    let mut rows = 0;
+    store.read(&mut |snapshot| {
+        rows = 0;
+        snapshot.scan(table, &(Unbounded, Unbounded), Order::Ascending, None, &mut |_, _| {
+            rows += 1;
+            ControlFlow::Continue(())
+        })
+    })?;
+    Ok(rows)
+}
+
+/// A table with pages that lead to others, and one with a row.
 fn a_table() -> Vec<u8> {
     let disk = Disk::new();
     let store = disk.open();
@@ -116,6 +163,7 @@ fn a_table() -> Vec<u8> {
         for id in 0..ROWS {
             transaction.put(Table::ALL[0], &id.to_be_bytes(), &value_of("old"))?;
         }
+        transaction.put(Table::ALL[1], b"old", b"")?;
         Ok(Decision::Commit)
     };
     store.write(&mut { put_all }).unwrap();

@@ -36,6 +36,7 @@ pub mod postgres;
 pub mod proxy;
 pub mod reads;
 pub mod records;
+pub mod redb_page;
 pub mod requests;
 pub mod rules;
 pub mod scale;

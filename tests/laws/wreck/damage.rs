@@ -9,6 +9,7 @@ use serde_json::json;
 use store::redb::RedbStore;
 use testkit::dice::Dice;
 use testkit::disk::{Disk, PAGE};
+use testkit::redb_page::{children, is_branch, lead_astray};
 use testkit::seeded;
 use testkit::tables::{Entry, load, try_dump};
 use tidings::Scope;
@@ -20,9 +21,6 @@ use crate::parsed;
 /// A sector is written as a whole, or not at all.
 const SECTOR: usize = 512;
 
-/// First byte of a page with the children of others, in redb.
-const BRANCH: u8 = 2;
-
 /// Kinds of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -30,6 +28,8 @@ pub(super) enum Kind {
     Copied,
     /// A page with children is copied over another one, which may be one of them.
     Branch,
+    /// A page leads behind the end of the file.
+    Astray,
     /// Several pages are copied over others.
     Several,
     /// Sectors of a page are those of an earlier version of the file.
@@ -51,10 +51,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The damage of the file of that number. Half of the files have a page that is copied.
+    /// The damage of the file of that number. Nearly half of the files have a page that is copied.
     pub(super) fn of(case: u64) -> Self {
         match case % 16 {
-            0..8 => Self::Copied,
+            0..7 => Self::Copied,
+            7 => Self::Astray,
             8 => Self::Branch,
             9 => Self::Several,
             10 => Self::Stale,
@@ -73,6 +74,7 @@ impl Kind {
             Self::LogCut | Self::LogFlipped | Self::LogCopied | Self::LogForeign => true,
             Self::Copied
             | Self::Branch
+            | Self::Astray
             | Self::Several
             | Self::Stale
             | Self::Zeroed
@@ -190,6 +192,15 @@ pub(super) fn wreck(case: u64) -> (Kind, Disk) {
             }
             file
         }
+        Kind::Astray => {
+            let mut file = IMAGE.file.clone();
+            let branches = IMAGE.pages(is_branch);
+            let page = branches[dice.below(branches.len())];
+            let numbers = children(&file[page..]);
+            let number = dice.below(numbers.len());
+            lead_astray(&mut file, page + numbers.skip(number).next().unwrap());
+            file
+        }
         Kind::Copied | Kind::Branch | Kind::Several | Kind::Stale | Kind::Zeroed => {
             pages_damaged(kind, &mut dice)
         }
@@ -204,7 +215,7 @@ fn is_used(page: &[u8]) -> bool {
 fn pages_damaged(kind: Kind, dice: &mut Dice) -> Vec<u8> {
     let mut file = IMAGE.file.clone();
     let pages = IMAGE.pages(is_used);
-    let branches = IMAGE.pages(|page| page.first() == Some(&BRANCH));
+    let branches = IMAGE.pages(is_branch);
     let one_of = |pages: &[usize], dice: &mut Dice| pages[dice.below(pages.len())];
     let times = if kind == Kind::Several { 2 + dice.below(6) } else { 1 };
     for _ in 0..times {

@@ -7,10 +7,15 @@
 //! the last sync that has succeeded. It is written again when a sync has failed, before the next database
 //! is opened, and before the storage is closed. So a commit whose sync has failed does not count, whatever
 //! the operating system has kept of it.
+//!
+//! A damaged page may lead behind the end of the file. An error of such a read would end the database with all
+//! its sound pages. So what lies there reads as zeros, which redb takes for another damaged page. A read that
+//! fails because another program has made the file shorter stays an error.
 
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use redb::{BackendError, StorageBackend};
@@ -28,6 +33,8 @@ pub(super) struct Medium {
     /// Number of the view that may use the storage. A view that is at work holds the lock.
     turn: RwLock<u64>,
     start: Mutex<Start>,
+    /// Length in bytes that the file was given, or `u64::MAX` before the file is ours.
+    len: AtomicU64,
     /// The first error of the present view.
     trouble: Mutex<Option<Arc<io::Error>>>,
 }
@@ -66,18 +73,25 @@ impl Medium {
     /// [noted](Self::note_start).
     pub(super) fn of(storage: Box<dyn StorageBackend>) -> (Arc<Self>, View) {
         let (turn, start, trouble) = (RwLock::default(), Mutex::default(), Mutex::default());
-        let medium = Arc::new(Self { storage, turn, start, trouble });
+        let len = AtomicU64::new(u64::MAX);
+        let medium = Arc::new(Self { storage, turn, start, len, trouble });
         let view = View { medium: Arc::clone(&medium), turn: 0 };
         (medium, view)
     }
 
-    /// Notes the start of the file, which is locked.
+    /// Notes the start of the file and its length. The file is locked.
     pub(super) fn note_start(&self) -> io::Result<()> {
-        let len = usize::try_from(self.storage.len()?).unwrap_or(usize::MAX);
-        let mut now = vec![0; len.min(START)];
+        let len = self.note_len()?;
+        let mut now = vec![0; usize::try_from(len).unwrap_or(usize::MAX).min(START)];
         self.storage.read(0, &mut now)?;
         *self.start.lock() = Start { synced: now.clone(), now, version: 0 };
         Ok(())
+    }
+
+    fn note_len(&self) -> io::Result<u64> {
+        let len = self.storage.len()?;
+        self.len.store(len, Ordering::Release);
+        Ok(len)
     }
 
     /// The next view, on the last commit whose sync has succeeded. Earlier views fail from now on.
@@ -85,6 +99,7 @@ impl Medium {
         let mut turn = self.turn.write();
         *turn += 1;
         self.write_synced_start()?;
+        self.note_len()?;
         *self.trouble.lock() = None;
         Ok(View { medium: Arc::clone(self), turn: *turn })
     }
@@ -188,11 +203,22 @@ impl StorageBackend for View {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.run(|medium| medium.storage.read(offset, out))
+        self.run(|medium| {
+            let end = u64::try_from(out.len()).ok().and_then(|len| offset.checked_add(len));
+            if end.is_none_or(|end| end > medium.len.load(Ordering::Acquire)) {
+                out.fill(0);
+                return Ok(());
+            }
+            medium.storage.read(offset, out)
+        })
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.run(|medium| medium.storage.set_len(len))
+        self.run(|medium| {
+            medium.storage.set_len(len)?;
+            medium.len.store(len, Ordering::Release);
+            Ok(())
+        })
     }
 
     fn sync_data(&self) -> io::Result<()> {
