@@ -8,7 +8,7 @@ use testkit::tables::{Entry, dump, is_activity, of_plain_worlds, put};
 use testkit::world::{World, in_app};
 use tidings::check::{Finding, Problem, TableFinding};
 
-use crate::seeded::{copy, entries};
+use crate::seeded::{copy, entries, entries_of};
 
 #[test]
 fn a_sound_store_has_no_findings() {
@@ -71,8 +71,7 @@ fn a_record_that_cannot_be_read_is_found() {
 #[test]
 fn an_inbox_that_is_miscounted_is_found() {
     let [(table, key, value), (_, _, other)] =
-        entries().iter().filter(|(table, ..)| *table == Table::MessageCounters).collect::<Vec<_>>()
-            [..2]
+        entries_of(Table::MessageCounters).collect::<Vec<_>>()[..2]
     else {
         panic!("two inboxes")
     };
@@ -90,7 +89,7 @@ fn an_inbox_that_is_miscounted_is_found() {
 #[test]
 fn a_lane_that_is_misplaced_is_found() {
     for table in [Table::Lanes, Table::LaneHeads, Table::HeldLanes] {
-        let (_, key, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
+        let (_, key, value) = entries_of(table).next().unwrap();
         for ruin in [None, Some(b"?".as_slice()), Some(b"")] {
             let found = findings(|world| put(&world.store, table, key, ruin));
             assert!(found.contains(&(table.name(), key.clone(), Problem::Misplaced)), "{ruin:?}");
@@ -148,7 +147,7 @@ fn lanes_are_looked_at_in_steps_and_none_is_passed_over() {
 /// A row of outcomes: gone, of other notifications, of another outcome, or not readable.
 #[test]
 fn a_row_of_outcomes_that_is_outdated_is_found() {
-    let rows = || entries().iter().filter(|(table, ..)| *table == Table::NotificationOutcomes);
+    let rows = || entries_of(Table::NotificationOutcomes);
     let (table, key, value) = rows().next().unwrap();
     let other = rows().find(|(_, _, other)| other != value).map(|(_, _, other)| other.as_slice());
     for ruin in [None, other, Some(b"?".as_slice()), Some(b"")] {
@@ -208,7 +207,7 @@ fn an_index_of_texts_that_is_damaged_is_found() {
 #[test]
 fn an_activity_index_that_is_damaged_is_found() {
     for table in [Table::ActivityHeads, Table::ActivitySegments, Table::ActivityDeleted] {
-        let (_, key, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
+        let (_, key, value) = entries_of(table).next().unwrap();
         for ruin in [None, Some(&value[..value.len() - 1]), Some(b"?".as_slice())] {
             let world = copy();
             put(&world.store, table, key, ruin);
@@ -231,7 +230,7 @@ fn an_activity_index_that_is_damaged_is_found() {
 // The first and the last entry of each of these tables.
 fn ends(is_wanted: fn(Table) -> bool) -> impl Iterator<Item = &'static Entry> {
     of_plain_worlds().into_iter().filter(move |table| is_wanted(*table)).flat_map(|table| {
-        let mut entries = entries().iter().filter(move |(other, ..)| *other == table);
+        let mut entries = entries_of(table);
         [entries.next(), entries.next_back()].into_iter().flatten()
     })
 }
@@ -255,7 +254,7 @@ fn is_record(table: Table) -> bool {
     if is_derived(table) {
         return false;
     }
-    let (_, _, value) = entries().iter().find(|(other, ..)| *other == table).unwrap();
+    let (_, _, value) = entries_of(table).next().unwrap();
     !is_activity(table) && store::encoding::json(value).is_ok_and(|json| json.starts_with(b"{"))
 }
 

@@ -13,14 +13,14 @@ use store::{Table, encoding, layout};
 use testkit::is_thorough;
 use testkit::records::{self, Ruins};
 use testkit::requests;
-use testkit::tables::{self, check_indexes, is_activity, load, of_plain_worlds};
+use testkit::tables::{self, check_indexes, decoded, is_activity, load, of_plain_worlds};
 use testkit::world::World;
 use tidings::notification::{Notification, NotificationQuery, Ordinal};
 use tidings::quarantine::QuarantineQuery;
 use tidings::time::Timestamp;
 
 use crate::cases;
-use crate::seeded::{copy, entries, trigger};
+use crate::seeded::{copy, entries, entries_of, trigger};
 
 /// The requests that meet damage of a table.
 fn readers(table: Table) -> impl Iterator<Item = &'static Value> {
@@ -87,7 +87,7 @@ fn a_ruined_value_is_not_read_as_something_else() {
             ends.rotate_left(number % 2);
             halves.rotate_left(number / 2 % 2);
             let (mut asked, mut complaints) = (0, 0);
-            for (key, value) in ends.into_iter().flatten() {
+            for (_, key, value) in ends.into_iter().flatten() {
                 world.put(table, key, Some(&ruin(value)));
                 for half in halves {
                     if is_whole || asked == 0 || complaints == 0 && !is_overlooked {
@@ -120,7 +120,7 @@ fn a_ruined_index_is_found_out() {
     let complaints = tables.clone().map(complaint).collect::<Vec<_>>();
     for table in tables {
         let mut finds = 0;
-        for (key, value) in entries_of(table) {
+        for (_, key, value) in entries_of(table) {
             let full: Ruin =
                 |value| [vec![0; value.len() / 2], vec![u8::MAX; value.len()]].concat();
             for ruin in RUINS.into_iter().chain([full]) {
@@ -151,7 +151,7 @@ fn a_value_in_the_wrong_place_is_not_believed() {
         let expected = answers(&world, table);
         let entries: Vec<_> = entries_of(table).collect();
         let is_record = |value: &[u8]| decoded(value).is_some();
-        let [(first, one), .., (last, other)] = entries.as_slice() else { continue };
+        let [(_, first, one), .., (_, last, other)] = entries.as_slice() else { continue };
         if is_record(one) {
             world.put(table, first, Some(other));
             world.put(table, last, Some(one));
@@ -170,7 +170,7 @@ fn a_window_with_a_damaged_event_goes_into_quarantine() {
     let sound = copy().engine.delivery().run_due(usize::MAX).unwrap();
     for ruin in RUINS {
         let world = copy();
-        let (key, value) = entries_of(Table::DigestEvents).next().unwrap();
+        let (_, key, value) = entries_of(Table::DigestEvents).next().unwrap();
         load(&world.store, &[(Table::DigestEvents, key.to_vec(), ruin(value))]);
         let report = world.engine.delivery().run_due(usize::MAX).unwrap();
         assert_eq!((report.sent, report.quarantined), (sound.sent, 1));
@@ -203,7 +203,7 @@ fn an_entry_that_leads_elsewhere_is_not_followed() {
     ] {
         let expected = answers(&world, table);
         let entries: Vec<_> = entries_of(table).collect();
-        let [(first, one), .., (last, other)] = entries.as_slice() else {
+        let [(_, first, one), .., (_, last, other)] = entries.as_slice() else {
             panic!("two entries in {}", table.name())
         };
         world.put(table, first, Some(other));
@@ -309,7 +309,7 @@ proptest! {
         damage in damage(),
     ) {
         let entries: Vec<_> = entries_of(table).collect();
-        let (key, value) = entries[which.index(entries.len())];
+        let (_, key, value) = entries[which.index(entries.len())];
         check_calm(table, key, damage.to(value).as_deref());
     }
 }
@@ -318,7 +318,7 @@ proptest! {
 /// and what makes the index anew makes it from those that are there.
 #[test]
 fn nobody_waits_for_what_is_not_there() {
-    let (key, head) = entries_of(Table::ActivityHeads).next().unwrap();
+    let (_, key, head) = entries_of(Table::ActivityHeads).next().unwrap();
     // The numbers, but for the time of the last notification.
     for bit in (0..8 * (head.len() - 8)).filter(|bit| matches!(bit % 8, 0 | 4 | 7)) {
         let mut damaged = head.to_vec();
@@ -348,7 +348,7 @@ fn a_rebuild_ignores_keys_of_other_records() {
         let world = copy();
         let lost = [(is_alone, Table::Notifications), (!has_head, Table::ActivityHeads)];
         for (_, table) in lost.into_iter().filter(|(is_lost, _)| *is_lost) {
-            entries_of(table).for_each(|(key, _)| tables::put(&world.store, table, key, None));
+            entries_of(table).for_each(|(_, key, _)| tables::put(&world.store, table, key, None));
         }
         put_notification(&world, 474_148_729_600, b"?");
 
@@ -404,7 +404,7 @@ proptest! {
     ) {
         let world = copy();
         for table in lost {
-            entries_of(table).for_each(|(key, _)| tables::put(&world.store, table, key, None));
+            entries_of(table).for_each(|(_, key, _)| tables::put(&world.store, table, key, None));
         }
         for (shift, bits, value) in keys {
             let (_, _, value) = value.get(entries());
@@ -504,10 +504,6 @@ fn field(way: &str) -> String {
     names.next_back().unwrap_or_default().into()
 }
 
-fn decoded(value: &[u8]) -> Option<Value> {
-    encoding::json(value).ok().and_then(|json| serde_json::from_slice(&json).ok())
-}
-
 fn encoded(json: &Value) -> Vec<u8> {
     encoding::encode(json, 0).unwrap()
 }
@@ -524,8 +520,3 @@ const RUINS: [Ruin; 6] = [
     // Another encoding, or another environment.
     |value| [&[value[0] + 1], &value[1..]].concat(),
 ];
-
-fn entries_of(table: Table) -> impl DoubleEndedIterator<Item = (&'static [u8], &'static [u8])> {
-    let found = entries().iter().filter(move |(other, ..)| *other == table);
-    found.map(|(_, key, value)| (key.as_slice(), value.as_slice()))
-}

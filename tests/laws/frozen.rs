@@ -24,6 +24,7 @@ use store::redb::{AppliedBy, LogOptions, RedbOptions, RedbStore};
 use store::{Error, Table};
 use tempfile::tempdir;
 use testkit::disk::{Disk, PAGE};
+use testkit::files::log_of;
 use testkit::interposed::Interposed;
 use testkit::requests::{call, sound, text, writes};
 use testkit::sealed::keyring;
@@ -215,12 +216,6 @@ fn unpacked(version: u32, kind: Kind, folder: &Path) -> PathBuf {
         fs::write(path, decompress_size_prepended(&bytes).unwrap()).unwrap();
     }
     path
-}
-
-fn log_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-log");
-    name.into()
 }
 
 fn packed(version: u32, kind: Kind) -> PathBuf {

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use store::memory::MemoryStore;
 use store::{Table, WriteRecords};
 use testkit::interposed::{Interposed, Lie, Point};
+use testkit::records::engine;
 use testkit::requests;
 use testkit::seeded;
-use testkit::tables::{Entry, dump, load, put};
-use testkit::world::{Counts, World, email, in_app, workflow_of};
+use testkit::tables::{self, load, put};
+use testkit::world::{Counts, World, email, hour, in_app, workflow_of};
 use tidings::trigger::AcceptedTrigger;
 use tidings::vocabulary::Channel;
-use tidings::{Clock, Engine, Error, ManualClock, RecordingProvider, SeededEntropy};
+use tidings::{Engine, Error};
 
 use crate::parsed;
 use crate::wreck::ids;
@@ -28,13 +29,7 @@ fn answers(lie: Option<Lie>) -> Vec<(Value, String)> {
     if let Some(lie) = lie {
         store.tell(lie);
     }
-    let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
-    let engine = Engine::builder()
-        .clock(ManualClock::at(now))
-        .entropy(SeededEntropy::new(1))
-        .default_provider(RecordingProvider::default())
-        .activity_segments(16)
-        .build(store.clone());
+    let engine = engine(store.clone());
     let env = engine.environment(seeded::world().env.environment_id());
     let requests = requests::sound().to_vec().into_iter();
     requests
@@ -115,19 +110,22 @@ fn a_job_that_is_due_after_its_claim_is_not_sent_again() {
 fn an_inbox_that_cannot_be_gone_through_takes_messages_after_a_repair() {
     let world = large_inbox();
     world.store.tell(Lie::ForeignBehind(Table::MessageLists));
-    let before = of_table(&world, Table::MessageCounters);
+    let before = tables::of(&world.store, Table::MessageCounters);
 
     let report = world.engine.repair().unwrap();
 
     assert!(report.is_finished);
-    assert!(of_table(&world, Table::MessageCounters) == before, "what it cannot count stays");
+    assert!(
+        tables::of(&world.store, Table::MessageCounters) == before,
+        "what it cannot count stays"
+    );
     takes_messages(&world);
 }
 
 #[test]
 fn an_inbox_that_cannot_be_gone_through_takes_messages_without_its_counters() {
     let world = large_inbox();
-    for (table, key, _) in of_table(&world, Table::MessageCounters) {
+    for (table, key, _) in tables::of(&world.store, Table::MessageCounters) {
         put(&world.store, table, &key, Some(b"damaged"));
     }
     world.store.tell(Lie::ForeignBehind(Table::MessageLists));
@@ -150,7 +148,7 @@ fn a_removal_that_does_not_stick_ends() {
             cleared.map(|cleared| assert_eq!(cleared, 300))
         }),
         ("messages", || of_ada(&[in_app()], 1), erase),
-        ("events of a digest", || of_ada(&[digest(), in_app()], 6), erase),
+        ("events of a digest", || of_ada(&[hour("digest"), in_app()], 6), erase),
         ("runs of a deletion", of_many_runs, |world| {
             world.env.notifications().delete(world.notifications(json!({}))[0].id)
         }),
@@ -176,11 +174,6 @@ fn a_removal_that_does_not_stick_ends() {
 
 fn erase(world: &World) -> Result<(), Error> {
     world.env.subscribers().erase("ada").map(drop)
-}
-
-fn digest() -> Value {
-    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
-    json!({ "type": "digest", "metadata": hour })
 }
 
 fn suppressed() -> World {
@@ -230,7 +223,7 @@ fn large_inbox() -> World {
 
 #[track_caller]
 fn takes_messages(world: &World) {
-    let messages = || of_table(world, Table::Messages).len();
+    let messages = || world.rows(Table::Messages);
     for _ in 0..3 {
         let before = messages();
         world.notify("news", "ada");
@@ -238,8 +231,4 @@ fn takes_messages(world: &World) {
         assert_eq!(messages(), before + 1);
     }
     assert!(world.env.inbox("ada").unwrap().count(&parsed(json!({}))).is_ok());
-}
-
-fn of_table(world: &World, table: Table) -> Vec<Entry> {
-    dump(&world.store).into_iter().filter(|(of, ..)| *of == table).collect()
 }

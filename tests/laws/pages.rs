@@ -1,18 +1,17 @@
 //! A page of the file that lies in the place of another one: nothing of another organization is
 //! shown, and every operation ends.
 
-use std::time::Duration;
-
 use serde_json::json;
 use store::Store;
 use testkit::dice::Dice;
 use testkit::disk::{Disk, PAGE};
 use testkit::interposed::{Interposed, Point};
+use testkit::records::engine;
 use testkit::scaled;
 use testkit::tables::load;
 use testkit::{parsed, requests, seeded};
+use tidings::Scope;
 use tidings::ids::EnvironmentId;
-use tidings::{Clock, Engine, ManualClock, RecordingProvider, Scope, SeededEntropy};
 use uuid::Uuid;
 
 /// Number of calls of the store that no operation needs.
@@ -109,15 +108,4 @@ fn answers(store: impl Store) -> Vec<(String, String)> {
             (request.to_string(), answer)
         })
         .collect()
-}
-
-fn engine(store: impl Store) -> Engine {
-    // At this time, every job is due.
-    let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
-    Engine::builder()
-        .clock(ManualClock::at(now))
-        .entropy(SeededEntropy::new(1))
-        .default_provider(RecordingProvider::default())
-        .activity_segments(16)
-        .build(store)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use store::Table;
 use testkit::interposed::Point;
-use testkit::tables::{Entry, check_indexes, dump, put, records};
+use testkit::tables::{self, Entry, check_indexes, dump, put, records};
 use testkit::world::{World, email, id, in_app, on_both, only, sms};
 use tidings::dead_letter::DeadLetterQuery;
 use tidings::job::{Job, JobStatus};
@@ -69,15 +69,11 @@ fn set_up(world: &World) {
     world.tick();
 }
 
-fn entries(world: &World, table: Table) -> Vec<Entry> {
-    dump(&world.store).into_iter().filter(|(of, ..)| *of == table).collect()
-}
-
 /// Runs `scenario` in a world of its own for each entry of `table` and each way to damage it.
 fn with_each(table: Table, scenario: impl Fn(World, &Entry, Option<Vec<u8>>)) {
     let world = World::in_memory();
     set_up(&world);
-    for at in 0..entries(&world, table).len() {
+    for at in 0..tables::of(&world.store, table).len() {
         for ruin in RUINS {
             // Nobody looks for a task without an entry in the queue.
             if matches!(table, Table::Due | Table::Lanes) && ruin(b"value").is_none() {
@@ -85,7 +81,7 @@ fn with_each(table: Table, scenario: impl Fn(World, &Entry, Option<Vec<u8>>)) {
             }
             let damaged = |world: World| {
                 set_up(&world);
-                let entry = entries(&world, table).swap_remove(at);
+                let entry = tables::of(&world.store, table).swap_remove(at);
                 let value = ruin(&entry.2);
                 put(&world.store, table, &entry.1, value.as_deref());
                 scenario(world, &entry, value);
@@ -325,7 +321,7 @@ fn a_task_is_put_back() {
 fn damaged() -> (World, Quarantined) {
     let world = World::in_memory();
     set_up(&world);
-    let (table, key, value) = entries(&world, Table::Subscribers).swap_remove(0);
+    let (table, key, value) = tables::of(&world.store, Table::Subscribers).swap_remove(0);
     put(&world.store, table, &key, Some(b"?"));
     deliver(&world);
     put(&world.store, table, &key, Some(&value));
@@ -367,7 +363,7 @@ fn a_turn_that_is_put_back_does_not_wait_for_a_later_delay() {
         world.workflow_of("late", &[in_app(), wait, in_app()]);
         world.env.workflows().pause("late").unwrap();
         world.notify("late", "ada");
-        let (table, key, value) = entries(&world, Table::Subscribers).swap_remove(0);
+        let (table, key, value) = tables::of(&world.store, Table::Subscribers).swap_remove(0);
         put(&world.store, table, &key, Some(b"?"));
         world.env.workflows().resume("late").unwrap();
         world.engine.delivery().run_due(1).unwrap();
@@ -420,13 +416,13 @@ fn an_expired_answer_fails_no_call() {
                 };
                 create("old").unwrap();
                 create("older").unwrap();
-                let (_, key, value) = entries(&world, table).swap_remove(0);
+                let (_, key, value) = tables::of(&world.store, table).swap_remove(0);
                 put(&world.store, table, &key, ruin(&value).as_deref());
                 world.pass(Duration::from_secs(24 * 60 * 60));
 
                 create("new").unwrap();
 
-                let left = entries(&world, Table::ExpiringAnswers).len();
+                let left = tables::of(&world.store, Table::ExpiringAnswers).len();
                 assert_eq!(left, 1, "expired answers are swept away");
                 assert!(world.env.subscribers().find(id("nobody")).unwrap().is_none());
             });

@@ -23,12 +23,12 @@ use tidings::unsubscribe::UnsubscribeRequest;
 use tidings::vocabulary::Channel;
 use tidings::{Error, Progress};
 
-use crate::seeded::{copy, entries, fork, world_over};
+use crate::seeded::{copy, entries, entries_of, fork, world_over};
 use crate::{cases, parsed};
 
 /// The first entry of a table and the last one.
 fn some_of(table: Table) -> Vec<&'static Entry> {
-    let mut all = of_entries(table);
+    let mut all = entries_of(table);
     [all.next(), all.last()].into_iter().flatten().collect()
 }
 
@@ -69,10 +69,6 @@ fn check_repair(world: &World, what: &str) {
     let again = world.engine.repair().unwrap();
     assert_eq!((again.put_aside, again.mended, again.rebuilt.len()), (0, 0, 0), "{what}");
     assert!(dump(&world.store) == mended, "{what} is mended again");
-}
-
-fn of_table(world: &World, table: Table) -> Vec<Entry> {
-    dump(&world.store).into_iter().filter(|(of, ..)| *of == table).collect()
 }
 
 /// Derived rows that have one form only are as they were.
@@ -146,7 +142,7 @@ fn a_check_and_a_repair_end_when_they_are_told_to() {
 fn a_table_that_cannot_be_gone_through_holds_up_no_other_one() {
     for table in Table::ALL {
         let world = copy();
-        let (_, key, value) = of_entries(Table::Lanes).next().unwrap();
+        let (_, key, value) = entries_of(Table::Lanes).next().unwrap();
         put(&world.store, Table::Lanes, key, None);
         world.store.tell(Lie::ForeignIn(table));
 
@@ -170,15 +166,15 @@ fn a_row_of_an_unknown_key_holds_up_no_other_one() {
     {
         let world = copy();
         let sealed = [5; 64];
-        put(&world.store, table, &of_entries(table).next().unwrap().1, Some(&sealed));
-        let (_, lost, _) = of_entries(derived).last().unwrap();
+        put(&world.store, table, &entries_of(table).next().unwrap().1, Some(&sealed));
+        let (_, lost, _) = entries_of(derived).last().unwrap();
         put(&world.store, derived, lost, None);
 
         assert!(world.engine.repair().unwrap().is_finished);
 
-        let left: Vec<_> = of_table(&world, table);
+        let left = tables::of(&world.store, table);
         assert!(left.iter().any(|(_, _, value)| *value == sealed), "{table:?}");
-        let is_mended = of_table(&world, derived).iter().any(|(_, key, _)| key == lost);
+        let is_mended = tables::of(&world.store, derived).iter().any(|(_, key, _)| key == lost);
         assert!(is_mended, "{derived:?}");
     }
 }
@@ -188,7 +184,7 @@ fn a_repair_that_is_ended_goes_on() {
     let damaged = || {
         let world = copy();
         for table in [Table::EmailIndex, Table::ActivitySegments] {
-            let (_, key, _) = of_entries(table).next().unwrap();
+            let (_, key, _) = entries_of(table).next().unwrap();
             put(&world.store, table, key, None);
         }
         world
@@ -260,7 +256,7 @@ fn a_row_that_cannot_be_read_is_mended() {
             let what = format!("{} {} as {damaged:?}", table.name(), key.escape_ascii());
             check_mended(&world, &what);
             if has_one_form(table) {
-                assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
+                assert!(tables::of(&world.store, table).iter().eq(entries_of(table)), "{what}");
             }
             if table.role() == Role::Records {
                 let put_aside =
@@ -286,7 +282,7 @@ fn an_environment_keeps_its_records_and_keys() {
     let created = world.env.api_keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
     let header = format!("ApiKey {}", created.key.expose());
     let id = world.env.environment_id();
-    let (_, key, _) = of_entries(Table::Environments)
+    let (_, key, _) = entries_of(Table::Environments)
         .find(|(_, key, _)| key.ends_with(uuid::Uuid::from(id).as_bytes()))
         .unwrap();
     put(&world.store, Table::Environments, key, Some(b"damaged"));
@@ -309,7 +305,7 @@ fn lose_environment(world: &World, has_entry: bool) -> EnvironmentId {
     let id = world.env.environment_id();
     let is_of = |key: &[u8]| key.ends_with(uuid::Uuid::from(id).as_bytes());
     for table in [Table::Environments, Table::EnvironmentIds] {
-        let (_, key, _) = of_entries(table).find(|(_, key, _)| is_of(key)).unwrap();
+        let (_, key, _) = entries_of(table).find(|(_, key, _)| is_of(key)).unwrap();
         if table == Table::Environments || !has_entry {
             put(&world.store, table, key, None);
         }
@@ -350,7 +346,7 @@ fn an_environment_without_a_link_key_gets_one() {
         assert!(world.env.read_unsubscribe(&token).is_ok());
         let environment = world.env.environment_id();
         let is_own = |(table, key, _): &&Entry| environment_of(*table, key) == Some(environment);
-        let (_, key, _) = of_entries(Table::LinkKeys).find(is_own).unwrap();
+        let (_, key, _) = entries_of(Table::LinkKeys).find(is_own).unwrap();
         put(&world.store, Table::LinkKeys, key, damaged);
         let refused = url().unwrap_err();
         assert!(matches!(refused, Error::Store(_)), "{refused}");
@@ -416,10 +412,6 @@ fn much_is_mended_without_an_environment() {
     }
 }
 
-fn of_entries(table: Table) -> impl Iterator<Item = &'static Entry> {
-    entries().iter().filter(move |(of, ..)| *of == table)
-}
-
 /// A record that nothing follows from is not missed.
 fn is_missed(table: Table, key: &[u8]) -> bool {
     match table.role() {
@@ -448,7 +440,7 @@ fn a_row_that_is_gone_is_mended() {
                 check_repair(&world, &what);
             }
             if has_one_form(table) {
-                assert!(of_table(&world, table).iter().eq(of_entries(table)), "{what}");
+                assert!(tables::of(&world.store, table).iter().eq(entries_of(table)), "{what}");
             }
         }
     }
@@ -472,7 +464,7 @@ fn a_foreign_row_is_mended() {
 #[test]
 fn a_row_in_the_place_of_another_is_mended() {
     for table in of_plain_worlds() {
-        let all: Vec<_> = of_entries(table).collect();
+        let all: Vec<_> = entries_of(table).collect();
         let ((_, one, value), (_, other, another)) = (all[0], all[all.len() - 1]);
         // What is in the activity index has no form that only one thing can have.
         if value == another || matches!(table.role(), Role::Derived(Derived::Activity)) {
@@ -613,7 +605,7 @@ fn rows_that_come_between_hide_no_damaged_one() {
     let (world, below) = fork();
     let last = world.env.topics().create(&parsed(json!({ "key": "z-last" }))).unwrap();
     let is_last = |(_, key, _): &Entry| key.escape_ascii().to_string().contains(last.key.as_str());
-    let (_, key, _) = of_table(&world, Table::Topics).into_iter().find(is_last).unwrap();
+    let (_, key, _) = tables::of(&world.store, Table::Topics).into_iter().find(is_last).unwrap();
     put(&world.store, Table::Topics, &key, Some(b"damaged"));
     let other = world_over(Interposed::new(below));
     let mut meanwhile = Some(move || {

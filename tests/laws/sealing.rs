@@ -52,9 +52,8 @@ fn check_sealed(store: &dyn Store, id: u32) {
 fn is_record(table: Table) -> bool {
     let is_object =
         |value: &[u8]| store::encoding::json(value).is_ok_and(|json| json.starts_with(b"{"));
-    let of_table = seeded::entries().iter().filter(|(other, ..)| *other == table);
     let derived = [Table::MessageCounters];
-    let mut of_table = of_table.filter(|_| !derived.contains(&table));
+    let mut of_table = seeded::entries_of(table).filter(|_| !derived.contains(&table));
     table == Table::Seals || of_table.any(|(_, _, value)| is_object(value))
 }
 

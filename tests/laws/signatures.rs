@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use store::Table;
 use store::layout::Target;
 use testkit::interposed::Interposed;
-use testkit::tables::{check_indexes, dump, put};
+use testkit::tables::{self, check_indexes, dump, put};
 use testkit::world::{Backend, World, email, in_app, with, workflow_of};
 use tidings::check::{Finding, Problem};
 use tidings::ids::MessageId;
 use tidings::message::{MarkAs, Message, MessageQuery};
 use tidings::page::Total;
 
-use crate::seeded::{copy, entries};
+use crate::seeded::{copy, entries, entries_of};
 use crate::{cases, parsed};
 
 /// What happens to an inbox.
@@ -119,8 +119,8 @@ fn perform(world: &World, deed: &Deed) {
 
 /// The entries of all lists of messages.
 fn listed(world: &World) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let lists = dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::MessageLists);
-    lists.map(|(_, key, value)| (key, value)).collect()
+    let lists = tables::of(&world.store, Table::MessageLists);
+    lists.into_iter().map(|(_, key, value)| (key, value)).collect()
 }
 
 fn queries(world: &World) -> Vec<Value> {
@@ -205,7 +205,7 @@ fn ruins(value: &[u8]) -> [Vec<u8>; 3] {
 }
 
 fn signed() -> Vec<(&'static [u8], &'static [u8])> {
-    let lists = entries().iter().filter(|(table, ..)| *table == Table::MessageLists);
+    let lists = entries_of(Table::MessageLists);
     let lists: Vec<_> = lists.map(|(_, key, value)| (key.as_slice(), value.as_slice())).collect();
     let is_signed = |value| Target::read(Table::MessageLists, value).signature.is_some();
     assert!(lists.len() > 1 && lists.iter().all(|(_, value)| is_signed(value)));

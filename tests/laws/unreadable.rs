@@ -13,8 +13,8 @@ use testkit::is_thorough;
 use testkit::records::{Ruins, readers};
 use testkit::requests::{self, Answer, Refusal};
 use testkit::seeded::copy_with;
-use testkit::tables::{Entry, dump, of_plain_worlds, put};
-use testkit::world::{World, in_app};
+use testkit::tables::{self, Entry, dump, of_plain_worlds, put};
+use testkit::world::{World, hour, in_app};
 use tidings::ids::InternalSubscriberId;
 use tidings::message::{Changes, FeedCursor, FeedPage, MarkAs};
 use tidings::quarantine::QuarantineQuery;
@@ -24,7 +24,7 @@ use tidings::vocabulary::Channel;
 use tidings::{DeliveryReport, Error};
 
 use crate::parsed;
-use crate::seeded::{copy, entries};
+use crate::seeded::{copy, entries_of};
 
 /// A way to damage a value. It leaves none that can be read as it was.
 type Ruin = fn(Table, &[u8]) -> Vec<u8>;
@@ -35,15 +35,10 @@ const RUINS: [Ruin; 4] = [
     |_, _| Vec::new(),
     // The value of another row.
     |table, value| {
-        let other = entries_of(table).map(|(_, other)| other).find(|other| *other != value);
-        other.unwrap_or(b"\x01{}").to_vec()
+        let other = entries_of(table).map(|(_, _, other)| other).find(|other| *other != value);
+        other.cloned().unwrap_or_else(|| b"\x01{}".to_vec())
     },
 ];
-
-fn entries_of(table: Table) -> impl DoubleEndedIterator<Item = (&'static [u8], &'static [u8])> {
-    let found = entries().iter().filter(move |(other, ..)| *other == table);
-    found.map(|(_, key, value)| (key.as_slice(), value.as_slice()))
-}
 
 /// Calls `scenario` with the first and the last entry of a table, and each damage to them.
 fn each_damage(table: Table, scenario: impl FnMut(&[u8], &[u8], &[u8])) {
@@ -63,7 +58,7 @@ fn damage(table: Table, tries_all: bool, mut scenario: impl FnMut(&[u8], &[u8], 
         let is_of_table = number % 2 == table as usize % 2;
         let is_wanted =
             |end: usize| tries_all || is_of_table && (ends.len() == 1 || end == number / 2);
-        for (_, (key, value)) in ends.iter().enumerate().filter(|(end, _)| is_wanted(*end)) {
+        for (_, (_, key, value)) in ends.iter().enumerate().filter(|(end, _)| is_wanted(*end)) {
             let damaged = ruin(table, value);
             if damaged != *value {
                 scenario(key, value, &damaged);
@@ -171,12 +166,12 @@ fn unknown_keys_hold_up_no_call() {
     let ruins = Ruins::default();
     for table in tables() {
         // The first key goes on, and what all keys of an environment begin with.
-        let (Some((first, _)), Some((last, value))) =
+        let (Some((_, first, _)), Some((_, last, value))) =
             (entries_of(table).next(), entries_of(table).next_back())
         else {
             continue;
         };
-        for start in [first, &last[..last.len().min(16)]] {
+        for start in [&first[..], &last[..last.len().min(16)]] {
             for number in 0..1_100_u16 {
                 let unknown = [start, b"\xF0unknown", &number.to_be_bytes()].concat();
                 ruins.put(table, &unknown, Some(value));
@@ -441,7 +436,7 @@ fn a_deletion_keeps_what_it_cannot_read() {
         (Table::Suppressions, json!(["suppressions.clear", null])),
     ] {
         let world = copy();
-        let (key, value) = entries_of(table).next().unwrap();
+        let (_, key, value) = entries_of(table).next().unwrap();
         put(&world.store, table, key, Some(b"damaged"));
         let before = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
 
@@ -464,9 +459,9 @@ fn an_erasure_keeps_no_damaged_record() {
     let kept = dump(&whole.store);
     for table in [Table::Preferences, Table::Messages, Table::DigestEvents] {
         let is_kept = |key: &[u8]| kept.iter().any(|(other, at, _)| *other == table && at == key);
-        let own: Vec<_> = entries_of(table).filter(|(key, _)| !is_kept(key)).collect();
+        let own: Vec<_> = entries_of(table).filter(|(_, key, _)| !is_kept(key)).collect();
         assert!(!own.is_empty(), "{table:?}");
-        for (key, _) in own {
+        for (_, key, _) in own {
             let world = copy();
             put(&world.store, table, key, Some(b"damaged"));
             let quarantined = |world: &World| {
@@ -484,32 +479,29 @@ fn an_erasure_keeps_no_damaged_record() {
 #[test]
 fn an_erasure_removes_a_task_that_cannot_be_read() {
     let world = World::in_memory();
-    let hour = json!({ "type": "regular", "amount": 1, "unit": "hours" });
-    world.workflow_of("late", &[json!({ "type": "delay", "metadata": hour }), in_app()]);
-    world.workflow_of("soon", &[json!({ "type": "digest", "metadata": hour }), in_app()]);
+    world.workflow_of("late", &[hour("delay"), in_app()]);
+    world.workflow_of("soon", &[hour("digest"), in_app()]);
     world.notify("late", "ada");
     world.notify("soon", "ada");
-    let tasks =
-        |world: &World| dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::Tasks);
-    assert_eq!(tasks(&world).count(), 2);
-    for (table, key, _) in tasks(&world) {
+    assert_eq!(world.rows(Table::Tasks), 2);
+    for (table, key, _) in tables::of(&world.store, Table::Tasks) {
         put(&world.store, table, &key, Some(b"damaged"));
     }
 
     assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
 
     // The turn of a delay has an id that its notification does not know.
-    assert_eq!(tasks(&world).count(), 1);
+    assert_eq!(world.rows(Table::Tasks), 1);
     world.pass(Duration::from_secs(3_600));
     // A claim takes it out of the queue, and the entry of the other one.
     assert_eq!(world.engine.delivery().run_due(100).unwrap().quarantined, 2);
-    assert_eq!(tasks(&world).count(), 0);
+    assert_eq!(world.rows(Table::Tasks), 0);
 }
 
 /// The receipt of an event of the person cannot be read.
 #[test]
 fn an_erasure_passes_over_own_receipts_that_cannot_be_read() {
-    for (key, _) in entries_of(Table::Triggers) {
+    for (_, key, _) in entries_of(Table::Triggers) {
         let world = copy();
         put(&world.store, Table::Triggers, key, Some(b"damaged"));
         assert!(world.env.subscribers().erase("ada").unwrap().is_finished);
@@ -528,12 +520,10 @@ fn a_feed_passes_over_what_it_cannot_read() {
     for _ in 0..FeedPage::LIMIT * 2 + 20 {
         world.notify("news", "ada");
     }
-    let of_messages = |world: &World| {
-        dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::Messages)
-    };
+    let stored = || tables::of(&world.store, Table::Messages).into_iter();
     // All of the first page and some of the others, which were delivered.
     let damaged = FeedPage::LIMIT + 10;
-    for (table, key, _) in of_messages(&world).take(damaged) {
+    for (table, key, _) in stored().take(damaged) {
         put(&world.store, table, &key, Some(b"damaged"));
     }
     assert_eq!(followed(&world, start), (damaged, FeedPage::LIMIT + 10));
@@ -548,7 +538,7 @@ fn a_feed_passes_over_what_it_cannot_read() {
         inbox.mark_as([*id], MarkAs::Read).unwrap();
     }
     let is_of = |key: &[u8]| ids[..30].iter().any(|id| key.ends_with(&id.place().to_bytes()));
-    for (table, key, _) in of_messages(&world).filter(|(_, key, _)| is_of(key)) {
+    for (table, key, _) in stored().filter(|(_, key, _)| is_of(key)) {
         put(&world.store, table, &key, Some(b"damaged"));
     }
     assert_eq!(followed(&world, start), (30, ids.len() - 30));
@@ -577,7 +567,7 @@ fn a_key_of_a_damaged_environment_is_revoked() {
     let world = copy();
     let created = world.env.api_keys().create(&parsed(json!({ "name": "Orders" }))).unwrap();
     let header = format!("ApiKey {}", created.key.expose());
-    let (key, _) = entries_of(Table::Environments).next().unwrap();
+    let (_, key, _) = entries_of(Table::Environments).next().unwrap();
     put(&world.store, Table::Environments, key, Some(b"damaged"));
 
     world.env.api_keys().revoke(created.record.id).unwrap();
@@ -591,7 +581,7 @@ fn a_key_of_a_damaged_environment_is_revoked() {
 #[test]
 fn an_organization_is_listed_whatever_has_become_of_its_environments() {
     let world = copy();
-    for (key, _) in entries_of(Table::Environments) {
+    for (_, key, _) in entries_of(Table::Environments) {
         put(&world.store, Table::Environments, key, Some(b"damaged"));
     }
     put(&world.store, Table::Environments, b"\0no key", Some(b"damaged"));
@@ -606,7 +596,7 @@ fn an_organization_is_listed_whatever_has_become_of_its_environments() {
 #[test]
 fn an_environment_that_cannot_be_read_is_not_created_again() {
     let world = copy();
-    let (key, _) = entries_of(Table::Environments).next().unwrap();
+    let (_, key, _) = entries_of(Table::Environments).next().unwrap();
     put(&world.store, Table::Environments, key, Some(b"damaged"));
     let engine = world.another_engine();
     let acme = engine.organization("acme").unwrap();

@@ -12,7 +12,7 @@ use tidings::secret::Secret;
 use tidings::{Entropy, Scope};
 
 use crate::world::{
-    START, World, id, in_app, names, on_both, on_both_with, only, parsed, unreadable, wire,
+    NO_ID, START, World, id, in_app, names, on_both, on_both_with, only, parsed, unreadable, wire,
 };
 
 #[test]
@@ -119,7 +119,7 @@ fn what_cannot_be_created_is_refused() {
         check("QA", None, "409 environment `QA` is there already");
         check("\tQA ", None, "409 environment `QA` is there already");
         // 14.7
-        for parent in ["01999999-0000-7000-8000-000000000000".parse().unwrap(), stranger] {
+        for parent in [NO_ID.parse().unwrap(), stranger] {
             check("New", Some(parent), &format!("404 environment `{parent}` is not there"));
         }
     });
@@ -310,9 +310,8 @@ fn a_key_opens_the_same_things_as_the_host_does() {
         let scope = world.engine.authenticate(&format!("ApiKey {key}")).unwrap();
 
         assert_eq!(scope.workflows().get("hi").unwrap(), world.env.workflows().get("hi").unwrap());
-        let nowhere = "01999999-0000-7000-8000-000000000000";
-        let refusal = format!("404 environment `{nowhere}` is not there");
-        world.refuses(&refusal, || world.engine.environment(nowhere));
+        let refusal = format!("404 environment `{NO_ID}` is not there");
+        world.refuses(&refusal, || world.engine.environment(NO_ID));
     });
 }
 

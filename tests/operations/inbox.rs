@@ -19,8 +19,8 @@ use tidings::time::Timestamp;
 use tidings::vocabulary::{Channel, Severity};
 
 use crate::world::{
-    START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms, wire,
-    with, workflow_of,
+    NO_ID, START, World, email, id, in_app, names, on_both, only, pages, parsed, payload_is, sms,
+    wire, with, workflow_of,
 };
 
 #[test]
@@ -301,7 +301,7 @@ fn the_inbox_of_nobody_is_not_there() {
 
         world.refuses(refusal, || inbox.list(&MessageQuery::default()));
         world.refuses(refusal, || inbox.counts());
-        let message: MessageId = "01999999-0000-7000-8000-000000000000".parse().unwrap();
+        let message: MessageId = NO_ID.parse().unwrap();
         world.refuses(refusal, || inbox.mark_as([message], MarkAs::Read));
     });
 }

@@ -4,9 +4,7 @@ use serde_json::json;
 use tidings::message::{MarkAs, MarkMessages, MessageQuery};
 
 use crate::translations::{resource, upsert};
-use crate::world::{on_both, parsed};
-
-const NO_ID: &str = "01999999-0000-7000-8000-000000000000";
+use crate::world::{NO_ID, on_both, parsed};
 
 // Looks up a record that is there and one that is not, in a group of operations.
 macro_rules! looks_up {

@@ -8,8 +8,8 @@ use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 
 use crate::world::{
-    World, changed, email, id, in_app, names, on_both, only, pages, parsed, unreadable, wire,
-    workflow_of,
+    NO_ID, World, changed, email, id, in_app, names, on_both, only, pages, parsed, unreadable,
+    wire, workflow_of,
 };
 
 #[test]
@@ -338,7 +338,7 @@ fn mark(world: &World, subscriber: &str, ids: &[MessageId], mark_as: MarkAs) -> 
 }
 
 fn unknown() -> MessageId {
-    "01999999-0000-7000-8000-000000000000".parse().unwrap()
+    NO_ID.parse().unwrap()
 }
 
 fn text(id: MessageId) -> String {

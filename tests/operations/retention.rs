@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use store::Table;
 use testkit::interposed::Interposed;
-use testkit::tables::{dump, put};
+use testkit::tables::{self, put};
 use tidings::message::InboxCounts;
 use tidings::notification::NotificationQuery;
 use tidings::quarantine::QuarantineQuery;
@@ -33,10 +33,6 @@ fn days(world: &World, days: u32) -> usize {
     (0..days).map(|_| sweep()).sum()
 }
 
-pub(crate) fn rows(world: &World, table: Table) -> usize {
-    world.dump().keys().filter(|(name, _)| *name == table.name()).count()
-}
-
 fn count(world: &World) -> u64 {
     world.env.notifications().count(&NotificationQuery::default()).unwrap()
 }
@@ -52,7 +48,7 @@ fn without_a_policy_everything_is_kept() {
         world.notify("news", "ada");
         assert_eq!(world.engine.delivery().next_due().unwrap(), None);
         assert_eq!(days(&world, 2), 0);
-        assert_eq!((count(&world), rows(&world, Table::Tasks)), (1, 0));
+        assert_eq!((count(&world), world.rows(Table::Tasks)), (1, 0));
     });
 }
 
@@ -190,8 +186,7 @@ fn a_task_that_cannot_be_read_does_not_end_retention() {
             world.subscriber(json!({ "subscriberId": "ada", "email": "ada@example.org" }));
             world.workflow_of("mail", &[email()]);
             days(&world, 1);
-            let tasks = dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::Tasks);
-            let (table, key, _) = only(tasks);
+            let (table, key, _) = only(tables::of(&world.store, Table::Tasks));
             put(&world.store, table, &key, Some(b"\xFFgarbage"));
             world.restart_with(|builder| builder.retention(policy()));
             world.notify("mail", "ada");
@@ -221,11 +216,11 @@ fn a_receipt_of_a_clock_that_was_ahead_holds_up_no_other() {
             for _ in 0..2 {
                 world.notify("news", "ada");
             }
-            assert_eq!(rows(&world, Table::Triggers), 3);
+            assert_eq!(world.rows(Table::Triggers), 3);
 
             days(&world, 5);
 
-            assert_eq!(rows(&world, Table::Triggers), 1);
+            assert_eq!(world.rows(Table::Triggers), 1);
         },
     );
 }
@@ -246,7 +241,7 @@ fn live_tasks_pin() {
             assert!(world.env.notifications().find(slow).unwrap().is_some());
             days(&world, 30);
             assert_eq!(world.env.notifications().find(slow).unwrap(), None);
-            assert_eq!((world.inbox("ada").len(), rows(&world, Table::Triggers)), (0, 0));
+            assert_eq!((world.inbox("ada").len(), world.rows(Table::Triggers)), (0, 0));
         },
     );
 }
@@ -280,10 +275,10 @@ fn messages_go_by_channel() {
             assert_eq!((days(&world, 10), world.messages("ada").len()), (2, 0));
             assert_ne!(counts(&world), full);
             for table in [Table::Messages, Table::MessageLists, Table::DeletedMessages] {
-                assert_eq!(rows(&world, table), 0, "{table:?}");
+                assert_eq!(world.rows(table), 0, "{table:?}");
             }
             assert_eq!(counts(&world), InboxCounts::default());
-            assert_eq!((rows(&world, Table::Triggers), rows(&world, Table::Transactions)), (0, 0));
+            assert_eq!((world.rows(Table::Triggers), world.rows(Table::Transactions)), (0, 0));
             assert_ne!(world.trigger(event), first);
             is_sound(&world);
         },
@@ -350,8 +345,8 @@ fn a_receipt_of_an_event_for_nobody_goes_by_the_age_that_counts_for_it() {
                     None => assert_eq!(days(&world, 40), 0),
                 }
                 let left = usize::from(goes_after.is_none());
-                assert_eq!(rows(&world, Table::Triggers), left, "{retention:?}");
-                assert_eq!(rows(&world, Table::Transactions), left, "{retention:?}");
+                assert_eq!(world.rows(Table::Triggers), left, "{retention:?}");
+                assert_eq!(world.rows(Table::Transactions), left, "{retention:?}");
                 is_sound(&world);
             },
         );
@@ -376,13 +371,13 @@ fn a_canceled_event_goes_with_its_receipt() {
             world.env.events().broadcast(&sale()).unwrap();
             world.engine.delivery().run_due(2).unwrap();
             world.env.events().cancel("sale").unwrap();
-            assert_eq!(rows(&world, Table::FanOutStates), 1);
-            assert_eq!(rows(&world, Table::CanceledTriggers), 1);
+            assert_eq!(world.rows(Table::FanOutStates), 1);
+            assert_eq!(world.rows(Table::CanceledTriggers), 1);
 
             days(&world, 4);
 
             for table in [Table::Triggers, Table::FanOutStates, Table::CanceledTriggers] {
-                assert_eq!(rows(&world, table), 0, "{table:?}");
+                assert_eq!(world.rows(table), 0, "{table:?}");
             }
             assert!(world.env.events().progress("sale").is_err());
             world.env.events().broadcast(&sale()).unwrap();
@@ -409,14 +404,14 @@ fn an_event_that_goes_on_keeps_its_receipt() {
             }
             let sale = || parsed(json!({ "name": "news", "transactionId": "sale" }));
             let first = world.env.events().broadcast(&sale()).unwrap();
-            let entries = testkit::tables::dump(&world.store);
+            let entries = tables::dump(&world.store);
             let state = entries.iter().find(|(table, ..)| *table == Table::FanOutStates);
             let (table, key, sound) = state.unwrap();
-            testkit::tables::put(&world.store, *table, key, Some(b"?"));
+            put(&world.store, *table, key, Some(b"?"));
             days(&world, 3);
-            testkit::tables::put(&world.store, *table, key, Some(sound));
+            put(&world.store, *table, key, Some(sound));
 
-            assert_eq!(rows(&world, Table::Triggers), 1);
+            assert_eq!(world.rows(Table::Triggers), 1);
             let delivery = world.engine.delivery();
             let entry =
                 only(world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data);
@@ -450,21 +445,21 @@ fn the_runs_of_an_event_go_behind_its_last_one() {
             delivery.run_due(1).unwrap();
             world.pass(minutes(5));
             delivery.run_due(usize::MAX).unwrap();
-            let runs = rows(&world, Table::Triggers);
+            let runs = world.rows(Table::Triggers);
             assert!(runs > 2, "{runs}");
 
             world.pass(minutes(24 * 60 - 3));
             delivery.run_due(usize::MAX).unwrap();
             days(&world, 2);
-            assert_eq!(rows(&world, Table::Notifications), 0);
+            assert_eq!(world.rows(Table::Notifications), 0);
             assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);
-            assert_eq!(rows(&world, Table::Triggers), runs);
+            assert_eq!(world.rows(Table::Triggers), runs);
             // The first run has the receipt, and goes last.
             days(&world, 1);
-            assert_eq!(rows(&world, Table::Triggers), 1);
+            assert_eq!(world.rows(Table::Triggers), 1);
             assert_eq!(world.env.events().broadcast(&sale()).unwrap(), first);
             days(&world, 1);
-            assert_eq!((rows(&world, Table::Triggers), rows(&world, Table::FanOutStates)), (0, 0));
+            assert_eq!((world.rows(Table::Triggers), world.rows(Table::FanOutStates)), (0, 0));
             is_sound(&world);
         },
     );
@@ -477,9 +472,9 @@ fn stored_answers_go_when_they_no_longer_count() {
         |world| {
             let once = world.env.idempotent("key").unwrap();
             once.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
-            assert_eq!((days(&world, 1), rows(&world, Table::StoredAnswers)), (0, 1));
-            assert_eq!((days(&world, 1), rows(&world, Table::StoredAnswers)), (1, 0));
-            assert_eq!(rows(&world, Table::ExpiringAnswers), 0);
+            assert_eq!((days(&world, 1), world.rows(Table::StoredAnswers)), (0, 1));
+            assert_eq!((days(&world, 1), world.rows(Table::StoredAnswers)), (1, 0));
+            assert_eq!(world.rows(Table::ExpiringAnswers), 0);
         },
     );
 }
@@ -495,10 +490,10 @@ fn many_stored_answers_go_at_one_time() {
         let create = json!({ "channel": "email", "address": "ada@example.org" });
         once.suppressions().add(&parsed(create)).ok();
     }
-    let stored = rows(&world, Table::StoredAnswers);
+    let stored = world.rows(Table::StoredAnswers);
     assert!(stored > 1_200, "{stored}");
 
-    assert_eq!((days(&world, 2), rows(&world, Table::StoredAnswers)), (stored, 0));
+    assert_eq!((days(&world, 2), world.rows(Table::StoredAnswers)), (stored, 0));
 }
 
 /// With any policy, nothing that has expired stays for want of later calls.
@@ -514,16 +509,10 @@ fn what_has_expired_goes_with_any_policy() {
                 once.suppressions().add(&parsed(add.clone())).ok();
                 world.env.suppressions().add(&parsed(add)).unwrap();
             }
-            assert_eq!(
-                (rows(&world, Table::Suppressions), rows(&world, Table::StoredAnswers)),
-                (2, 1)
-            );
+            assert_eq!((world.rows(Table::Suppressions), world.rows(Table::StoredAnswers)), (2, 1));
             assert_eq!(days(&world, 2), 2);
-            assert_eq!(
-                (rows(&world, Table::Suppressions), rows(&world, Table::StoredAnswers)),
-                (1, 0)
-            );
-            assert_eq!(rows(&world, Table::ExpiringSuppressions), 1);
+            assert_eq!((world.rows(Table::Suppressions), world.rows(Table::StoredAnswers)), (1, 0));
+            assert_eq!(world.rows(Table::ExpiringSuppressions), 1);
         },
     );
 }
@@ -538,15 +527,15 @@ fn a_policy_may_come_and_go() {
         let elsewhere = world.elsewhere();
         world.restart_with(|builder| builder.retention(Retention::default().activity_days(1)));
         assert_eq!(world.engine.delivery().run_due(usize::MAX).unwrap().swept, 1);
-        assert_eq!(rows(&world, Table::Tasks), 2);
+        assert_eq!(world.rows(Table::Tasks), 2);
         drop(elsewhere);
         let tomorrow = Some(world.now().after(DAY));
         assert_eq!(world.engine.delivery().next_due().unwrap(), tomorrow);
         world.restart_with(|builder| builder.retention(Retention::default().activity_days(1)));
-        assert_eq!(rows(&world, Table::Tasks), 2, "they are found again");
+        assert_eq!(world.rows(Table::Tasks), 2, "they are found again");
         world.restart_with(|builder| builder);
         days(&world, 1);
-        assert_eq!(rows(&world, Table::Tasks), 0);
+        assert_eq!(world.rows(Table::Tasks), 0);
     });
 }
 
@@ -560,7 +549,7 @@ fn a_process_without_a_policy_does_not_end_the_sweeps_of_another_one() {
             let other = world.another_engine();
             world.pass(DAY);
             other.delivery().run_due(usize::MAX).unwrap();
-            assert_eq!(rows(&world, Table::Tasks), 0);
+            assert_eq!(world.rows(Table::Tasks), 0);
             let elsewhere = other.organization("other").unwrap().development().unwrap();
             for env in [&world.env, &elsewhere] {
                 env.workflows().create(&parsed(workflow_of("news", &[in_app()]))).unwrap();
@@ -593,7 +582,7 @@ fn a_sweep_goes_on_after_a_kill() {
                 world.pass(Duration::from_secs(301));
             }
             assert_eq!((count(&world), world.inbox("ada").len()), (0, 0));
-            assert_eq!(rows(&world, Table::Triggers), 0);
+            assert_eq!(world.rows(Table::Triggers), 0);
             is_sound(&world);
         },
     );
@@ -609,9 +598,9 @@ fn what_cannot_be_read_is_passed_over() {
     for _ in 0..3 {
         world.notify("news", "ada");
     }
-    let entries = testkit::tables::dump(&world.store);
+    let entries = tables::dump(&world.store);
     let (table, key, _) = entries.iter().find(|(table, ..)| *table == Table::Messages).unwrap();
-    testkit::tables::put(&world.store, *table, key, Some(b"?"));
+    put(&world.store, *table, key, Some(b"?"));
     // Two messages. The notifications are kept, and so are the triggers.
     assert_eq!(days(&world, 2), 2);
 }

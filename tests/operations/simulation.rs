@@ -1,27 +1,19 @@
 //! Simulation: the clock moves from one due time to the next.
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use tidings::retention::Retention;
 use tidings::time::Timestamp;
 use tidings::vocabulary::Channel;
 
 use crate::world::{
-    Backend, START, World, active_integration, email, on_both, on_both_with, time, with,
+    Backend, START, World, active_integration, email, hour, on_both, on_both_with, say, time, with,
 };
 use testkit::interposed::Interposed;
 use testkit::sealed::in_common;
 
 const SUBSCRIBERS: [&str; 3] = ["ada", "bob", "cleo"];
 const WORKFLOWS: [&str; 5] = ["plain", "digest", "later", "limited", "mail"];
-
-fn say(body: &str) -> Value {
-    json!({ "type": "in_app", "template": { "body": body } })
-}
-
-fn hour(kind: &str) -> Value {
-    json!({ "type": kind, "metadata": { "type": "regular", "amount": 1, "unit": "hours" } })
-}
 
 fn furnish(world: &World) {
     for subscriber in SUBSCRIBERS {

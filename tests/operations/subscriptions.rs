@@ -12,7 +12,7 @@ use tidings::subscription::{
 };
 
 use crate::topics::key;
-use crate::world::{World, id, names, on_both, only, parsed, wire};
+use crate::world::{NO_ID, World, id, names, on_both, only, parsed, wire};
 
 #[test]
 fn subscribers_are_put_into_a_topic_that_is_created_if_need_be() {
@@ -272,7 +272,7 @@ fn a_subscription_is_read_by_its_identifier_or_its_id() {
         for (topic, name) in [
             ("news", "unknown"),
             ("news", "there"),
-            ("news", "01999999-0000-7000-8000-000000000000"),
+            ("news", NO_ID),
             ("unknown", "tk_news:si_ada"),
             ("other", "tk_news:si_ada"),
             ("other", &id),

@@ -2,12 +2,13 @@
 //!
 //! `TIDINGS_TEST_SCALE` multiplies how often the tests that roll dice do so.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use store::redb::{AppliedBy, RedbStore};
 use store::{Decision, Error, Store, Table, Transaction};
 use tempfile::{TempDir, tempdir};
 use testkit::disk::Disk;
+use testkit::files::log_of;
 use testkit::tables::dump;
 
 mod agreement;
@@ -37,13 +38,6 @@ fn place() -> (TempDir, PathBuf) {
     let folder = tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap().join("store.redb");
     (folder, path)
-}
-
-/// The path of the log of a file.
-fn log_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-log");
-    name.into()
 }
 
 /// Writes one transaction of five records, all of them named after `id`.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::panic::{self, PanicHookInfo};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
 
 use arbitrary::Arbitrary;
@@ -56,6 +57,13 @@ pub struct Place {
     pub page: u16,
     /// Place in it.
     pub at: u16,
+}
+
+/// The path of the log of a file.
+pub fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-log");
+    name.into()
 }
 
 /// Opens the files with this damage by default, makes requests, and runs what is due. A fuzzer does

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::Value;
-use store::Table;
 use store::memory::MemoryStore;
+use store::{Store, Table};
 use tidings::{Clock, Engine, ManualClock, RecordingProvider, SeededEntropy};
 
 use crate::effort::Effort;
@@ -35,7 +35,7 @@ fn named(bytes: &[u8]) -> Option<(&'static Entry, &[u8])> {
 }
 
 fn entry(table: Table, which: usize) -> Option<&'static Entry> {
-    let entries = || seeded::entries().iter().filter(|(other, ..)| *other == table);
+    let entries = || seeded::entries_of(table);
     entries().nth(which.checked_rem(entries().count())?)
 }
 
@@ -113,15 +113,19 @@ impl Ruins {
     }
 }
 
-fn answer(store: &Interposed, request: &Value) -> Answer {
-    // At this time, every job is due.
+/// An engine on a store with the seeded world, at a time when every job is due.
+pub fn engine(store: impl Store) -> Engine {
     let now = seeded::world().clock.now().after(Duration::from_secs(1_000));
-    let engine = Engine::builder()
+    Engine::builder()
         .clock(ManualClock::at(now))
         .entropy(SeededEntropy::new(1))
         .default_provider(RecordingProvider::default())
         .activity_segments(16)
-        .build(store.clone());
+        .build(store)
+}
+
+fn answer(store: &Interposed, request: &Value) -> Answer {
+    let engine = engine(store.clone());
     match engine.environment(seeded::world().env.environment_id()) {
         Ok(env) => requests::call(&engine, &env, request),
         Err(error) => Err(Refusal::By(error)),

@@ -25,7 +25,7 @@ use crate::facade::restarted;
 use crate::interposed::Interposed;
 use crate::parsed;
 use crate::tables::{Entry, dump, load};
-use crate::world::World;
+use crate::world::{World, payload_is};
 
 static WORLD: LazyLock<World> = LazyLock::new(|| made_in(Interposed::default()));
 
@@ -77,6 +77,11 @@ fn settle_in(world: &World) {
 /// Every entry of the world.
 pub fn entries() -> &'static [Entry] {
     &ENTRIES
+}
+
+/// Every entry of one table of the world.
+pub fn entries_of(table: Table) -> impl DoubleEndedIterator<Item = &'static Entry> {
+    entries().iter().filter(move |(of, ..)| *of == table)
 }
 
 /// A copy of the world, as another process finds it.
@@ -620,8 +625,7 @@ pub fn email() -> Value {
 
 /// A filter that the payload of [`trigger`] meets.
 pub fn is_urgent() -> Value {
-    let part = json!({ "field": "urgent", "value": "true", "operator": "EQUAL", "on": "payload" });
-    json!({ "isNegated": false, "type": "GROUP", "value": "AND", "children": [part] })
+    payload_is("urgent", "true")
 }
 
 fn extend(json: &mut Value, fields: Value) {

@@ -2,9 +2,11 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use serde_json::Value;
 use store::layout::Role;
 use store::{
-    Decision, KeyRange, Order, Prefix, ReadRecords, Record, Snapshot, Store, Table, layout,
+    Decision, KeyRange, Order, Prefix, ReadRecords, Record, Snapshot, Store, Table, encoding,
+    layout,
 };
 use tidings::Engine;
 
@@ -40,6 +42,13 @@ pub fn everything(snapshot: &dyn Snapshot) -> store::Result<Vec<Entry>> {
         })?;
     }
     Ok(entries)
+}
+
+/// Every entry of one table.
+pub fn of(store: &dyn Store, table: Table) -> Vec<Entry> {
+    let mut entries = dump(store);
+    entries.retain(|(of, ..)| *of == table);
+    entries
 }
 
 /// Every record of a kind.
@@ -80,6 +89,11 @@ pub fn value(store: &dyn Store, table: Table, key: &[u8]) -> Option<Vec<u8>> {
     });
     read.expect("the store can be read");
     value
+}
+
+/// The JSON that a value of a record holds. Returns `None` if there is none.
+pub fn decoded(value: &[u8]) -> Option<Value> {
+    encoding::json(value).ok().and_then(|json| serde_json::from_slice(&json).ok())
 }
 
 /// Checks that `store` has no contradictions, see [`Engine::check`].

@@ -33,6 +33,9 @@ pub use crate::parsed;
 use crate::postgres::{self, Server};
 use crate::{sealed, tables};
 
+/// An id that no record has.
+pub const NO_ID: &str = "01999999-0000-7000-8000-000000000000";
+
 /// Start time of the clock of every world.
 pub const START: &str = "2026-11-20T12:00:00.000Z";
 
@@ -181,6 +184,11 @@ impl World {
         let mut entries = tables::dump(&self.store);
         entries.retain(|(table, ..)| !tables.contains(table));
         entries.into_iter().map(|(table, key, value)| ((table.name(), key), value)).collect()
+    }
+
+    /// Number of entries in a table.
+    pub fn rows(&self, table: Table) -> usize {
+        tables::of(&self.store, table).len()
     }
 
     /// The store with the keys of the world, if it is sealed.
@@ -487,7 +495,17 @@ pub fn active_integration(channel: &str, identifier: &str) -> Value {
 
 /// A step that puts a message into the inbox.
 pub fn in_app() -> Value {
-    json!({ "type": "in_app", "template": { "body": "Hello {{ payload.name }}" } })
+    say("Hello {{ payload.name }}")
+}
+
+/// A step that puts a message with that text into the inbox.
+pub fn say(body: &str) -> Value {
+    json!({ "type": "in_app", "template": { "body": body } })
+}
+
+/// A step of that type, a delay or a digest, that takes an hour.
+pub fn hour(kind: &str) -> Value {
+    json!({ "type": kind, "metadata": { "type": "regular", "amount": 1, "unit": "hours" } })
 }
 
 /// A step that sends an e-mail.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use store::{Table, encoding};
-use testkit::tables::{dump, put};
+use testkit::tables::{decoded, dump, put};
 use tidings::check::{Finding, Problem, TableFinding};
 
 use super::{CANARY, Shown, call, reading, world};
@@ -64,10 +64,6 @@ fn wrong_fields(record: &Map<String, Value>) -> Vec<Vec<u8>> {
         }
     }
     wrong
-}
-
-fn decoded(value: &[u8]) -> Option<Value> {
-    encoding::json(value).ok().and_then(|json| serde_json::from_slice(&json).ok())
 }
 
 fn as_json(json: &Value) -> Vec<u8> {

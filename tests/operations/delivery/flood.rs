@@ -9,7 +9,7 @@ use store::{Table, WriteRecords, lanes};
 use testkit::interposed::Call;
 
 use super::ada;
-use crate::world::{World, email, in_app, names, on_both, parsed, with, workflow_of};
+use crate::world::{NO_ID, World, email, in_app, names, on_both, parsed, with, workflow_of};
 
 #[test]
 fn a_code_and_a_message_of_another_workflow_pass_a_flood() {
@@ -208,5 +208,5 @@ fn task(world: &World, number: u64, workflow_id: WorkflowId) -> Task {
 }
 
 fn nobody() -> NotificationId {
-    parsed(json!("01999999-0000-7000-8000-000000000000"))
+    parsed(json!(NO_ID))
 }

@@ -15,7 +15,7 @@ use store::{Store, Table, layout};
 use testkit::dice::Dice;
 use testkit::disk::{Disk, Noticed};
 use testkit::interposed::{Interposed, Point};
-use testkit::tables::{dump, put};
+use testkit::tables::{self, put};
 use testkit::waiting::{PATIENCE, wait_until};
 use tidings::notification::Notification;
 use tidings::{Delivery, Engine, ProviderReceipt, Scope, SendError, SystemClock};
@@ -162,8 +162,8 @@ fn a_task_that_is_damaged_loses_no_other_result() {
         let store = world.store.clone();
         let (engine, calls) = counting(&world, move |call| {
             if call == 3 {
-                let entries = dump(&store).into_iter().filter(|(table, ..)| *table == Table::Tasks);
-                let (table, key, _) = entries.min().unwrap();
+                let entries = tables::of(&store, Table::Tasks);
+                let (table, key, _) = entries.into_iter().min().unwrap();
                 put(&store, table, &key, Some(b"\xFFgarbage"));
             }
             Ok(())

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
-use testkit::tables::dump;
 use tidings::integration::IntegrationDelete;
 use tidings::{Delivery, ProviderReceipt, QueueDepth, SendError, TaskClass};
 
@@ -142,7 +141,7 @@ fn the_error_of_the_upkeep_is_seen() {
 
 // The number of the parts of sealed segments.
 fn sealed(world: &crate::world::World) -> usize {
-    dump(&world.store).iter().filter(|(table, ..)| *table == Table::ActivitySegments).count()
+    world.rows(Table::ActivitySegments)
 }
 
 /// The messages of each integration that was called, or that holds some.

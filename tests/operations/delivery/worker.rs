@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use store::{Decision, Store, Table};
 use testkit::interposed::Point;
-use testkit::tables::dump;
+use testkit::tables;
 use testkit::waiting::{PATIENCE, wait_until};
 use tidings::time::Timestamp;
 use tidings::{
@@ -210,11 +210,7 @@ fn a_worker_does_the_upkeep_of_the_index() {
         for _ in 0..17 {
             env.events().trigger(&parsed(json!({ "name": "inbox", "to": "ada" }))).unwrap();
         }
-        let sealed = || {
-            let entries = dump(&world.store);
-            entries.iter().any(|(table, ..)| *table == Table::ActivitySegments)
-        };
-        wait_until(sealed);
+        wait_until(|| world.rows(Table::ActivitySegments) > 0);
         let report = worker.stop(PATIENCE);
         assert_eq!((report.errors, report.running), (0, 0));
         assert_eq!(engine.delivery().stats().unwrap().upkeep_error, None);
@@ -228,13 +224,12 @@ fn a_worker_makes_a_damaged_index_anew() {
         world.in_app_workflow("inbox");
         let segments = |builder: Builder| builder.activity_segments(16);
         let trigger = parsed(json!({ "name": "inbox", "to": "ada" }));
-        let has = |wanted: Table| dump(&world.store).iter().any(|(table, ..)| *table == wanted);
+        let has = |wanted: Table| world.rows(wanted) > 0;
         let env = running(&world, segments).environment(world.env.environment_id()).unwrap();
         for _ in 0..33 {
             env.events().trigger(&trigger).unwrap();
         }
-        let rows = dump(&world.store).into_iter();
-        let damaged: Vec<_> = rows.filter(|row| row.0 == Table::ActivitySegments).collect();
+        let damaged = tables::of(&world.store, Table::ActivitySegments);
         assert!(!damaged.is_empty() && !has(Table::ActivityMerged));
         for (table, key, value) in damaged {
             world

@@ -7,7 +7,7 @@ use tidings::ids::TransactionId;
 use tidings::trigger::{Trigger, TriggerReceipt};
 
 use crate::world::{
-    World, id, in_app, names, on_both, only, parsed, unreadable, with, workflow_of,
+    NO_ID, World, id, in_app, names, on_both, only, parsed, unreadable, with, workflow_of,
 };
 
 #[test]
@@ -37,7 +37,7 @@ fn an_event_that_is_not_well_formed_is_refused() {
         let tokens = vec!["token"; 101];
         let channel = json!({
             "providerId": "fcm",
-            "_integrationId": "01999999-0000-7000-8000-000000000000",
+            "_integrationId": NO_ID,
             "credentials": { "deviceTokens": tokens },
         });
         check(

@@ -11,7 +11,7 @@ use tidings::context::Context;
 use tidings::trigger::{Broadcast, Trigger, TriggerStatus};
 
 use crate::world::{
-    START, changed, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
+    NO_ID, START, changed, email, id, in_app, names, on_both, only, parsed, wire, with, workflow_of,
 };
 
 #[test]
@@ -316,7 +316,7 @@ fn a_notification_says_what_was_triggered() {
             "name": "hi",
             "to": with(to.clone(), json!({ "channels": [{
                 "providerId": "slack",
-                "_integrationId": "01999999-0000-7000-8000-000000000000",
+                "_integrationId": NO_ID,
                 "credentials": { "webhookUrl": "https://secret.example" },
             }] })),
             "payload": { "name": "Ada" },

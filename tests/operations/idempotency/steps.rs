@@ -20,7 +20,7 @@ fn a_call_that_the_store_failed_was_not_made() {
         let error = world.interrupted(0, || once.topics().create(&create)).unwrap_err();
 
         assert_eq!(error.status(), 500);
-        assert_eq!(answers(&world), 0);
+        assert_eq!(world.rows(Table::StoredAnswers), 0);
         let topic = once.topics().create(&create).unwrap();
         assert_eq!(world.env.topics().get(key("news")).unwrap(), topic);
     });
@@ -36,7 +36,7 @@ fn a_refusal_that_could_not_be_kept_is_no_answer() {
         let error = world.interrupted(1, delete).unwrap_err();
 
         assert_eq!(error.status(), 500);
-        assert_eq!(answers(&world), 0);
+        assert_eq!(world.rows(Table::StoredAnswers), 0);
         world.env.topics().create(&parsed(json!({ "key": "news" }))).unwrap();
         delete().unwrap();
     });
@@ -53,12 +53,12 @@ fn a_deletion_in_several_transactions_happens_once() {
         // What was begun keeps its key, and goes on.
         for _ in 0..2 {
             let error = world.interrupted(1, delete).unwrap_err();
-            assert_eq!((error.status(), answers(&world)), (500, 1));
+            assert_eq!((error.status(), world.rows(Table::StoredAnswers)), (500, 1));
         }
         assert_eq!(once.topics().delete(key("other")).unwrap_err().status(), 409);
         delete().unwrap();
 
-        assert_eq!(answers(&world), 1);
+        assert_eq!(world.rows(Table::StoredAnswers), 1);
         let before = world.dump_without(&[]);
         delete().unwrap();
         assert!(world.dump_without(&[]) == before, "it is done once more");
@@ -88,7 +88,7 @@ fn a_deletion_that_was_interrupted_deletes_no_later_record_of_the_name() {
             delete().unwrap();
 
             assert_eq!(topics.get(key("crowd")).is_ok(), is_made_again);
-            assert_eq!(answers(&world), 1);
+            assert_eq!(world.rows(Table::StoredAnswers), 1);
         });
     }
 }
@@ -113,7 +113,10 @@ fn an_import_that_is_interrupted_is_made_as_a_whole() {
 
         // Each resource is a transaction, so what was imported stays imported.
         let error = world.interrupted(2, call).unwrap_err();
-        assert_eq!((error.status(), imported(), answers(&world)), (500, "a b".into(), 1));
+        assert_eq!(
+            (error.status(), imported(), world.rows(Table::StoredAnswers)),
+            (500, "a b".into(), 1)
+        );
         let answer = call().unwrap();
 
         assert_eq!(
@@ -160,9 +163,4 @@ fn crowd(world: &World, count: usize) {
         let request: Subscribe = parsed(json!({ "subscriptions": items }));
         assert_eq!(env.topics().subscribe(key("crowd"), &request).unwrap().errors, []);
     }
-}
-
-fn answers(world: &World) -> usize {
-    let dump = world.dump_without(&[]);
-    dump.keys().filter(|(table, _)| *table == Table::StoredAnswers.name()).count()
 }

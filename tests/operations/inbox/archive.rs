@@ -7,7 +7,7 @@ use tidings::message::{InboxCounts, MarkAs, MessageQuery, Stage};
 use tidings::page::Total;
 
 use super::{counts, mark};
-use crate::world::{World, email, in_app, on_both};
+use crate::world::{NO_ID, World, email, in_app, on_both};
 
 fn with_messages(world: &World, count: usize) -> Vec<MessageId> {
     world.in_app_workflow("hi");
@@ -78,7 +78,7 @@ fn only_messages_of_the_inbox_are_archived_and_deleted() {
         let inbox = world.env.inbox("ada").unwrap();
         let mail = world.messages("ada").iter().find(|one| one.email.is_some()).unwrap().id;
         let of_bob = world.inbox("bob")[0].id;
-        let unknown: MessageId = "01999999-0000-7000-8000-000000000000".parse().unwrap();
+        let unknown: MessageId = NO_ID.parse().unwrap();
         for ids in [[mail, unknown], [of_bob, unknown]] {
             world.unchanged(|| assert_eq!(inbox.archive(ids).unwrap(), []));
             world.unchanged(|| assert_eq!(inbox.delete(ids).unwrap(), 0));

@@ -3,7 +3,7 @@
 use serde_json::json;
 use store::layout::Target;
 use store::{Table, layout};
-use testkit::tables::{dump, load};
+use testkit::tables::{self, load};
 use tidings::ids::MessageId;
 use tidings::message::{InboxCounts, ListPlace, MarkAs, MessagePlace, MessageQuery, Signature};
 use tidings::notification::Ordinal;
@@ -165,8 +165,8 @@ fn a_page_of_few_among_many_has_an_end() {
 
 // Takes the signatures out of the entries of all lists.
 fn unsign(world: &World) {
-    let lists = dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::MessageLists);
-    let bare = lists.map(|(table, key, value)| {
+    let lists = tables::of(&world.store, Table::MessageLists);
+    let bare = lists.into_iter().map(|(table, key, value)| {
         let value = Target::read(table, &value).key.to_vec();
         (table, key, value)
     });

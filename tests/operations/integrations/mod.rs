@@ -12,8 +12,8 @@ use tidings::integration::{
 };
 
 use crate::world::{
-    World, active_integration, changed, names, on_both, only, parsed, payload_is, unreadable, wire,
-    with,
+    NO_ID, World, active_integration, changed, names, on_both, only, parsed, payload_is,
+    unreadable, wire, with,
 };
 
 #[test]
@@ -352,7 +352,7 @@ fn foreign(world: &World) -> [(IntegrationId, String); 3] {
     let create = || parsed(active_integration("email", "foreign"));
     let sibling = world.production().integrations().create(&create()).unwrap();
     let stranger = world.elsewhere().integrations().create(&create()).unwrap();
-    let nowhere = "01999999-0000-7000-8000-000000000000".parse().unwrap();
+    let nowhere = NO_ID.parse().unwrap();
     [nowhere, sibling.id, stranger.id]
         .map(|id| (id, format!("404 integration `{id}` is not there")))
 }

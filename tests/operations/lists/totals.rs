@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use store::Table;
 use store::memory::MemoryStore;
 use testkit::interposed::{Call, Interposed};
-use testkit::tables::{Entry, dump, put};
+use testkit::tables::{self, Entry, put};
 use tidings::page::Total;
 
 use crate::subscriptions::subscribe_all;
@@ -69,7 +69,7 @@ fn set_up(world: &World) {
 }
 
 fn rows(world: &World) -> Vec<Entry> {
-    dump(&world.store).into_iter().filter(|(table, ..)| *table == Table::ListCounts).collect()
+    tables::of(&world.store, Table::ListCounts)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use store::Table;
 use testkit::interposed::Point;
-use testkit::tables::{is_activity, put};
+use testkit::tables::{self, is_activity, put};
 use tidings::{Clock, Scope};
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
@@ -304,6 +304,6 @@ fn lists(env: &Scope) -> Vec<Value> {
 }
 
 fn there(world: &World, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let entries = world.dump().into_iter().filter(|((name, _), _)| *name == table.name());
-    entries.map(|((_, key), value)| (key, value)).collect()
+    let entries = tables::of(&world.store, table).into_iter();
+    entries.map(|(_, key, value)| (key, value)).collect()
 }

@@ -12,8 +12,8 @@ use tidings::ids::NotificationId;
 use tidings::notification::{Notification, NotificationQuery};
 
 use crate::world::{
-    World, changed, email, id, in_app, names, on_both, on_both_with, parsed, sms, wire, with,
-    workflow_of,
+    NO_ID, World, changed, email, id, in_app, names, on_both, on_both_with, parsed, sms, wire,
+    with, workflow_of,
 };
 
 #[test]
@@ -169,7 +169,7 @@ fn what_is_not_there_is_not_shown() {
         production.workflows().create(&create).unwrap();
         let event = parsed(json!({ "name": "hi", "to": "ada" }));
         let there = production.events().trigger(&event).unwrap().notifications[0].notification_id;
-        let nowhere: NotificationId = "01999999-0000-7000-8000-000000000000".parse().unwrap();
+        let nowhere: NotificationId = NO_ID.parse().unwrap();
 
         // 21.2
         for id in [nowhere, there] {

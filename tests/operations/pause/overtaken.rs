@@ -9,7 +9,6 @@ use tidings::store::Table;
 use tidings::trigger::Broadcast;
 
 use super::{ada, check_still, held};
-use crate::retention::rows;
 use crate::world::{World, in_app, on_both, parsed};
 
 type Act = fn(&Scope);
@@ -54,7 +53,7 @@ fn goes_on(world: &World, messages: usize) {
 
 fn nothing_is_left(world: &World) {
     for table in [Table::DigestBuckets, Table::ThrottleSlots, Table::Tasks] {
-        assert_eq!(rows(world, table), 0, "{table:?}");
+        assert_eq!(world.rows(table), 0, "{table:?}");
     }
     assert_eq!(world.engine.check().unwrap().findings, []);
 }

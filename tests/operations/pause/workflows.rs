@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use store::Table;
 use testkit::interposed::Call;
 use testkit::tables::check_indexes;
@@ -14,16 +14,9 @@ use tidings::{Delivery, DeliveryReport, SystemClock};
 
 use super::{HOUR, ada, check_still, held};
 use crate::world::{
-    Counts, World, email, in_app, names, on_both, only, parsed, time, wire, with, workflow_of,
+    Counts, World, email, hour, in_app, names, on_both, only, parsed, say, time, wire, with,
+    workflow_of,
 };
-
-fn say(body: &str) -> Value {
-    json!({ "type": "in_app", "template": { "body": body } })
-}
-
-fn hour(kind: &str) -> Value {
-    json!({ "type": kind, "metadata": { "type": "regular", "amount": 1, "unit": "hours" } })
-}
 
 fn pause(world: &World, workflow: &str) {
     world.env.workflows().pause(workflow).unwrap();

@@ -18,7 +18,7 @@ fn say(world: &World, channels: &Value) {
 }
 
 fn stored(world: &World) -> usize {
-    world.dump().keys().filter(|(table, _)| *table == Table::Preferences.name()).count()
+    world.rows(Table::Preferences)
 }
 
 #[test]

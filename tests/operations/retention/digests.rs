@@ -11,7 +11,7 @@ use tidings::ids::NotificationId;
 use tidings::retention::Retention;
 use tidings::vocabulary::Channel;
 
-use super::{DAY, count, days, is_sound, rows};
+use super::{DAY, count, days, is_sound};
 use crate::world::{World, email, id, in_app, on_both, on_both_with, only, parsed};
 
 /// An open window pins its events, also those of an earlier digest in them, whoever was canceled.
@@ -200,9 +200,9 @@ fn events_of_digests_go_with_their_notifications() {
             }
             // Events are older than 30 days, and the window is open. Places are free for long.
             assert_eq!((days(&world, 39), count(&world)), (150, 150));
-            assert_eq!(rows(&world, Table::ThrottleSlots), 0);
+            assert_eq!(world.rows(Table::ThrottleSlots), 0);
             assert_eq!((days(&world, 1), days(&world, 30)), (0, 1));
-            assert_eq!(rows(&world, Table::DigestBuckets), 0);
+            assert_eq!(world.rows(Table::DigestBuckets), 0);
             let page = world.env.notifications().digest_events(first, None).unwrap();
             assert_eq!((page.data.len(), page.next), (100, Some(100)));
             let rest = world.env.notifications().digest_events(first, page.next).unwrap();
@@ -211,7 +211,7 @@ fn events_of_digests_go_with_their_notifications() {
 
             // The notifications, the triggers but for the one with a message, the events.
             assert_eq!((days(&world, 1), count(&world)), (150 + 149 + 150, 0));
-            assert_eq!(rows(&world, Table::DigestEvents), 0);
+            assert_eq!(world.rows(Table::DigestEvents), 0);
             assert!(world.env.notifications().digest_events(first, None).is_err());
             is_sound(&world);
         },
@@ -241,7 +241,7 @@ fn keys_of_digests_and_throttles_go_without_an_age_of_notifications() {
                 world.trigger(json!({ "name": "news", "to": "ada", "payload": { "n": n } }));
             }
             let left =
-                || [Table::DigestBuckets, Table::ThrottleSlots].map(|table| rows(&world, table));
+                || [Table::DigestBuckets, Table::ThrottleSlots].map(|table| world.rows(table));
             assert_eq!(left(), [5, 5]);
             days(&world, 1);
             assert_eq!(left(), [5, 5], "the clock may be ahead");
@@ -267,7 +267,7 @@ fn an_open_window_pins() {
             days(&world, 1);
             assert_eq!(world.inbox("ada").len(), 1);
             days(&world, 11);
-            assert_eq!((count(&world), rows(&world, Table::DigestEvents)), (0, 0));
+            assert_eq!((count(&world), world.rows(Table::DigestEvents)), (0, 0));
         },
     );
 }
@@ -317,7 +317,7 @@ fn a_window_that_is_closed_late_pins_its_events() {
         texts.sort();
         assert_eq!(texts, ["1", "2"]);
         days(&world, 3);
-        assert_eq!((count(&world), rows(&world, Table::DigestEvents)), (0, 0));
+        assert_eq!((count(&world), world.rows(Table::DigestEvents)), (0, 0));
         is_sound(&world);
     });
 }
@@ -334,11 +334,11 @@ fn a_look_back_outlives_the_age() {
                 .workflow_of("news", &[json!({ "type": "digest", "metadata": backoff }), in_app()]);
             world.notify("news", "ada");
             days(&world, 5);
-            assert_eq!((count(&world), rows(&world, Table::DigestBuckets)), (0, 1));
+            assert_eq!((count(&world), world.rows(Table::DigestBuckets)), (0, 1));
             world.notify("news", "ada");
             assert_eq!(world.inbox("ada").len(), 1, "the second event opens a window");
             days(&world, 10);
-            assert_eq!(rows(&world, Table::DigestBuckets), 0);
+            assert_eq!(world.rows(Table::DigestBuckets), 0);
         },
     );
 }
@@ -353,7 +353,7 @@ fn deletions_take_buckets_and_slots_along() {
             world.notify("news", "ada");
             world.notify("news", "bob");
             let left = |world: &World| {
-                (rows(world, Table::DigestBuckets), rows(world, Table::ThrottleSlots))
+                (world.rows(Table::DigestBuckets), world.rows(Table::ThrottleSlots))
             };
             assert_eq!(left(&world), (2, 2));
             if !has_steps {

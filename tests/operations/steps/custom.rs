@@ -10,8 +10,8 @@ use tidings::json::Object;
 use tidings::limits::Limits;
 use tidings::{Call, SendError};
 
-use super::{event_at, run_at, say};
-use crate::world::{on_both, on_both_with};
+use super::{event_at, run_at};
+use crate::world::{on_both, on_both_with, say};
 
 fn custom(handler: &str) -> Value {
     json!({ "type": "custom", "name": "charge", "metadata": { "handler": handler } })

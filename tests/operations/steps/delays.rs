@@ -13,8 +13,8 @@ use tidings::quarantine::QuarantineQuery;
 use tidings::time::Timestamp;
 use tidings::{Clock, ManualClock, Scope};
 
-use super::{delay, event_at, run_at, say};
-use crate::world::{START, World, email, id, on_both, only, parsed, time};
+use super::{delay, event_at, run_at};
+use crate::world::{START, World, email, id, on_both, only, parsed, say, time};
 
 #[test]
 fn the_steps_behind_a_delay_go_on_when_it_is_over() {

@@ -11,8 +11,10 @@ use tidings::json::Object;
 use tidings::limits::Limits;
 use tidings::{Call, DeliveryReport, ManualClock, Scope, SendError};
 
-use super::{delay, digest, event_at, run_at, say, set};
-use crate::world::{START, World, email, names, on_both, on_both_with, only, parsed, time, with};
+use super::{delay, digest, event_at, run_at, set};
+use crate::world::{
+    START, World, email, names, on_both, on_both_with, only, parsed, say, time, with,
+};
 
 fn minute() -> Value {
     digest(json!({ "type": "regular", "amount": 1, "unit": "minutes" }))

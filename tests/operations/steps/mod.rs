@@ -41,7 +41,3 @@ fn digest(metadata: Value) -> Value {
 fn delay(metadata: Value) -> Value {
     json!({ "type": "delay", "metadata": metadata })
 }
-
-fn say(body: &str) -> Value {
-    json!({ "type": "in_app", "template": { "body": body } })
-}

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tidings::SendError;
 use tidings::message::MarkAs;
 
-use super::{delay, digest, event_at, run_at, say};
-use crate::world::{World, email, id, on_both, only, parsed, with};
+use super::{delay, digest, event_at, run_at};
+use crate::world::{World, email, id, on_both, only, parsed, say, with};
 
 fn unread() -> Value {
     json!({ "==": [{ "var": "steps.bell.read" }, false] })

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use store::Table;
 use testkit::tables::{Entry, dump, put};
 
-use super::{delay, digest, event_at, run_at, say};
+use super::{delay, digest, event_at, run_at};
 use crate::world::{
-    START, World, email, id, on_both, on_both_with, only, parsed, time, with, workflow_of,
+    START, World, email, id, on_both, on_both_with, only, parsed, say, time, with, workflow_of,
 };
 use tidings::Builder;
 use tidings::content::MessageContent;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::Table;
-use testkit::tables::{Entry, dump, put};
+use testkit::tables::{self, put};
 use tidings::ids::{NotificationId, QuarantineId};
 use tidings::quarantine::QuarantineQuery;
 
-use super::{digest, run_at, say};
-use crate::world::{World, on_both, only, with};
+use super::{digest, run_at};
+use crate::world::{World, on_both, only, say, with};
 
 /// What becomes of the notification that has opened the window.
 type Fate = fn(&World, NotificationId);
@@ -20,8 +20,7 @@ const DELETED: Fate = |world, id| world.env.notifications().delete(id).unwrap();
 
 /// Does `work` while the first record of that table is damaged.
 fn damaged(world: &World, table: Table, work: impl FnOnce()) {
-    let is_first = |(of, ..): &Entry| *of == table;
-    let (_, key, value) = dump(&world.store).into_iter().find(is_first).unwrap();
+    let (_, key, value) = tables::of(&world.store, table).swap_remove(0);
     put(&world.store, table, &key, Some(b"?"));
     work();
     put(&world.store, table, &key, Some(&value));

@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use tidings::store::Table;
 
-use super::{delay, event_at, run_at, say};
-use crate::retention::rows;
-use crate::world::{World, on_both};
+use super::{delay, event_at, run_at};
+use crate::world::{World, on_both, say};
 
 fn throttled(world: &World, metadata: Value) {
     let throttle = json!({ "type": "throttle", "metadata": metadata });
@@ -104,7 +103,7 @@ fn a_window_that_is_over_takes_no_place() {
         let passed =
             [&over, &over, &later, &over].map(|payload| passes(&world, 0, payload.clone()));
         assert_eq!(passed, [true, true, true, false]);
-        assert_eq!(rows(&world, Table::ThrottleSlots), 1);
+        assert_eq!(world.rows(Table::ThrottleSlots), 1);
         assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }

@@ -115,8 +115,7 @@ fn put_aside(world: &World) {
 // cut in the middle, or but for one byte.
 fn put_aside_one(world: &World, to: &str, (table, in_the_middle): (Table, bool)) -> NotificationId {
     let receipt = world.trigger(json!({ "name": "mail", "to": [to] }));
-    let rows: Vec<_> =
-        tables::dump(&world.store).into_iter().filter(|row| row.0 == table).collect();
+    let rows = tables::of(&world.store, table);
     for (table, key, sound) in &rows {
         // The beginning of a notification has the id of its subscriber.
         let damaged = &sound[..if in_the_middle { 96.min(sound.len() / 2) } else { 1 }];

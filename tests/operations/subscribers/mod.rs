@@ -12,7 +12,7 @@ use tidings::ids::SubscriberId;
 use tidings::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
 
 use crate::world::{
-    START, World, id, in_app, on_both, only, parsed, unreadable, wire, with, workflow_of,
+    NO_ID, START, World, id, in_app, on_both, only, parsed, unreadable, wire, with, workflow_of,
 };
 
 #[test]
@@ -84,7 +84,7 @@ fn what_cannot_be_created_is_refused() {
             let tokens = vec!["token"; 101];
             let channel = json!({
                 "providerId": "fcm",
-                "_integrationId": "01999999-0000-7000-8000-000000000000",
+                "_integrationId": NO_ID,
                 "credentials": { "deviceTokens": tokens },
             });
             parsed::<SubscriberCreate>(json!({ "subscriberId": id, "channels": [channel] }))
@@ -297,7 +297,7 @@ fn addresses_of_chats_are_not_printed() {
     on_both(|world| {
         let created = world.subscriber(json!({ "subscriberId": "ada", "channels": [{
             "providerId": "slack",
-            "_integrationId": "01999999-0000-7000-8000-000000000000",
+            "_integrationId": NO_ID,
             "credentials": { "webhookUrl": "https://hush.example", "channel": "general" },
         }] }));
 

@@ -5,16 +5,17 @@ use tidings::connection::ChannelConnectionCreate;
 use tidings::trigger::Trigger;
 use tidings::workflow::{WorkflowCreate, WorkflowUpdate};
 
-use crate::world::{in_app, on_both, parsed, payload_is, sms, unreadable, with, workflow_of};
+use crate::world::{
+    NO_ID, in_app, on_both, parsed, payload_is, sms, unreadable, with, workflow_of,
+};
 
 #[test]
 fn what_is_not_there_is_not_found() {
     on_both(|world| {
         let there = parsed(workflow_of("there", &[in_app()]));
         let there = world.production().workflows().create(&there).unwrap();
-        let nowhere = "01999999-0000-7000-8000-000000000000";
 
-        for name in ["", "unknown", "a b", nowhere, "there", &there.slug(), &there.id.to_string()] {
+        for name in ["", "unknown", "a b", NO_ID, "there", &there.slug(), &there.id.to_string()] {
             let refusal = format!("404 workflow `{name}` is not there");
             world.refuses(&refusal, || world.env.workflows().get(name));
             world.refuses(&refusal, || world.env.workflows().delete(name));
@@ -212,7 +213,7 @@ fn steps_can_only_keep_ids_that_are_theirs() {
         check(&[&own, &own], "422 `steps[1]._id` must not be given twice");
         let refusal = "422 `steps[0]._id` must be the id of a step that the workflow has";
         check(&[&foreign], refusal);
-        check(&["01999999-0000-7000-8000-000000000000"], refusal);
+        check(&[NO_ID], refusal);
     });
 }
 

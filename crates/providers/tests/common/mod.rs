@@ -1,4 +1,4 @@
-//! What the servers of the tests have in common.
+//! What the tests have in common.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rcgen::CertifiedKey;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, crypto};
+use tidings::SendError;
 
 /// A connection, with or without encryption.
 pub trait Stream: Read + Write + Send {}
@@ -24,4 +25,16 @@ pub fn tls() -> (Arc<ServerConfig>, rcgen::Certificate) {
         .with_single_cert(vec![cert.der().clone()], key)
         .unwrap();
     (Arc::new(config), cert)
+}
+
+/// The kind of an error.
+pub fn kind(error: &SendError) -> &'static str {
+    match error {
+        SendError::Retryable { .. } => "retryable",
+        SendError::Permanent { .. } => "permanent",
+        SendError::RecipientGone { .. } => "gone",
+        SendError::Misconfigured { .. } => "misconfigured",
+        SendError::Unknown { .. } => "unknown",
+        _ => "another",
+    }
 }

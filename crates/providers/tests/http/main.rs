@@ -17,12 +17,14 @@ mod web_push;
 mod webhook;
 
 use serde_json::{Value, json};
+use tidings::Delivery;
 use tidings::credentials::Credentials;
 use tidings::integration::IntegrationCreate;
 use tidings::step::Step;
 use tidings::subscriber::SubscriberCreate;
 use tidings::vocabulary::Channel;
-use tidings::{Delivery, SendError};
+
+use crate::common::kind;
 
 /// A delivery to a subscriber with these credentials for the integration.
 fn delivery(
@@ -45,15 +47,4 @@ const ID: &str = "0198a000-0000-7000-8000-000000000001";
 fn chat(url: &str, credentials: Credentials) -> Delivery {
     let step = Step::chat("Order *A-1* is on its way").unwrap();
     delivery(&step, Channel::Chat, json!({ "webhookUrl": url }), credentials)
-}
-
-fn kind(error: &SendError) -> &'static str {
-    match error {
-        SendError::Retryable { .. } => "retryable",
-        SendError::Permanent { .. } => "permanent",
-        SendError::RecipientGone { .. } => "gone",
-        SendError::Misconfigured { .. } => "misconfigured",
-        SendError::Unknown { .. } => "unknown",
-        _ => "another",
-    }
 }

@@ -23,9 +23,10 @@ use tidings::integration::IntegrationCreate;
 use tidings::step::Step;
 use tidings::subscriber::SubscriberCreate;
 use tidings::vocabulary::Channel;
-use tidings::{Delivery, Provider, SendError};
+use tidings::{Delivery, Provider};
 use tidings_providers::Smtp;
 
+use crate::common::kind;
 use crate::server::Server;
 
 /// Account at a server, without encryption.
@@ -55,17 +56,6 @@ fn outcome(smtp: &Smtp, delivery: &Delivery) -> (&'static str, String) {
     match smtp.send(delivery) {
         Ok(_) => ("sent", String::new()),
         Err(error) => (kind(&error), error.to_string()),
-    }
-}
-
-fn kind(error: &SendError) -> &'static str {
-    match error {
-        SendError::Retryable { .. } => "retryable",
-        SendError::Permanent { .. } => "permanent",
-        SendError::RecipientGone { .. } => "gone",
-        SendError::Misconfigured { .. } => "misconfigured",
-        SendError::Unknown { .. } => "unknown",
-        _ => "another",
     }
 }
 

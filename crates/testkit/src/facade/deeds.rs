@@ -9,6 +9,7 @@ use tidings::Clock;
 
 use super::{About, Event, Process, Which, text};
 use crate::parsed;
+use crate::world::NO_ID;
 
 /// Operation on the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
@@ -80,5 +81,5 @@ impl Process {
 }
 
 fn nowhere() -> NotificationId {
-    parsed(json!("01999999-0000-7000-8000-000000000000"))
+    parsed(json!(NO_ID))
 }

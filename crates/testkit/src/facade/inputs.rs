@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tidings::SendError;
 
 use crate::parsed;
+use crate::seeded::is_urgent;
 
 /// One of four subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Arbitrary)]
@@ -359,11 +360,6 @@ fn push() -> Value {
 // Compiles, and cannot be rendered.
 fn broken() -> Value {
     json!({ "type": "in_app", "template": { "body": "{{ payload.name.no.such.thing }}" } })
-}
-
-fn is_urgent() -> Value {
-    let part = json!({ "field": "urgent", "value": "true", "operator": "EQUAL", "on": "payload" });
-    json!({ "isNegated": false, "type": "GROUP", "value": "AND", "children": [part] })
 }
 
 fn with(mut json: Value, fields: Value) -> Value {

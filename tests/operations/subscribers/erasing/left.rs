@@ -707,8 +707,7 @@ fn a_dependent_that_cannot_be_read_leaves_no_entry() {
                     world.run_due();
                 };
                 fill();
-                let rows = tables::dump(&world.store).into_iter().filter(|row| row.0 == table);
-                let (_, key, _) = only(rows);
+                let (_, key, _) = only(tables::of(&world.store, table));
                 tables::put(&world.store, table, &key, Some(b"\xFFgarbage"));
 
                 if erases {
