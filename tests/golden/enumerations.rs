@@ -35,8 +35,10 @@ where
     for (one, word) in all.iter().zip(words) {
         assert_eq!(serde_json::to_value(one).unwrap(), json!(word));
         assert_eq!(serde_json::from_value::<T>(json!(word)).unwrap(), *one);
-        let shouted = format!("{word} ");
-        assert!(serde_json::from_value::<T>(json!(shouted)).is_err(), "{shouted}");
+        let (padded, shouted) = (format!("{word} "), word.to_uppercase());
+        for other in [padded, shouted].iter().filter(|other| *other != word) {
+            assert!(serde_json::from_value::<T>(json!(other)).is_err(), "{other}");
+        }
     }
     for other in [json!(""), json!("unheard-of"), json!(0), json!(null)] {
         assert!(serde_json::from_value::<T>(other).is_err());

@@ -20,7 +20,7 @@ fn sized(bytes: usize) -> Value {
     json!({ "a": "x".repeat(bytes - r#"{"a":""}"#.len()) })
 }
 
-fn world_with_ada(world: &World) {
+fn furnish(world: &World) {
     world.env.subscribers().create(&parsed(json!({ "subscriberId": "ada" }))).unwrap();
     world.in_app_workflow("news");
 }
@@ -28,7 +28,7 @@ fn world_with_ada(world: &World) {
 #[test]
 fn what_is_too_large_is_refused_with_the_limit_and_the_size() {
     on_both(|world| {
-        world_with_ada(&world);
+        furnish(&world);
         let trigger = |rest: Value| {
             let mut trigger = json!({ "name": "news", "to": "ada" });
             trigger.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
@@ -74,7 +74,7 @@ fn a_host_sets_the_limits() {
     on_both_with(
         |builder| builder.limits(limits),
         |world| {
-            world_with_ada(&world);
+            furnish(&world);
             let trigger = |size| {
                 let trigger = json!({ "name": "news", "to": "ada", "payload": sized(size) });
                 world.env.events().trigger(&parsed(trigger))
@@ -211,7 +211,7 @@ fn the_content_of_a_rehearsal_is_limited() {
 #[test]
 fn no_name_has_control_characters() {
     on_both(|world| {
-        world_with_ada(&world);
+        furnish(&world);
         let env = &world.env;
         let plain = |field: &str| format!("422 `{field}` must be text without control characters");
         for field in ["firstName", "lastName", "phone", "avatar"] {
@@ -264,7 +264,7 @@ fn named(mut step: Value, name: &str) -> Value {
 fn nothing_is_changed_before_it_was_created() {
     on_both(|world| {
         world.pass(Duration::from_secs(60));
-        world_with_ada(&world);
+        furnish(&world);
         let env = &world.env;
         let key: ContextKey = "tenant:acme".parse().unwrap();
         env.contexts().create(&parsed(json!({ "type": "tenant", "id": "acme" }))).unwrap();
@@ -334,7 +334,7 @@ fn messages_that_are_changed_by_their_ids_have_a_largest_size() {
     let world = World::with(Interposed::default(), |builder| {
         builder.limits(Limits::default().payload(2 * MIB))
     });
-    world_with_ada(&world);
+    furnish(&world);
     let inbox = world.env.inbox("ada").unwrap();
     let messages = world.env.messages();
     let receive = |size| {

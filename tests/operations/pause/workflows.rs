@@ -1,13 +1,10 @@
 //! Paused workflows.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use store::Table;
 use testkit::interposed::Call;
 use testkit::tables::check_indexes;
+use testkit::waiting::{PATIENCE, wait_until};
 use tidings::trigger::Broadcast;
 use tidings::workflow::WorkflowSync;
 use tidings::{Delivery, DeliveryReport, SystemClock};
@@ -297,7 +294,7 @@ fn claims_pass_over_a_paused_lane() {
 }
 
 #[test]
-fn a_worker_sleeps_beside_a_paused_workflow_and_is_woken_when_it_is_resumed() {
+fn a_worker_tells_what_a_resumed_workflow_has_held() {
     on_both(|world| {
         ada(&world);
         world.workflow_of("news", &[in_app()]);
@@ -307,21 +304,10 @@ fn a_worker_sleeps_beside_a_paused_workflow_and_is_woken_when_it_is_resumed() {
         let env = engine.environment(world.env.environment_id()).unwrap();
         let worker = engine.worker().start().unwrap();
         let is_told = || env.inbox("ada").unwrap().counts().unwrap().unread == 1;
-        let told = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                thread::sleep(Duration::from_millis(50));
-                assert!(!is_told());
-                env.workflows().resume("news").unwrap();
-                let end = Instant::now() + Duration::from_secs(60);
-                while !is_told() && Instant::now() < end {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                told.store(is_told(), Ordering::SeqCst);
-            });
-        });
-        assert!(told.load(Ordering::SeqCst), "nobody was woken");
-        let report = worker.stop(Duration::from_secs(60));
+        assert!(!is_told());
+        env.workflows().resume("news").unwrap();
+        wait_until(is_told);
+        let report = worker.stop(PATIENCE);
         assert_eq!((report.errors, report.last_error), (0, None));
         assert_eq!(engine.delivery().next_due().unwrap(), None);
     });

@@ -43,7 +43,15 @@ pub(super) struct Row {
     pub(super) limit: &'static str,
     pub(super) max: usize,
     pub(super) field: &'static str,
+    /// Whether the refusal names the limit. If not, it names the form of the value.
+    pub(super) has_number: bool,
     pub(super) request: fn(usize) -> Value,
+}
+
+impl Row {
+    const fn of_form(self) -> Self {
+        Self { has_number: false, ..self }
+    }
 }
 
 const fn row(
@@ -52,7 +60,7 @@ const fn row(
     field: &'static str,
     request: fn(usize) -> Value,
 ) -> Row {
-    Row { limit, max, field, request }
+    Row { limit, max, field, has_number: true, request }
 }
 
 /// Objects in objects, so many in all.
@@ -345,7 +353,8 @@ fn of_templates() -> Vec<Row> {
         }),
         row("Template::MAX_FORMAT", Template::MAX_FORMAT, body, |n| {
             templated(format!("{{{{ payload.at | date('{}') }}}}", text(n)))
-        }),
+        })
+        .of_form(),
         row("Template::MAX_NUMBER", Template::MAX_NUMBER.into(), body, |n| {
             templated(format!("{{{{ payload.list | batch({n}) }}}}"))
         }),
@@ -449,13 +458,15 @@ fn of_names() -> Vec<Row> {
                 "integrationIdentifier": "twilio", "subscriberId": "bob", "type": "phone",
                 "endpoint": { "phoneNumber": format!("+{}", "4".repeat(n)) },
             }])
-        }),
+        })
+        .of_form(),
         row(
             "SuppressedAddress::MAX_DIGITS",
             SuppressedAddress::MAX_DIGITS,
             "address",
             |n| json!(["suppressions.add", { "channel": "sms", "address": "4".repeat(n) }]),
-        ),
+        )
+        .of_form(),
     ]
 }
 
