@@ -159,21 +159,6 @@ fn what_carries_the_key_of_a_deleted_context_keeps_it() {
     });
 }
 
-#[test]
-fn environments_have_contexts_of_their_own() {
-    on_both(|world| {
-        let fields = json!({ "type": "tenant", "id": "acme", "data": { "a": 1 } });
-        let production = world.production();
-        let there = production.contexts().create(&parsed(fields.clone())).unwrap();
-        create(&world, fields);
-
-        update(&world, "tenant:acme", json!({ "a": 2 }));
-        world.env.contexts().delete(key("tenant:acme")).unwrap();
-
-        assert_eq!(production.contexts().get(key("tenant:acme")).unwrap(), there);
-    });
-}
-
 // Data that takes `size` bytes as JSON text, most of which are `fill`.
 fn data_of(size: usize, fill: &str) -> Value {
     let around = json!({ "": "" }).to_string().len();

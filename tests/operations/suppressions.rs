@@ -329,9 +329,4 @@ fn a_request_has_an_address_of_its_channel() {
     ] {
         assert!(unreadable::<SuppressionCreate>(create).contains(problem));
     }
-    on_both(|world| {
-        let create = json!({ "channel": "sms", "address": "1", "text": "x".repeat(1_001) });
-        let refusal = "422 `text` must be at most 1000 characters long";
-        world.refuses(refusal, || world.env.suppressions().add(&parsed(create.clone())));
-    });
 }

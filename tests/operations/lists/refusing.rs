@@ -33,28 +33,6 @@ fn a_list_that_makes_no_sense_is_refused() {
     });
 }
 
-#[test]
-fn a_cursor_of_another_list_or_environment_is_refused() {
-    on_both(|world| {
-        connections(&world);
-        let by_date = |after: &Value| parsed(json!({ "orderBy": "createdAt", "after": after }));
-        let page = world.env.channel_connections().list(&parsed(json!({ "limit": 1 }))).unwrap();
-        let cursor = json!(page.next);
-        let refusal = "422 `after` must be a cursor of this list";
-
-        world.env.channel_connections().list(&parsed(json!({ "after": cursor }))).unwrap();
-        world.refuses(refusal, || {
-            world.env.channel_endpoints().list(&parsed(json!({ "after": cursor })))
-        });
-        world.refuses(refusal, || world.env.contexts().list(&parsed(json!({ "after": cursor }))));
-        world.refuses(refusal, || world.env.topics().list(&by_date(&cursor)));
-        let production = world.production();
-        world.refuses(refusal, || {
-            production.channel_connections().list(&parsed(json!({ "after": cursor })))
-        });
-    });
-}
-
 fn check<T: Debug + Serialize>(
     world: &World,
     orders: &[&str],

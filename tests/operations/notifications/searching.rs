@@ -12,7 +12,7 @@ use tidings::time::Timestamp;
 
 use super::{all, happen, ids, intact, on_both_with_segments as on_both};
 use crate::subscriptions::subscribe_all;
-use crate::world::{World, email, id, in_app, on_both as on_any, parsed, sms, with, workflow_of};
+use crate::world::{World, email, id, on_both as on_any, parsed, sms, with, workflow_of};
 
 // A condition, and whom and which workflows it names, if it is about those.
 struct Condition {
@@ -273,12 +273,6 @@ fn a_search_is_for_a_part_of_an_address_in_any_case_or_for_an_id() {
         check("example.net", &[]);
         check("@", &["ada", "bob", "jürgen", "Ödön"]);
         check(" love", &[]);
-    });
-    // Nothing is said, and so everybody is found.
-    on_any(|world| {
-        world.workflow_of("hi", &[in_app()]);
-        happen(&world, "hi", "ada", json!({}));
-        assert_eq!(ids(&world.env, json!({ "search": "" })).len(), 1);
     });
 }
 

@@ -13,9 +13,7 @@ use tidings::ids::SubscriberId;
 use tidings::message::MarkAs;
 use tidings::subscriber::{Subscriber, SubscriberCreate, SubscriberUpdate};
 
-use crate::world::{
-    NO_ID, START, World, id, in_app, on_both, only, parsed, unreadable, wire, with, workflow_of,
-};
+use crate::world::{NO_ID, START, World, id, on_both, only, parsed, unreadable, wire, with};
 
 #[test]
 fn a_new_subscriber_is_as_it_was_described() {
@@ -276,23 +274,6 @@ fn what_is_deleted_is_gone_with_everything_it_had() {
         assert!(
             world.env.preferences(&ada).unwrap().get(&parsed(json!({}))).unwrap().global.enabled
         );
-    });
-}
-
-#[test]
-fn environments_have_subscribers_of_their_own() {
-    on_both(|world| {
-        let production = world.production();
-        let here = world.subscriber(full());
-        let there = production.subscribers().create(&parsed(full())).unwrap();
-        production.workflows().create(&parsed(workflow_of("hi", &[in_app()]))).unwrap();
-        let event = parsed(json!({ "name": "hi", "to": "ada" }));
-        production.events().trigger(&event).unwrap();
-
-        world.env.subscribers().delete(&here.subscriber_id).unwrap();
-
-        assert_eq!(production.subscribers().get(id("ada")).unwrap(), there);
-        assert_eq!(production.inbox("ada").unwrap().counts().unwrap().unseen, 1);
     });
 }
 

@@ -59,22 +59,10 @@ fn a_request_that_no_rule_allows_is_refused() {
             "`subscriptions[1].identifier` must be at most 512 characters long".into(),
         ),
         (
-            json!({ "subscriptions": [{ "subscriberId": "ada", "name": "ü".repeat(256) }] }),
-            "`subscriptions[0].name` must be at most 255 characters long".into(),
-        ),
-        (
             json!({ "subscriptions": [{ "subscriberId": "ada", "name": "a\nb" }] }),
             "`subscriptions[0].name` must be text without control characters".into(),
         ),
-        (
-            json!({ "subscriptions": ada, "name": "n".repeat(101) }),
-            "`name` must be at most 100 characters long".into(),
-        ),
         (json!({ "subscriptions": ada, "name": "" }), "`name` must not be empty".into()),
-        (
-            json!({ "subscriptions": ada, "preferences": vec!["hi"; 101] }),
-            "`preferences` must have at most 100 items".into(),
-        ),
         (
             json!({ "subscriptions": ada, "preferences": ["hi", { "filter": {} }] }),
             "`preferences[1].filter.workflowIds` is required unless there is `tags`".into(),
