@@ -113,7 +113,7 @@ impl Head {
 
     pub(crate) fn put(&self, txn: &mut dyn Transaction, environment: EnvironmentId) -> Result<()> {
         let key = layout::activity_head(environment);
-        txn.put_owned(key.table(), key.as_bytes(), self.bytes())
+        txn.put(key.table(), key.as_bytes(), &self.bytes())
     }
 
     /// How far the list is: in the era, the generation and the ordinals. A later head is not behind it.

@@ -215,10 +215,6 @@ impl Transaction for Recording<'_> {
         self.writer.put(table, key, value)
     }
 
-    fn put_owned(&mut self, table: Table, key: &[u8], value: Vec<u8>) -> Result<()> {
-        self.writer.put_owned(table, key, value)
-    }
-
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.writer.delete(table, key)
     }
@@ -232,10 +228,6 @@ impl Transaction for Recording<'_> {
 impl Transaction for Tx<'_> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.draft.writer.put(table, key, value)
-    }
-
-    fn put_owned(&mut self, table: Table, key: &[u8], value: Vec<u8>) -> Result<()> {
-        self.draft.writer.put_owned(table, key, value)
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {

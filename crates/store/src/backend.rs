@@ -185,13 +185,6 @@ pub trait Transaction: Snapshot {
     /// Removes the value under `key`, if there is one.
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()>;
 
-    // [`put`](Self::put) of a value that the caller does not need any more. A view around another one passes
-    // it on, so that the bytes are not copied. It may have room for more bytes than it has.
-    #[doc(hidden)]
-    fn put_owned(&mut self, table: Table, key: &[u8], value: Vec<u8>) -> Result<()> {
-        self.put(table, key, &value)
-    }
-
     // Takes note of a record that was written. A backend does nothing.
     #[doc(hidden)]
     fn changed(&mut self, _change: Change) {}

@@ -145,11 +145,6 @@ impl<T: Transaction> Transaction for Scoped<'_, T> {
         self.below.put(table, key, value)
     }
 
-    fn put_owned(&mut self, table: Table, key: &[u8], value: Vec<u8>) -> Result<()> {
-        self.check(self.scope.may_change(table, key))?;
-        self.below.put_owned(table, key, value)
-    }
-
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.check(self.scope.may_change(table, key))?;
         self.below.delete(table, key)

@@ -9,7 +9,7 @@ pub trait WriteRecords: Transaction {
     /// Stores a record whose key is free, with its index entries.
     fn insert<R: Record>(&mut self, record: &R) -> Result<()> {
         let (key, value) = self.codec().encode(record)?;
-        self.put_owned(R::TABLE, key.as_bytes(), value)?;
+        self.put(R::TABLE, key.as_bytes(), &value)?;
         for entry in Entries::of(record).iter() {
             self.put_bytes(&entry.key, &entry.value(&key))?;
         }
@@ -48,7 +48,7 @@ pub trait WriteRecords: Transaction {
         if old.key() != key {
             return Err(corrupt(R::TABLE, "a record keeps its key"));
         }
-        self.put_owned(R::TABLE, key.as_bytes(), value)?;
+        self.put(R::TABLE, key.as_bytes(), &value)?;
         let (before, after) = (Entries::of(old), Entries::of(new));
         for entry in before.iter().filter(|entry| !after.contains(&entry.key)) {
             self.delete_key(&entry.key)?;

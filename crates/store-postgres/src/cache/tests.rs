@@ -53,7 +53,7 @@ fn id(number: u8) -> CommitId {
 /// A commit of this process.
 fn commit(cache: &Cache, number: u64, changed: &[u8]) {
     let mut own = Changes::default();
-    own.set(TABLE, &key(changed), Some(b"value".to_vec()));
+    own.set(TABLE, &key(changed), Some(b"value"));
     let id = id(7);
     cache.expect(&counts(number - 1), id, &Arc::new(own));
     cache.commit(&counts(number - 1), head(), (id, true));
@@ -168,7 +168,7 @@ fn values_of_a_large_commit_are_kept_if_their_keys_were_read() {
         let (cache, mut own) = (cache(), Changes::default());
         let keys: Vec<_> = (0..size).map(|number| key(&number.to_be_bytes())).collect();
         for key in &keys {
-            own.set(TABLE, key, Some(b"value".to_vec()));
+            own.set(TABLE, key, Some(b"value"));
         }
         cache.keep(&counts(1), TABLE, &keys[3], &None);
         let id = id(7);
@@ -188,7 +188,7 @@ fn a_commit_that_a_reader_hears_of_first_is_an_own_one() {
         let cache = cache();
         cache.keep(&counts(1), TABLE, &key(b"a"), &None);
         let mut changes = Changes::default();
-        changes.set(TABLE, &key(b"a"), Some(b"value".to_vec()));
+        changes.set(TABLE, &key(b"a"), Some(b"value"));
         cache.expect(&counts(1), own, &Arc::new(changes));
         let news =
             HeadCommit { id: id.bytes().to_vec(), ..news(2, Some(vec![(TABLE, key(b"a"))])) };
@@ -206,7 +206,7 @@ fn a_commit_whose_place_another_one_has_taken_is_not_that_one() {
     let cache = cache();
     let expect = |id, changed: &[u8]| {
         let mut own = Changes::default();
-        own.set(TABLE, &key(changed), Some(b"value".to_vec()));
+        own.set(TABLE, &key(changed), Some(b"value"));
         cache.expect(&counts(1), id, &Arc::new(own));
     };
     let (first, second) = (id(7), id(8));

@@ -51,10 +51,8 @@ impl Base for Disk {
             return Err("on purpose");
         }
         let mut rows = self.rows.lock();
-        for (_, changes) in changes.tables() {
-            for (key, value) in changes {
-                rows.insert(key.clone(), value.clone().unwrap());
-            }
+        for (_, key, value) in changes.iter() {
+            rows.insert(key.to_vec(), value.unwrap().to_vec());
         }
         drop(rows);
         shuttle::thread::yield_now();

@@ -62,10 +62,10 @@ impl Slice {
 /// The length of `changes` as a payload, in bytes.
 pub(crate) fn encoded_len(changes: &Changes) -> usize {
     let tables = changes.tables().map(|(table, changes)| {
-        let changes = changes
-            .iter()
-            .map(|(key, change)| 2 * NUMBER + key.len() + change.as_ref().map_or(0, Vec::len));
-        1 + table.name().len() + NUMBER + changes.sum::<usize>()
+        let changes = changes.iter();
+        let lens =
+            changes.map(|(key, change)| 2 * NUMBER + key.len() + change.map_or(0, <[u8]>::len));
+        1 + table.name().len() + NUMBER + lens.sum::<usize>()
     });
     tables.sum()
 }
@@ -73,18 +73,18 @@ pub(crate) fn encoded_len(changes: &Changes) -> usize {
 /// Encodes `changes`, whose [`encoded_len`] is `len`.
 pub(crate) fn encode(changes: &Changes, len: usize) -> Encoded {
     let mut payload = Vec::with_capacity(len);
-    let number_of_places = changes.tables().map(|(_, changes)| changes.len()).sum();
+    let number_of_places = changes.tables().map(|(_, changes)| changes.iter().len()).sum();
     let mut places = Vec::with_capacity(number_of_places);
     for (table, changes) in changes.tables() {
         let name = table.name().as_bytes();
         payload.extend(u8::try_from(name.len()).unwrap_or(u8::MAX).to_le_bytes());
         payload.extend(name);
-        payload.extend(number(changes.len()));
-        for (key, change) in changes {
+        payload.extend(number(changes.iter().len()));
+        for (key, change) in changes.iter() {
             payload.extend(number(key.len()));
-            payload.extend(change.as_ref().map_or(REMOVED.to_le_bytes(), |it| number(it.len())));
+            payload.extend(change.map_or(REMOVED.to_le_bytes(), |value| number(value.len())));
             let key = Slice::appended(&mut payload, key);
-            let value = change.as_ref().map(|value| Slice::appended(&mut payload, value));
+            let value = change.map(|value| Slice::appended(&mut payload, value));
             places.push((table, key, value));
         }
     }
@@ -227,8 +227,8 @@ mod tests {
 
     fn changes() -> Changes {
         let mut changes = Changes::default();
-        changes.set(Table::ALL[0], b"", Some(b"empty key".to_vec()));
-        changes.set(Table::ALL[0], b"empty value", Some(vec![]));
+        changes.set(Table::ALL[0], b"", Some(b"empty key"));
+        changes.set(Table::ALL[0], b"empty value", Some(b""));
         changes.set(Table::ALL[7], b"gone", None);
         changes
     }

@@ -17,7 +17,7 @@ type Model = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
 fn a_malformed_payload_adds_nothing() {
     let mut changes = Changes::default();
     for key in [b"one", b"two"] {
-        changes.set(Table::Topics, key, Some(b"value".to_vec()));
+        changes.set(Table::Topics, key, Some(b"value"));
     }
     let payload = encode(&changes, encoded_len(&changes)).payload;
     let mut memtable = Memtable::default();
@@ -45,7 +45,7 @@ proptest! {
             let mut changes = Changes::default();
             for (table, key, value) in batch {
                 let key = long(table, key);
-                changes.set(table, &key, value.clone());
+                changes.set(table, &key, value.as_deref());
                 model.insert((table, key), value);
             }
             let encoded = encode(&changes, encoded_len(&changes));
@@ -74,7 +74,7 @@ fn leaves_are_split() {
             let key = (number * step % 6_000).to_be_bytes().to_vec();
             let value = (number % 3 > 0).then(|| number.to_be_bytes().to_vec());
             let mut changes = Changes::default();
-            changes.set(Table::ALL[0], &key, value.clone());
+            changes.set(Table::ALL[0], &key, value.as_deref());
             memtable.add(&encode(&changes, encoded_len(&changes)));
             model.insert((Table::ALL[0], key), value);
         }

@@ -1,7 +1,8 @@
 //! Changes that the store below does not have yet.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 use std::iter;
+use std::ops::Range;
 
 use crate::range::KeySpan;
 use crate::{Order, Table};
@@ -9,11 +10,21 @@ use crate::{Order, Table};
 /// Changes of several tables: for each changed key its new value, or its removal.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    tables: BTreeMap<Table, BTreeMap<Vec<u8>, Change>>,
+    tables: BTreeMap<Table, BTreeMap<Vec<u8>, Option<Place>>>,
+    /// The values, in the order in which they were set, with those that were replaced since. A transaction sets
+    /// thousands, and an allocation for each would take longer than the copy.
+    values: Vec<u8>,
 }
 
-/// A new value, or `None` for a removal.
-pub(crate) type Change = Option<Vec<u8>>;
+/// Place of a value among those of its changes.
+type Place = Range<usize>;
+
+/// The changes of one table.
+#[derive(Clone, Copy, Debug)]
+pub struct TableChanges<'c> {
+    changes: &'c BTreeMap<Vec<u8>, Option<Place>>,
+    values: &'c [u8],
+}
 
 /// A new value in a layer, or `None` for a removal.
 pub(crate) type Changed<'c> = Option<&'c [u8]>;
@@ -37,23 +48,27 @@ impl Changes {
     }
 
     /// Notes a change, in place of an earlier one of the same key.
-    pub fn set(&mut self, table: Table, key: &[u8], change: Change) {
-        self.tables.entry(table).or_default().insert(key.to_vec(), change);
+    pub fn set(&mut self, table: Table, key: &[u8], change: Option<&[u8]>) {
+        let place = change.map(|value| {
+            let start = self.values.len();
+            self.values.extend_from_slice(value);
+            start..self.values.len()
+        });
+        self.tables.entry(table).or_default().insert(key.to_vec(), place);
     }
 
     /// Adds the changes of `later`, which take precedence.
     pub fn then(&mut self, later: Changes) {
         if self.tables.is_empty() {
-            self.tables = later.tables;
+            *self = later;
             return;
         }
+        let behind = self.values.len();
+        self.values.extend_from_slice(&later.values);
+        let moved = |place: Place| place.start + behind..place.end + behind;
         for (table, changes) in later.tables {
-            match self.tables.entry(table) {
-                btree_map::Entry::Vacant(free) => {
-                    free.insert(changes);
-                }
-                btree_map::Entry::Occupied(earlier) => earlier.into_mut().extend(changes),
-            }
+            let changes = changes.into_iter().map(|(key, place)| (key, place.map(moved)));
+            self.tables.entry(table).or_default().extend(changes);
         }
     }
 
@@ -64,27 +79,45 @@ impl Changes {
 
     /// Each changed key with its new value, or with `None` for a removal, in the order of tables and keys.
     pub fn iter(&self) -> impl Iterator<Item = (Table, &[u8], Option<&[u8]>)> {
-        self.tables.iter().flat_map(|(table, changes)| {
-            changes.iter().map(|(key, change)| (*table, &key[..], change.as_deref()))
+        self.tables().flat_map(|(table, changes)| {
+            changes.iter().map(move |(key, change)| (table, key, change))
         })
     }
 
-    /// Each changed table with its changes, in the order of their keys.
-    pub fn tables(&self) -> impl Iterator<Item = (Table, &BTreeMap<Vec<u8>, Change>)> {
-        self.tables.iter().map(|(table, changes)| (*table, changes))
+    /// Each changed table with its changes.
+    pub fn tables(&self) -> impl Iterator<Item = (Table, TableChanges<'_>)> {
+        let values = self.values.as_slice();
+        self.tables.iter().map(move |(table, changes)| (*table, TableChanges { changes, values }))
+    }
+
+    fn of(&self, table: Table) -> Option<TableChanges<'_>> {
+        Some(TableChanges { changes: self.tables.get(&table)?, values: &self.values })
+    }
+}
+
+impl<'c> TableChanges<'c> {
+    /// Each changed key with its new value, or with `None` for a removal, in the order of the keys.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (&'c [u8], Option<&'c [u8]>)> {
+        self.changes.iter().map(move |(key, place)| (key.as_slice(), self.value(place)))
+    }
+
+    fn value(self, place: &Option<Place>) -> Option<&'c [u8]> {
+        place.as_ref().map(|place| self.values.get(place.clone()).unwrap_or_default())
     }
 }
 
 impl Layer for Changes {
     fn change(&self, table: Table, key: &[u8]) -> Option<Changed<'_>> {
-        self.tables.get(&table)?.get(key).map(Option::as_deref)
+        let of_table = self.of(table)?;
+        of_table.changes.get(key).map(|place| of_table.value(place))
     }
 
     fn run(&self, table: Table, span: KeySpan<'_>, order: Order) -> Option<Run<'_>> {
-        let mut entries = self.tables.get(&table)?.range::<[u8], _>(span);
+        let of_table = self.of(table)?;
+        let mut entries = of_table.changes.range::<[u8], _>(span);
         Some(Box::new(iter::from_fn(move || {
-            let (key, change) = order.step(&mut entries)?;
-            Some((key.as_slice(), change.as_deref()))
+            let (key, place) = order.step(&mut entries)?;
+            Some((key.as_slice(), of_table.value(place)))
         })))
     }
 }

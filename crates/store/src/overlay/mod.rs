@@ -134,10 +134,6 @@ impl<S: Snapshot, T: Fn() -> Result<S>> Snapshot for Overlay<'_, S, T> {
 
 impl<S: Snapshot, T: Fn() -> Result<S>> Transaction for Overlay<'_, S, T> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put_owned(table, key, value.to_vec())
-    }
-
-    fn put_owned(&mut self, table: Table, key: &[u8], value: Vec<u8>) -> Result<()> {
         self.own.set(table, key, Some(value));
         Ok(())
     }

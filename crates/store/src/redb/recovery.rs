@@ -154,7 +154,7 @@ mod tests {
     fn a_malformed_record_ends_a_log_whose_damage_is_discarded() {
         let payload = |key: &[u8]| {
             let mut changes = Changes::default();
-            changes.set(Table::Topics, key, Some(b"value".to_vec()));
+            changes.set(Table::Topics, key, Some(b"value"));
             encode(&changes, encoded_len(&changes)).payload
         };
         let malformed = Arc::new(b"malformed".to_vec());

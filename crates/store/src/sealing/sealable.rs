@@ -271,10 +271,6 @@ impl Transaction for Sealing<'_, &mut dyn Transaction> {
         self.below.put(table, key, value)
     }
 
-    fn put_owned(&mut self, table: Table, key: &[u8], value: Vec<u8>) -> Result<()> {
-        self.below.put_owned(table, key, value)
-    }
-
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.below.delete(table, key)
     }

@@ -186,7 +186,7 @@ mod tests {
 
     fn change(key: &str) -> Changes {
         let mut changes = Changes::default();
-        changes.set(Table::ALL[0], key.as_bytes(), Some(Vec::new()));
+        changes.set(Table::ALL[0], key.as_bytes(), Some(b""));
         changes
     }
 }

@@ -218,11 +218,7 @@ impl Shared {
 
     /// Commits to the database what does not go through the log. The memtables are empty.
     fn commit_directly(&self, changes: &Changes) -> Result<usize, Failure> {
-        let tables = changes.tables();
-        let rows = tables.flat_map(|(table, changes)| {
-            changes.iter().map(move |(key, change)| (table, key.as_slice(), change.as_deref()))
-        });
-        self.changing(|| self.commit_or_end(rows, None)).map(|()| 0)
+        self.changing(|| self.commit_or_end(changes.iter(), None)).map(|()| 0)
     }
 
     /// Runs an action that may change what snapshots show. Those that are taken meanwhile have no stamp.

@@ -166,7 +166,7 @@ mod tests {
         assert!(before.is_some() && after.is_some() && before != after);
 
         let mut changes = Changes::default();
-        changes.set(TABLE, b"ada", Some(Vec::new()));
+        changes.set(TABLE, b"ada", Some(b""));
         logged.commit(&changes).unwrap();
         assert_ne!(stamp(), after);
     }
