@@ -115,7 +115,7 @@ pub enum Bytes {}
 pub enum Open {}
 
 /// The length of most keys, in bytes.
-const TYPICAL_LEN: usize = 64;
+pub(crate) const TYPICAL_LEN: usize = 64;
 
 macro_rules! keys {
     ($($(#[$doc:meta])* $name:ident<R $(, $parts:ident = $default:ty)?>: $bytes:ty,)+) => {

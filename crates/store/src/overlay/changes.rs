@@ -4,17 +4,23 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
+use crate::key::TYPICAL_LEN;
 use crate::range::KeySpan;
 use crate::{Order, Table};
 
 /// Changes of several tables: for each changed key its new value, or its removal.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    tables: BTreeMap<Table, BTreeMap<Vec<u8>, Option<Place>>>,
-    /// The values, in the order in which they were set, with those that were replaced since. A transaction sets
-    /// thousands, and an allocation for each would take longer than the copy.
+    tables: BTreeMap<Table, BTreeMap<ChangedKey, Option<Place>>>,
+    /// The values, in the order in which they were set, with those that were replaced since.
     values: Vec<u8>,
 }
+
+/// A changed key. A transaction changes thousands, and allocations of keys and values would take a large part of
+/// its time.
+type ChangedKey = SmallVec<[u8; TYPICAL_LEN]>;
 
 /// Place of a value among those of its changes.
 type Place = Range<usize>;
@@ -22,7 +28,7 @@ type Place = Range<usize>;
 /// The changes of one table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableChanges<'c> {
-    changes: &'c BTreeMap<Vec<u8>, Option<Place>>,
+    changes: &'c BTreeMap<ChangedKey, Option<Place>>,
     values: &'c [u8],
 }
 
@@ -54,7 +60,7 @@ impl Changes {
             self.values.extend_from_slice(value);
             start..self.values.len()
         });
-        self.tables.entry(table).or_default().insert(key.to_vec(), place);
+        self.tables.entry(table).or_default().insert(key.into(), place);
     }
 
     /// Adds the changes of `later`, which take precedence.
