@@ -129,7 +129,7 @@ impl<'b> Bulk<'b> {
             prefetch(tx, prepared)?;
             // Without ids, a repeated call would not find what one of several transactions has done.
             let may_end_early = self.write.call().is_none() || self.ids.is_some();
-            let (mut named, mut receipts) = (NamedRecords::default(), Vec::new());
+            let (mut named, mut receipts) = (NamedRecords::before_events(tx), Vec::new());
             for (trigger, prepared) in iter::zip(self.triggers.iter().skip(before), prepared) {
                 // An event that is prepared again may have more than was planned.
                 if may_end_early && is_enough(named.size()) {

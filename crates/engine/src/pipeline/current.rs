@@ -18,8 +18,10 @@ use crate::tx::{Reading, Tx, View};
 
 /// Records that the events of a transaction name so far. What is read of them in the transaction is not what
 /// was read before it, as these events have changed them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct NamedRecords {
+    /// The stamp of the transaction before the first event, if it had one.
+    stamp: Option<u64>,
     subscribers: HashSet<SubscriberId>,
     contexts: HashSet<ContextKey>,
     /// `true` if an event was prepared again. Those behind it were prepared to come after what it was before.
@@ -29,6 +31,17 @@ pub(crate) struct NamedRecords {
 }
 
 impl NamedRecords {
+    /// The records that events name in a transaction: none, before the first event.
+    pub(crate) fn before_events(tx: &Tx<'_>) -> Self {
+        Self {
+            stamp: tx.stamp(),
+            subscribers: HashSet::default(),
+            contexts: HashSet::default(),
+            was_replanned: false,
+            size: (0, 0),
+        }
+    }
+
     /// Returns `true` if an event has named a subscriber.
     pub(crate) fn has(&self, id: &SubscriberId) -> bool {
         self.subscribers.contains(id)
@@ -65,9 +78,11 @@ pub(crate) fn prepare_again(
 ) -> Result<Option<Prepared>> {
     if let Prepared::Planned(planned) = prepared
         && !named.was_replanned
-        && planned.stamp.is_some_and(|stamp| tx.stamp() == Some(stamp))
+        && planned.stamp.is_some()
+        && planned.stamp == named.stamp
     {
-        // The transaction sees what the preparation has seen: there is nothing to compare.
+        // The transaction has begun with what the preparation has seen, which has taken the events in front of
+        // this one into account: there is nothing to compare.
         return Ok(None);
     }
     let (id, may_be_known) = match prepared {

@@ -239,7 +239,8 @@ fn accept_one(
     prepared: &Prepared,
 ) -> Result<TriggerReceipt> {
     prefetch(tx, slice::from_ref(prepared))?;
-    accept(tx, request, prepared, &mut NamedRecords::default())?.map_err(Error::from)
+    let mut named = NamedRecords::before_events(tx);
+    accept(tx, request, prepared, &mut named)?.map_err(Error::from)
 }
 
 /// Accepts a trigger, behind those of its call that have named some records. A refusal leaves nothing of it
