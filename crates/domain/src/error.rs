@@ -8,6 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::time::Timestamp;
+
 #[doc(hidden)]
 pub use excerpt::excerpt;
 
@@ -229,6 +231,17 @@ impl fmt::Display for Unit {
 pub(crate) fn at_most(field: &str, text: &str, max: usize) -> Result<(), Invalid> {
     if text.chars().nth(max).is_some() {
         return Err(Invalid::new(field, Reason::TooLong { max, unit: Unit::Characters }));
+    }
+    Ok(())
+}
+
+/// Refuses an interval that ends before it starts. Either end may be open.
+pub(crate) fn in_order(
+    (start, earliest): (&str, Option<Timestamp>),
+    (end, latest): (&'static str, Option<Timestamp>),
+) -> Result<(), Invalid> {
+    if earliest.zip(latest).is_some_and(|(earliest, latest)| earliest > latest) {
+        return Err(Invalid::new(start, Reason::Reversed { end: end.into() }));
     }
     Ok(())
 }

@@ -15,8 +15,8 @@ use crate::error::{Invalid, Reason};
 use crate::packed::{self, Packed};
 use crate::vocabulary::Word;
 
-pub(crate) use rules::plain;
 use rules::{joined_runs, long, readable, short, topic_key};
+pub(crate) use rules::{line, plain};
 
 macro_rules! text_id {
     ($(#[doc = $doc:literal])* $name:ident, $field:literal, $check:ident) => {

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::credentials::Credentials;
 use crate::environment::Home;
-use crate::error::{Invalid, Reason, at_most};
+use crate::error::{Invalid, Reason};
 use crate::filter::{self, Filter};
 use crate::ids::{
-    EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId, plain,
+    EnvironmentId, IntegrationId, IntegrationIdentifier, OrganizationId, UserId, line,
 };
 use crate::json::shape;
 use crate::patch::Patch;
@@ -82,17 +82,12 @@ wire_enum! {
     /// * `ResendWithKey`: the message is sent again by the same integration only. That is for
     ///   services that take the idempotency key.
     /// * `GiveUp`: the message fails. It arrives once at most.
+    #[derive(Default)]
     OnUnknown, "onUnknown":
+    #[default]
     Resend = "resend",
     ResendWithKey = "resend_with_key",
     GiveUp = "give_up",
-}
-
-#[expect(clippy::derivable_impls, reason = "the macro of the enum has no place for a default")]
-impl Default for OnUnknown {
-    fn default() -> Self {
-        Self::Resend
-    }
 }
 
 impl OnUnknown {
@@ -324,19 +319,11 @@ impl Integration {
     }
 
     fn check_provider(provider_id: &str) -> Result<(), Invalid> {
-        if provider_id.is_empty() {
-            return Err(Invalid::new("providerId", Reason::Empty));
-        }
-        at_most("providerId", provider_id, Self::MAX_NAME)?;
-        plain("providerId", provider_id)
+        line("providerId", provider_id, Self::MAX_NAME)
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        if self.name.is_empty() {
-            return Err(Invalid::new("name", Reason::Empty));
-        }
-        at_most("name", &self.name, Self::MAX_NAME)?;
-        plain("name", &self.name)?;
+        line("name", &self.name, Self::MAX_NAME)?;
         self.credentials.check()?;
         if self.fallback.is_some() && !self.channel.has_primary() {
             let expected = "left out: only e-mail and text messages have fallbacks";

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::convert::IntoChecked;
 use crate::environment::Home;
-use crate::error::{Invalid, Reason, at_most};
-use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, plain};
+use crate::error::Invalid;
+use crate::ids::{EnvironmentId, LayoutId, LayoutIdentifier, OrganizationId, line};
 use crate::json::{is_default, shape};
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
@@ -221,11 +221,7 @@ impl LayoutUpsert {
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         self.body.as_set().map_or(Ok(()), frame::check)?;
-        if self.name.is_empty() {
-            return Err(Invalid::new("name", Reason::Empty));
-        }
-        at_most("name", &self.name, Layout::MAX_NAME)?;
-        plain("name", &self.name)
+        line("name", &self.name, Layout::MAX_NAME)
     }
 }
 

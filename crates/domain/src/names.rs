@@ -16,11 +16,7 @@ macro_rules! display_name {
             /// Checks `raw`, trims white space, and returns it as a name.
             pub fn new(raw: impl AsRef<str>) -> Result<Self, $crate::error::Invalid> {
                 let name = raw.as_ref().trim();
-                if name.is_empty() {
-                    return Err($crate::error::Invalid::new("name", $crate::error::Reason::Empty));
-                }
-                $crate::error::at_most("name", name, Self::MAX_LEN)?;
-                $crate::ids::plain("name", name)?;
+                $crate::ids::line("name", name, Self::MAX_LEN)?;
                 Ok(Self(name.into()))
             }
 

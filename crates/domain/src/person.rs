@@ -350,10 +350,7 @@ impl FanOut {
     /// Returns the event without a subscriber. Returns `None` if it does not name the subscriber.
     pub fn without(&self, id: &SubscriberId) -> Option<Self> {
         let mut rest = self.clone();
-        let names = |recipient: &SubscriberRecipient| match recipient {
-            SubscriberRecipient::Id(of) => of == id,
-            SubscriberRecipient::Inline(create) => create.subscriber_id == *id,
-        };
+        let names = |recipient: &SubscriberRecipient| recipient.subscriber_id() == id;
         let is_other = |recipient: &Recipient| match recipient {
             Recipient::Subscriber(subscriber) => !names(subscriber),
             Recipient::Topic(_) => true,

@@ -88,8 +88,10 @@ wire_enum! {
     /// brackets, joined by `~`, or chosen by `if .. else`. A name that the template sets, such as that of a
     /// loop, counts as well. The filter `default` gives the variable a value instead. Other operators,
     /// conditions, slices and arguments get it as it is.
+    #[derive(Default)]
     MissingVariables, "missingVariables":
     Error = "error",
+    #[default]
     Empty = "empty",
     Marker = "marker",
 }
@@ -316,13 +318,6 @@ impl Variables {
 
     fn is_watched(&self) -> bool {
         self.missing != MissingVariables::Empty
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "the words of the wire are declared by a macro")]
-impl Default for MissingVariables {
-    fn default() -> Self {
-        Self::Empty
     }
 }
 

@@ -5,9 +5,9 @@ mod compose;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Home;
-use crate::error::{Invalid, Reason, at_most};
+use crate::error::Invalid;
 use crate::folded::FoldedPart;
-use crate::ids::{EnvironmentId, OrganizationId, TopicId, TopicKey, plain};
+use crate::ids::{EnvironmentId, OrganizationId, TopicId, TopicKey, line};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
 use crate::patch::Patch;
@@ -150,19 +150,12 @@ impl TopicUpdate {
     /// Refuses a display name that is empty, longer than 100 characters, or has control characters.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
-        match &self.name {
-            Patch::Keep | Patch::Clear => Ok(()),
-            Patch::Set(name) => check_name(name),
-        }
+        self.name.as_set().map_or(Ok(()), |name| check_name(name))
     }
 }
 
 fn check_name(name: &str) -> Result<(), Invalid> {
-    if name.is_empty() {
-        return Err(Invalid::new("name", Reason::Empty));
-    }
-    at_most("name", name, Topic::MAX_NAME)?;
-    plain("name", name)
+    line("name", name, Topic::MAX_NAME)
 }
 
 impl TopicQuery {

@@ -24,12 +24,12 @@ macro_rules! wire_enum {
     (
         @unordered
         $(#[$attribute:meta])*
-        $name:ident, $field:literal: $($variant:ident = $word:literal,)+
+        $name:ident, $field:literal: $($(#[$mark:meta])* $variant:ident = $word:literal,)+
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
-            $(#[doc = concat!("`", $word, "`")] $variant,)+
+            $(#[doc = concat!("`", $word, "`")] $(#[$mark])* $variant,)+
         }
 
         impl $name {
@@ -176,10 +176,12 @@ impl StepType {
 wire_enum! {
     @unordered
     /// Severity of a notification. `High` is the greatest one.
+    #[derive(Default)]
     Severity, "severity":
     High = "high",
     Medium = "medium",
     Low = "low",
+    #[default]
     None = "none",
 }
 
@@ -208,13 +210,6 @@ impl PartialOrd for Severity {
 impl Ord for Severity {
     fn cmp(&self, other: &Self) -> Ordering {
         self.rank().cmp(&other.rank())
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
-impl Default for Severity {
-    fn default() -> Self {
-        Severity::None
     }
 }
 

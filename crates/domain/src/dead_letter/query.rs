@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::DeadLetterReason;
-use crate::error::{Invalid, Reason, at_most_items};
+use crate::error::{Invalid, at_most_items, in_order};
 use crate::ids::{DeadLetterId, IntegrationId, IntegrationRef, WorkflowId, WorkflowRef};
 use crate::json::shape;
 use crate::notification::Ordinal;
@@ -123,11 +123,7 @@ impl DeadLetterQuery {
     /// Checks the query, and returns the size of a page.
     #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
-        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
-            && earliest > latest
-        {
-            return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
-        }
+        in_order(("after", self.earliest), ("before", self.latest))?;
         self.check_emptied()?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("integrations", &self.integrations, Self::MAX_VALUES)?;

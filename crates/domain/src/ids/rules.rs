@@ -24,10 +24,15 @@ pub(super) fn long(field: &str, raw: &str) -> Result<(), Invalid> {
     plain(field, raw)
 }
 
-// The name may be in any script, so its length counts in characters.
 pub(super) fn short(field: &str, raw: &str) -> Result<(), Invalid> {
+    line(field, raw, MAX_LEN)
+}
+
+/// Refuses a name that is empty, longer than `max` characters, or not plain. The name may be in any
+/// script, so its length counts in characters.
+pub(crate) fn line(field: &str, raw: &str, max: usize) -> Result<(), Invalid> {
     sized(field, raw, usize::MAX)?;
-    at_most(field, raw, MAX_LEN)?;
+    at_most(field, raw, max)?;
     plain(field, raw)
 }
 

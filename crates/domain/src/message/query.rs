@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::excerpt::Payload;
 use super::{DataFilter, Folder, MessageFacts, Progress, Shelf, TagFilter};
 use crate::context::ContextFilter;
-use crate::error::{Invalid, Reason, at_most_items};
+use crate::error::{Invalid, at_most_items, in_order};
 use crate::ids::{TransactionId, WorkflowRef};
 use crate::json::shape;
 use crate::page::{OrderBy, PageQuery};
@@ -137,12 +137,7 @@ impl MessageQuery {
         self.check_emptied()?;
         at_most_items("severity", &self.severities, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
-        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
-            && earliest > latest
-        {
-            let end = "createdLte".into();
-            return Err(Invalid::new("createdGte", Reason::Reversed { end }));
-        }
+        in_order(("createdGte", self.earliest), ("createdLte", self.latest))?;
         self.context_keys.check(Self::MAX_VALUES)
     }
 

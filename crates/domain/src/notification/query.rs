@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Notification, NotificationOutcome, NotificationTopic};
 use crate::context::ContextFilter;
-use crate::error::{Invalid, Reason, at_most_items};
+use crate::error::{Invalid, at_most_items, in_order};
 use crate::ids::{SubscriberId, SubscriptionIdentifier, TopicKey, TransactionId, WorkflowRef};
 use crate::json::{is_default, shape};
 use crate::page;
@@ -146,11 +146,7 @@ impl NotificationQuery {
     #[doc(hidden)]
     pub fn check(&self) -> Result<usize, Invalid> {
         self.check_emptied()?;
-        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest)
-            && earliest > latest
-        {
-            return Err(Invalid::new("after", Reason::Reversed { end: "before".into() }));
-        }
+        in_order(("after", self.earliest), ("before", self.latest))?;
         at_most_items("channels", &self.step_types, Self::MAX_VALUES)?;
         at_most_items("templates", &self.workflows, Self::MAX_VALUES)?;
         at_most_items("emails", &self.emails, Self::MAX_VALUES)?;

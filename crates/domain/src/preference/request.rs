@@ -36,17 +36,12 @@ impl PreferencesQuery {
 
 wire_enum! {
     /// Filter of workflows by criticality.
+    #[derive(Default)]
     Criticality, "criticality":
     Critical = "critical",
+    #[default]
     NonCritical = "nonCritical",
     All = "all",
-}
-
-#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
-impl Default for Criticality {
-    fn default() -> Self {
-        Criticality::NonCritical
-    }
 }
 
 impl Criticality {
@@ -184,16 +179,10 @@ impl GlobalPreferenceUpdate {
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), Invalid> {
         check_condition(&self.condition)?;
-        match &self.schedule {
-            Patch::Set(schedule) => schedule.check(),
-            Patch::Keep | Patch::Clear => Ok(()),
-        }
+        self.schedule.as_set().map_or(Ok(()), Schedule::check)
     }
 }
 
 fn check_condition(condition: &Patch<Rule>) -> Result<(), Invalid> {
-    match condition {
-        Patch::Set(rule) => rule.check_names(),
-        Patch::Keep | Patch::Clear => Ok(()),
-    }
+    condition.as_set().map_or(Ok(()), Rule::check_names)
 }

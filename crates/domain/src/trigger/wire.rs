@@ -35,8 +35,7 @@ impl Shaped for Recipient {
             {
                 TopicRecipient::shape()
             }
-            Value::Object(_) => SubscriberCreate::shape(),
-            _ => text_or_object::<SubscriberId>(),
+            _ => SubscriberRecipient::shape(),
         })
     }
 }
@@ -59,24 +58,23 @@ impl<'de> Deserialize<'de> for Recipients {
 impl<'de> Deserialize<'de> for Recipient {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {
-            Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
             topic if topic.get("type").is_some() => {
                 TopicRecipient::deserialize(topic).map(Recipient::Topic).map_err(D::Error::custom)
             }
-            subscriber => {
-                SubscriberCreate::deserialize(subscriber).map(Self::from).map_err(D::Error::custom)
-            }
+            recipient => subscriber(recipient).map(Recipient::Subscriber),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for SubscriberRecipient {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match Value::deserialize(from)? {
-            Value::String(id) => SubscriberId::new(id).map(Self::from).map_err(D::Error::custom),
-            subscriber => {
-                SubscriberCreate::deserialize(subscriber).map(Self::from).map_err(D::Error::custom)
-            }
-        }
+        subscriber(Value::deserialize(from)?)
+    }
+}
+
+fn subscriber<E: Error>(recipient: Value) -> Result<SubscriberRecipient, E> {
+    match recipient {
+        Value::String(id) => SubscriberId::new(id).map(Into::into).map_err(E::custom),
+        create => SubscriberCreate::deserialize(create).map(Into::into).map_err(E::custom),
     }
 }

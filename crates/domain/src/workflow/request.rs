@@ -168,12 +168,9 @@ impl WorkflowUpdate {
         if let Some(settings) = &self.preference_settings {
             settings.check().map_err(|invalid| invalid.within("preferenceSettings"))?;
         }
-        match &self.operator_preference {
-            Patch::Set(preference) => {
-                preference.check().map_err(|invalid| invalid.within("preferences"))
-            }
-            Patch::Keep | Patch::Clear => Ok(()),
-        }
+        self.operator_preference.as_set().map_or(Ok(()), |preference| {
+            preference.check().map_err(|invalid| invalid.within("preferences"))
+        })
     }
 }
 

@@ -26,17 +26,12 @@ shape! { WorkflowSync { "workflows": workflows, "undeclared": undeclared } }
 
 wire_enum! {
     /// Treatment of a workflow that is absent from the set.
+    #[derive(Default)]
     Undeclared, "undeclared":
+    #[default]
     Keep = "keep",
     Deactivate = "deactivate",
     Delete = "delete",
-}
-
-#[expect(clippy::derivable_impls, reason = "the words are declared by a macro")]
-impl Default for Undeclared {
-    fn default() -> Self {
-        Undeclared::Keep
-    }
 }
 
 /// Result of a set of declared workflows. Each list is in the order of the declaration.
