@@ -277,14 +277,40 @@ impl Message {
         now: Timestamp,
     ) -> Self {
         Self {
+            id,
             workflow_id: Some(workflow.id),
             content_id: Some(content_id),
+            feed_id: None,
+            environment_id: notification.environment_id,
+            organization_id: notification.organization_id.clone(),
+            notification_id: notification.id,
+            subscriber_id: notification.subscriber_id,
+            subscriber: None,
+            workflow: None,
             workflow_identifier: Some(workflow.identifier().clone()),
+            created_at: now,
+            delivered_at: Vec::new(),
+            listed_at: None,
+            last_change: None,
+            stage: Stage::Unseen,
+            snoozed_until: None,
             content: Some(rendered.content),
+            transaction_id: notification.transaction_id.clone(),
             subject: rendered.subject,
             title: rendered.title,
+            email: None,
+            phone: None,
+            direct_webhook_url: None,
+            provider_id: None,
+            device_tokens: Vec::new(),
+            channel,
             cta: rendered.cta,
-            ..Self::empty(id, notification, channel, now)
+            status: MessageStatus::Sent,
+            payload: notification.payload.clone(),
+            overrides: notification.overrides.clone(),
+            context_keys: notification.context_keys.clone(),
+            tags: notification.tags.clone(),
+            severity: notification.severity.unwrap_or_default(),
         }
     }
 
@@ -301,46 +327,6 @@ impl Message {
         let template = notification.jobs.get(job)?.step.content_id;
         let id = MessageId::new(now, notification.place_of_message(job), random);
         Some(Self::new(id, notification, workflow, template, channel, rendered, now))
-    }
-
-    // Returns the message without content.
-    fn empty(id: MessageId, notification: &Notification, channel: Channel, now: Timestamp) -> Self {
-        Self {
-            id,
-            workflow_id: None,
-            content_id: None,
-            feed_id: None,
-            environment_id: notification.environment_id,
-            organization_id: notification.organization_id.clone(),
-            notification_id: notification.id,
-            subscriber_id: notification.subscriber_id,
-            subscriber: None,
-            workflow: None,
-            workflow_identifier: None,
-            created_at: now,
-            delivered_at: Vec::new(),
-            listed_at: None,
-            last_change: None,
-            stage: Stage::Unseen,
-            snoozed_until: None,
-            content: None,
-            transaction_id: notification.transaction_id.clone(),
-            subject: None,
-            title: None,
-            email: None,
-            phone: None,
-            direct_webhook_url: None,
-            provider_id: None,
-            device_tokens: Vec::new(),
-            channel,
-            cta: Cta::default(),
-            status: MessageStatus::Sent,
-            payload: notification.payload.clone(),
-            overrides: notification.overrides.clone(),
-            context_keys: notification.context_keys.clone(),
-            tags: notification.tags.clone(),
-            severity: notification.severity.unwrap_or_default(),
-        }
     }
 
     /// Returns the content if it is one text.

@@ -229,30 +229,20 @@ impl Notification {
         let jobs = workflow.active_steps().map(|step| Job::new(new_job(), step, now)).collect();
         let severity = trigger.severity(workflow);
         Self {
-            id,
-            environment_id: home.environment_id,
-            organization_id: home.organization_id.clone(),
-            subscriber_id: subscriber.id,
             actor_id: event.actor.map(|actor| actor.id),
-            transaction_id: event.transaction_id.clone(),
             workflow_id: Some(workflow.id),
-            digested_notification_id: None,
-            created_at,
-            updated_at: created_at,
             step_types: workflow.step_types(),
-            subscriber: None,
-            workflow: None,
             jobs,
             payload: Some(trigger.payload.clone()),
             overrides: trigger.overrides.clone(),
             expires_at: trigger.expires_at,
-            controls: None,
             to: Some(recipient.as_object()),
             tags: workflow.tags.clone(),
             topics,
             severity: Some(severity),
             critical: Some(workflow.critical),
             context_keys: event.context_keys.clone(),
+            ..Self::bare(id, home, subscriber.id, event.transaction_id.clone(), created_at)
         }
     }
 

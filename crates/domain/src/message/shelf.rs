@@ -23,7 +23,7 @@ pub enum Folder {
     Snoozed,
 }
 
-/// Stage of a message without its times.
+/// Stage of a message without its times. The stages are in the order of their numbers on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Progress {
@@ -95,11 +95,7 @@ impl Progress {
     pub const ALL: [Progress; 3] = [Progress::Unseen, Progress::Seen, Progress::Read];
 
     const fn number(self) -> u8 {
-        match self {
-            Progress::Unseen => 0,
-            Progress::Seen => 1,
-            Progress::Read => 2,
-        }
+        self as u8
     }
 
     /// Returns the progress after `mark_as`.

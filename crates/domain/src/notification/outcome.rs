@@ -34,17 +34,10 @@ wire_enum! {
 pub struct Outcomes(u8);
 
 impl NotificationOutcome {
-    /// Returns the number in keys.
+    /// Returns the number in keys. The outcomes are declared in the order of their numbers.
     #[doc(hidden)]
     pub const fn number(self) -> u8 {
-        match self {
-            Self::Waiting => 0,
-            Self::Delivered => 1,
-            Self::Failed => 2,
-            Self::Skipped => 3,
-            Self::Canceled => 4,
-            Self::Merged => 5,
-        }
+        self as u8
     }
 
     // The bit in a set.
@@ -122,6 +115,21 @@ mod tests {
             let job = crate::notification::tests::job(kind, status);
             assert_eq!(job.outcome(), expected, "{kind} {status:?}");
         }
+    }
+
+    /// Files have these numbers.
+    #[test]
+    fn every_outcome_keeps_its_number() {
+        let outcomes = [
+            NotificationOutcome::Waiting,
+            NotificationOutcome::Delivered,
+            NotificationOutcome::Failed,
+            NotificationOutcome::Skipped,
+            NotificationOutcome::Canceled,
+            NotificationOutcome::Merged,
+        ];
+        assert_eq!(outcomes.map(NotificationOutcome::number), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(NotificationOutcome::ALL, outcomes);
     }
 
     #[test]

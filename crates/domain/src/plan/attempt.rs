@@ -8,7 +8,7 @@ use super::{Facts, Refusal, Run, RunJob, fail, skip};
 use crate::connection::Workspace;
 use crate::contact::Email;
 use crate::endpoint::Endpoint;
-use crate::explain::{Candidate, EvidenceKind, Rejected, SendTime};
+use crate::explain::{Candidate, EvidenceKind, Rejected};
 use crate::ids::IntegrationId;
 use crate::integration::{self, Integration, Routed};
 use crate::job::{Detail, SendTarget};
@@ -116,11 +116,8 @@ pub fn attempt(
         return Ok(Attempt::WorkflowPaused);
     }
     step.check_preferences(channel)?;
-    match step.send_time(channel) {
-        SendTime::Now => {}
-        SendTime::AtOpening { at: due_at } => return Ok(Attempt::Defer { due_at }),
-        SendTime::Dropped => return Err(skip(Detail::OutsideSchedule)),
-        SendTime::Never => return Err(skip(Detail::ScheduleNeverOpens)),
+    if let Some(due_at) = step.send_time(channel)? {
+        return Ok(Attempt::Defer { due_at });
     }
     step.dispatch(channel, content)
 }

@@ -14,6 +14,7 @@ use crate::step::{Rendered, StepKind, StepResults, WorkflowStep};
 use crate::subscriber::Subscriber;
 use crate::template::RenderError;
 use crate::template_data::{TemplateData, subscriber_data};
+use crate::time::Timestamp;
 use crate::trigger::overrides;
 use crate::vocabulary::Channel;
 use crate::workflow::Workflow;
@@ -105,13 +106,19 @@ impl<'a> RunStep<'a> {
         self.subscriber.profile.timezone.unwrap_or(self.facts.default_zone)
     }
 
-    /// Returns when a message that is ready now is sent.
-    pub(super) fn send_time(&self, channel: Channel) -> SendTime {
-        let Some(schedule) = self.facts.schedule else { return SendTime::Now };
+    /// Returns when a message that is ready now is sent. Returns `None` if that is now. Refuses a
+    /// message that the schedule lets out at no time.
+    pub(super) fn send_time(&self, channel: Channel) -> Result<Option<Timestamp>, Refusal> {
+        let Some(schedule) = self.facts.schedule else { return Ok(None) };
         let (critical, now) = (self.workflow.critical, self.facts.now);
         let timing = schedule.send_time(channel, critical, now, self.zone());
         self.note(|| EvidenceKind::Schedule { channel, timing });
-        timing
+        match timing {
+            SendTime::Now => Ok(None),
+            SendTime::AtOpening { at } => Ok(Some(at)),
+            SendTime::Dropped => Err(skip(Detail::OutsideSchedule)),
+            SendTime::Never => Err(skip(Detail::ScheduleNeverOpens)),
+        }
     }
 
     /// Refuses a step whose conditions do not hold.

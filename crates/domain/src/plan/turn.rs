@@ -9,7 +9,7 @@ use super::{
     Action, DigestAction, Facts, Refusal, RefusalKind, Run, RunJob, ThrottleAction, cancel, fail,
     skip,
 };
-use crate::explain::{EvidenceKind, SendTime};
+use crate::explain::EvidenceKind;
 use crate::job::{Detail, JobStatus};
 use crate::step::{Delay, DelayEnd, StepKind, StepOutput, StepResults};
 use crate::time::Timestamp;
@@ -222,13 +222,8 @@ fn decide(
 
 fn send(step: &RunStep<'_>, job: usize, channel: Channel) -> Result<Action, Refusal> {
     step.check_preferences(channel)?;
-    let now = step.facts.now;
-    match step.send_time(channel) {
-        SendTime::Now => Ok(Action::Send { job, due_at: now }),
-        SendTime::AtOpening { at: due_at } => Ok(Action::Send { job, due_at }),
-        SendTime::Dropped => Err(skip(Detail::OutsideSchedule)),
-        SendTime::Never => Err(skip(Detail::ScheduleNeverOpens)),
-    }
+    let due_at = step.send_time(channel)?.unwrap_or(step.facts.now);
+    Ok(Action::Send { job, due_at })
 }
 
 fn delay(
