@@ -7,16 +7,14 @@ use domain::explain::{
     EventOutcome, EvidenceLog, ExplainedCrowd, ExplainedRecipient, ExplainedStep, Explanation,
 };
 use domain::ids::{TransactionId, WorkflowIdentifier};
-use domain::message::Message;
 use domain::notification::Notification;
-use domain::subscriber::Subscriber;
 use domain::time::Timestamp;
 use domain::trigger::{Trigger, TriggerReceipt, TriggerStatus};
 use store::{Order, ReadRecords, layout};
 
 use crate::pipeline::crowd::{CrowdRange, CrowdSource};
 use crate::pipeline::trigger::find_accepted;
-use crate::resources::subscribers;
+use crate::resources::{messages, subscribers};
 use crate::tx::View;
 use crate::{Events, Result, Scope};
 
@@ -154,17 +152,13 @@ fn recipient(
     notification: &Notification,
     evidence: Option<&EvidenceLog>,
 ) -> Result<Option<ExplainedRecipient>> {
-    let environment = view.environment_id();
-    let key = layout::subscriber_id(environment, notification.subscriber_id);
-    let Some(subscriber) = view.find::<Subscriber>(&key)? else { return Ok(None) };
+    let found = subscribers::find_by_id(view, notification.subscriber_id)?;
+    let Some(subscriber) = found else { return Ok(None) };
     let topics = notification.topics.iter().map(|topic| topic.topic_key.clone()).collect();
     let subscriber_id = subscriber.subscriber_id;
     let mut explained = ExplainedRecipient::new(subscriber_id.clone(), false, topics);
     for job in &notification.jobs {
-        let message = match job.message_id {
-            Some(id) => view.find::<Message>(&layout::message(environment, id.place()))?,
-            None => None,
-        };
+        let message = job.message_id.map_or(Ok(None), |id| messages::find_by_id(view, id))?;
         let of = (subscriber_id.clone(), job.step.id);
         let found = evidence.map(|evidence| evidence.take(of)).unwrap_or_default();
         let at = notification.created_at;

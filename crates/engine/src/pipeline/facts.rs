@@ -28,7 +28,7 @@ use store::{Order, ReadRecords, Table, layout};
 use crate::Result;
 use crate::pipeline::live_events::LiveEvents;
 use crate::pipeline::texts;
-use crate::resources::{contexts, integrations, suppressions, workflows};
+use crate::resources::{contexts, integrations, subscribers, suppressions, workflows};
 use crate::tx::View;
 
 /// Records that the plans of a notification depend on, as of one snapshot.
@@ -104,10 +104,10 @@ impl RunFacts {
             Liveness::Live
         };
         let (subscriber, workflow) = (notification.subscriber_id, notification.workflow_id);
-        let key = layout::subscriber_id(view.environment_id(), subscriber);
-        let (reader, known) = (view.find(&key)?, workflow_of(view, notification)?);
+        let find = |id| subscribers::find_by_id(view, id);
+        let (reader, known) = (find(subscriber)?, workflow_of(view, notification)?);
         Ok(Self {
-            actor: actor_of(view, notification)?,
+            actor: notification.actor_id.map_or(Ok(None), find)?,
             texts: match &known {
                 Some(workflow) => texts::of_workflow(view, workflow, reader.as_ref())?,
                 None => None,
@@ -276,10 +276,7 @@ impl Preferences {
             let key = layout::preference(environment, subscriber, contexts, workflow);
             view.find::<SubscriberPreference>(&key)
         };
-        let specific = match workflow {
-            Some(id) => find(contexts, Some(id))?,
-            None => None,
-        };
+        let specific = workflow.map_or(Ok(None), |id| find(contexts, Some(id)))?;
         let global = find(contexts, None)?;
         let mut schedule = global.as_ref().and_then(|global| global.schedule().cloned());
         // Quiet hours are a person's: those without a context hold in every context.
@@ -348,21 +345,10 @@ pub(crate) fn is_canceled(view: &dyn View, id: &TransactionId) -> Result<bool> {
     Ok(view.contains(&layout::canceled_trigger(view.environment_id(), id))?)
 }
 
-// The actor of the notification. Returns `None` if it has none, or the actor was deleted.
-fn actor_of(view: &dyn View, notification: &Notification) -> Result<Option<Subscriber>> {
-    match notification.actor_id {
-        Some(id) => Ok(view.find(&layout::subscriber_id(view.environment_id(), id))?),
-        None => Ok(None),
-    }
-}
-
 /// The workflow of the notification. Returns `None` if it was deleted.
 pub(crate) fn workflow_of(
     view: &dyn View,
     notification: &Notification,
 ) -> Result<Option<Arc<Workflow>>> {
-    match notification.workflow_id {
-        Some(id) => workflows::find_by_id(view, id),
-        None => Ok(None),
-    }
+    notification.workflow_id.map_or(Ok(None), |id| workflows::find_by_id(view, id))
 }

@@ -22,7 +22,7 @@ use crate::pipeline::notify::notify;
 use crate::pipeline::planned::PlannedRecipient;
 use crate::pipeline::prepare::FirstTurns;
 use crate::pipeline::trigger::find_receipt;
-use crate::resources::{contexts, workflows};
+use crate::resources::{contexts, subscribers, workflows};
 use crate::tx::{MAX_TRANSACTION_CONTENT, Reading, Tx, View};
 use crate::{Engine, Result};
 
@@ -110,11 +110,7 @@ fn plan(
         return Ok(Planned::Paused);
     }
     let contexts = contexts::known(view, &fan_out.context_keys)?;
-    let actor_key = fan_out.actor_id.map(|id| layout::subscriber_id(view.environment_id(), id));
-    let actor = match actor_key {
-        Some(key) => view.find::<Subscriber>(&key)?,
-        None => None,
-    };
+    let actor = fan_out.actor_id.map_or(Ok(None), |id| subscribers::find_by_id(view, id))?;
     let source = CrowdSource::of(view, &fan_out.crowd)?;
     let part =
         CrowdRange { behind: state.behind, before: Some(fan_out.before), limit: state.chunk };

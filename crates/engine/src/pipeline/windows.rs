@@ -16,6 +16,7 @@ use store::{Order, ReadRecords, WriteRecords, layout};
 
 use super::notification_tx::NotificationTx;
 use crate::Result;
+use crate::resources::subscribers;
 use crate::tx::View;
 
 impl NotificationTx<'_, '_> {
@@ -214,8 +215,7 @@ impl NotificationTx<'_, '_> {
     }
 
     fn reader(&self) -> Result<Option<Subscriber>> {
-        let key = layout::subscriber_id(self.tx.environment_id(), self.notification.subscriber_id);
-        Ok(self.tx.find(&key)?)
+        subscribers::find_by_id(self.tx, self.notification.subscriber_id)
     }
 
     // The places that are taken: of all that there are, those that are free last. There are more if the

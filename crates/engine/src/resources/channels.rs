@@ -19,7 +19,7 @@ use store::{Key, Prefix, ReadRecords, layout};
 use crate::damage::if_readable;
 use crate::resources::integrations;
 use crate::tx::View;
-use crate::{Entity, Error, Result, Scope};
+use crate::{Entity, Error, Result};
 
 /// The lists of the connections or endpoints that match a filter: one for each integration.
 pub(crate) fn lists<R: OfIntegration>(
@@ -86,21 +86,14 @@ pub(crate) fn get<R: OfIntegration>(view: &dyn View, identifier: &R::Identifier)
     found.ok_or_else(|| Error::not_found(R::ENTITY, identifier))
 }
 
-/// The record of that identifier, with the identifier of its integration.
-pub(crate) fn get_shown<R: OfIntegration>(scope: &Scope, identifier: &R::Identifier) -> Result<R> {
-    find_shown(scope, identifier)?.ok_or_else(|| Error::not_found(R::ENTITY, identifier))
-}
-
 /// The record of that identifier, with the identifier of its integration. Returns `None` if there
 /// is none.
 pub(crate) fn find_shown<R: OfIntegration>(
-    scope: &Scope,
+    view: &dyn View,
     identifier: &R::Identifier,
 ) -> Result<Option<R>> {
-    scope.view(|view| {
-        let found = view.find(&R::at(view.environment_id(), identifier))?;
-        found.map(|record| shown(view, record)).transpose()
-    })
+    let found = view.find(&R::at(view.environment_id(), identifier))?;
+    found.map(|record| shown(view, record)).transpose()
 }
 
 /// The record with the identifier of its integration.

@@ -80,8 +80,9 @@ impl ChannelConnections<'_> {
         identifier: impl IntoChecked<ConnectionIdentifier>,
     ) -> Result<ChannelConnection> {
         let identifier = identifier.into_checked()?;
-        self.scope
-            .operation("channel_connections.get", || channels::get_shown(self.scope, &identifier))
+        self.scope.read("channel_connections.get", |view| {
+            channels::shown(view, channels::get(view, &identifier)?)
+        })
     }
 
     /// The connection of that identifier. Returns `None` if there is none.
@@ -90,8 +91,7 @@ impl ChannelConnections<'_> {
         identifier: impl IntoChecked<ConnectionIdentifier>,
     ) -> Result<Option<ChannelConnection>> {
         let identifier = identifier.into_checked()?;
-        self.scope
-            .operation("channel_connections.find", || channels::find_shown(self.scope, &identifier))
+        self.scope.read("channel_connections.find", |view| channels::find_shown(view, &identifier))
     }
 
     /// A page of the connections, newest first by default.

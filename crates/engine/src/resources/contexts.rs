@@ -65,17 +65,13 @@ impl Contexts<'_> {
     /// [`Error::NotFound`], if there is none.
     pub fn get(&self, key: impl IntoChecked<ContextKey>) -> Result<Context> {
         let key = key.into_checked()?;
-        self.scope.operation("contexts.get", || self.look_up(&key)?.ok_or_else(|| missing(&key)))
+        self.scope.read("contexts.get", |view| get(view, &key))
     }
 
     /// The context of that key, `type:id`. Returns `None` if there is none.
     pub fn find(&self, key: impl IntoChecked<ContextKey>) -> Result<Option<Context>> {
         let key = key.into_checked()?;
-        self.scope.operation("contexts.find", || self.look_up(&key))
-    }
-
-    fn look_up(&self, key: &ContextKey) -> Result<Option<Context>> {
-        self.scope.view(|view| find(view, key))
+        self.scope.read("contexts.find", |view| find(view, &key))
     }
 
     /// A page of the contexts, newest first by default.

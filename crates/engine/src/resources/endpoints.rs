@@ -78,8 +78,9 @@ impl ChannelEndpoints<'_> {
     /// [`Error::NotFound`], if there is none.
     pub fn get(&self, identifier: impl IntoChecked<EndpointIdentifier>) -> Result<ChannelEndpoint> {
         let identifier = identifier.into_checked()?;
-        self.scope
-            .operation("channel_endpoints.get", || channels::get_shown(self.scope, &identifier))
+        self.scope.read("channel_endpoints.get", |view| {
+            channels::shown(view, channels::get(view, &identifier)?)
+        })
     }
 
     /// The endpoint of that identifier. Returns `None` if there is none.
@@ -88,8 +89,7 @@ impl ChannelEndpoints<'_> {
         identifier: impl IntoChecked<EndpointIdentifier>,
     ) -> Result<Option<ChannelEndpoint>> {
         let identifier = identifier.into_checked()?;
-        self.scope
-            .operation("channel_endpoints.find", || channels::find_shown(self.scope, &identifier))
+        self.scope.read("channel_endpoints.find", |view| channels::find_shown(view, &identifier))
     }
 
     /// A page of the endpoints, newest first by default.

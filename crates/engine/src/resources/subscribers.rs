@@ -101,13 +101,13 @@ impl Subscribers<'_> {
     /// [`Error::NotFound`], if there is none.
     pub fn get(&self, id: impl IntoChecked<SubscriberId>) -> Result<Subscriber> {
         let id = id.into_checked()?;
-        self.scope.operation("subscribers.get", || self.look_up(&id)?.ok_or_else(|| missing(&id)))
+        self.scope.read("subscribers.get", |view| get(view, &id))
     }
 
     /// The subscriber of that id. Returns `None` if there is none.
     pub fn find(&self, id: impl IntoChecked<SubscriberId>) -> Result<Option<Subscriber>> {
         let id = id.into_checked()?;
-        self.scope.operation("subscribers.find", || self.look_up(&id))
+        self.scope.read("subscribers.find", |view| find(view, &id))
     }
 
     /// The subscriber to whom the engine has given that id, as in an [`Event`](crate::observer::Event) or
@@ -117,13 +117,7 @@ impl Subscribers<'_> {
         id: impl IntoChecked<InternalSubscriberId>,
     ) -> Result<Option<Subscriber>> {
         let id = id.into_checked()?;
-        let key = layout::subscriber_id(self.scope.environment_id(), id);
-        self.scope
-            .operation("subscribers.find_by_id", || self.scope.view(|view| Ok(view.find(&key)?)))
-    }
-
-    fn look_up(&self, id: &SubscriberId) -> Result<Option<Subscriber>> {
-        self.scope.view(|view| find(view, id))
+        self.scope.read("subscribers.find_by_id", |view| find_by_id(view, id))
     }
 
     /// A page of the subscribers, newest first by default.
@@ -299,6 +293,11 @@ pub(crate) fn get(view: &dyn View, id: &SubscriberId) -> Result<Subscriber> {
 /// The subscriber of that id. Returns `None` if there is none.
 pub(crate) fn find(view: &dyn View, id: &SubscriberId) -> Result<Option<Subscriber>> {
     Ok(view.find(&layout::subscriber(view.environment_id(), id))?)
+}
+
+/// The subscriber to whom the engine has given that id. Returns `None` if there is none.
+pub(crate) fn find_by_id(view: &dyn View, id: InternalSubscriberId) -> Result<Option<Subscriber>> {
+    Ok(view.find(&layout::subscriber_id(view.environment_id(), id))?)
 }
 
 /// Creates a subscriber, or changes the one of that id, which is known.

@@ -85,17 +85,13 @@ impl Topics<'_> {
     /// [`Error::NotFound`], if there is none.
     pub fn get(&self, key: impl IntoChecked<TopicKey>) -> Result<Topic> {
         let key = key.into_checked()?;
-        self.scope.operation("topics.get", || self.look_up(&key)?.ok_or_else(|| missing(&key)))
+        self.scope.read("topics.get", |view| get(view, &key))
     }
 
     /// The topic of that key. Returns `None` if there is none.
     pub fn find(&self, key: impl IntoChecked<TopicKey>) -> Result<Option<Topic>> {
         let key = key.into_checked()?;
-        self.scope.operation("topics.find", || self.look_up(&key))
-    }
-
-    fn look_up(&self, key: &TopicKey) -> Result<Option<Topic>> {
-        self.scope.view(|view| find(view, key))
+        self.scope.read("topics.find", |view| find(view, &key))
     }
 
     /// A page of the topics, newest first by default.

@@ -206,9 +206,8 @@ fn verified(view: &dyn View, token: &str, now: Timestamp) -> Result<Claims> {
 
 impl Preference {
     fn of(view: &dyn View, token: &str, now: Timestamp) -> Result<Self> {
-        let environment = view.environment_id();
         let claims = verified(view, token, now)?;
-        let subscriber = view.find(&layout::subscriber_id(environment, claims.subscriber_id))?;
+        let subscriber = subscribers::find_by_id(view, claims.subscriber_id)?;
         let subscriber = subscriber.ok_or_else(|| refused(TokenProblem::SubscriberDeleted))?;
         let subject = match claims.from {
             Claimed::Workflow(id, channel) => {

@@ -237,10 +237,7 @@ fn settle_job(
     task: &Task,
     result: &JobResult,
 ) -> Result<Settled> {
-    let found = match task.work.notification_id() {
-        Some(id) => notifications::find_again(tx, id, None)?,
-        None => None,
-    };
+    let found = notifications::of_work(tx, &task.work)?;
     let Some(before) = found else { return drop_task(tx, task) };
     change_jobs(tx, &before, |notification_tx| notification_tx.settle(leased, task, result))
 }

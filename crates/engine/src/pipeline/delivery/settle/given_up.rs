@@ -17,10 +17,8 @@ use crate::tx::Tx;
 /// Ends the job of a task, unless its notification is gone. The end of a window fails for the first event
 /// that is left: its jobs would go on.
 pub(super) fn settle(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<Settled> {
-    let found = match LiveEvents::bounded(tx.now()).notification_of(tx, &task.work)? {
-        Some(id) => notifications::find_again(tx, id, None)?,
-        None => None,
-    };
+    let left = LiveEvents::bounded(tx.now()).notification_of(tx, &task.work)?;
+    let found = left.map_or(Ok(None), |id| notifications::find(tx, id))?;
     let Some(before) = found else { return drop_task(tx, task) };
     change_jobs(tx, &before, |notification_tx| notification_tx.give_up(leased, task))
 }

@@ -16,10 +16,7 @@ use crate::tx::Tx;
 /// Completes the job if it has failed. Jobs behind it that were stopped stay as they are.
 pub(super) fn settle(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Settled> {
     let TaskResult::Job(result) = done else { return Ok(Settled::Superseded) };
-    let found = match leased.task.work.notification_id() {
-        Some(id) => notifications::find_again(tx, id, None)?,
-        None => None,
-    };
+    let found = notifications::of_work(tx, &leased.task.work)?;
     let Some(before) = found else { return Ok(Settled::Superseded) };
     let Some(place) = failed_place(&before, &leased.task) else { return Ok(Settled::Superseded) };
     change_jobs(tx, &before, |notification_tx| match result {

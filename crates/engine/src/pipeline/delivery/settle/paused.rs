@@ -15,10 +15,7 @@ use crate::tx::Tx;
 
 // Leaves a task in the lane of its workflow, which claims skip. The lane may have been lost to damage.
 pub(super) fn wait_for_workflow(tx: &mut Tx<'_>, leased: &Leased, task: &Task) -> Result<Settled> {
-    let workflow = match task.workflow_id {
-        Some(id) => workflows::find_by_id(tx, id)?,
-        None => None,
-    };
+    let workflow = task.workflow_id.map_or(Ok(None), |id| workflows::find_by_id(tx, id))?;
     let now = tx.now();
     let is_paused = workflow.is_some_and(|workflow| workflow.is_paused());
     if is_paused {

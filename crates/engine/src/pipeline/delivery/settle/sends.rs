@@ -4,7 +4,6 @@ use domain::endpoint::ChannelEndpoint;
 use domain::ids::{MessageId, SendId};
 use domain::job::{Destination, Detail, JobSend, JobStatus, SendStatus, SendTarget, SendsOutcome};
 use domain::message::Message;
-use domain::subscriber::Subscriber;
 use domain::task::{SendWork, Task, Work};
 use store::{ReadRecords, WriteRecords, layout};
 
@@ -12,7 +11,7 @@ use super::Settled;
 use crate::Result;
 use crate::pipeline::delivery::provider::Delivery;
 use crate::pipeline::notification_tx::NotificationTx;
-use crate::resources::endpoints;
+use crate::resources::{endpoints, subscribers};
 
 impl NotificationTx<'_, '_> {
     // Leaves a task for each destination.
@@ -49,13 +48,8 @@ impl NotificationTx<'_, '_> {
         let Some(stored) = self.notification.jobs.get(job) else { return Ok(None) };
         let send = stored.sends.iter().find(|one| one.id == send);
         let Some(integration) = send.map(|one| one.target.integration_id) else { return Ok(None) };
-        let before = match stored.stored_message(integration) {
-            Some(id) => {
-                let key = layout::message(self.notification.environment_id, id.place());
-                self.tx.find::<Message>(&key)?
-            }
-            None => None,
-        };
+        let before = stored.stored_message(integration);
+        let before = before.map_or(Ok(None), |id| self.message(id))?;
         let (before, message) = match before {
             Some(before) => {
                 let joined = message.joined(&before);
@@ -72,10 +66,8 @@ impl NotificationTx<'_, '_> {
     // Returns the message of an integration in a place without one, and the message that it replaces if there is no
     // such place. An integration without destinations may have left its message.
     fn in_a_free_place(&self, mut message: Message) -> Result<(Option<Message>, Message)> {
-        let environment = self.notification.environment_id;
         loop {
-            let key = layout::message(environment, message.id.place());
-            let Some(there) = self.tx.find::<Message>(&key)? else { return Ok((None, message)) };
+            let Some(there) = self.message(message.id)? else { return Ok((None, message)) };
             match message.id.of_next_integration() {
                 Some(next) => message.id = next,
                 None => return Ok((Some(there), message)),
@@ -111,10 +103,9 @@ impl NotificationTx<'_, '_> {
         delivery: &Delivery,
         target: &SendTarget,
     ) -> Result<()> {
-        let environment = self.notification.environment_id;
         let removed = match &target.to {
             Destination::Endpoint { identifier } => {
-                let key = layout::endpoint(environment, identifier);
+                let key = layout::endpoint(self.notification.environment_id, identifier);
                 let found = self.tx.find::<ChannelEndpoint>(&key)?;
                 let endpoint = found.filter(|one| {
                     one.integration_id == target.integration_id
@@ -126,8 +117,8 @@ impl NotificationTx<'_, '_> {
                 endpoint.is_some()
             }
             Destination::Webhook | Destination::Device { .. } => {
-                let key = layout::subscriber_id(environment, self.notification.subscriber_id);
-                let Some(before) = self.tx.find::<Subscriber>(&key)? else { return Ok(()) };
+                let found = subscribers::find_by_id(self.tx, self.notification.subscriber_id)?;
+                let Some(before) = found else { return Ok(()) };
                 let after = before.without(target, &delivery.address, self.tx.now());
                 if let Some(after) = &after {
                     self.tx.replace(&before, after)?;
