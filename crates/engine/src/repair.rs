@@ -208,7 +208,7 @@ impl Engine {
         report: &mut RepairReport,
     ) -> Result<Option<Vec<u8>>> {
         let (done, next) = self.write(self.now(), |draft| {
-            let step = pass.step(as_snapshot(draft), behind, homes)?;
+            let step = pass.step(&*draft.writer, behind, homes)?;
             let mut repaired = Repaired::default();
             step.fixes().try_for_each(|fix| repaired.apply(draft, fix))?;
             Ok((repaired, step.next))
@@ -340,7 +340,7 @@ impl Repaired {
             Fix::PutAside(table, unreadable) => {
                 let Unreadable { key, .. } = unreadable;
                 // Several findings may name this record, one for each of its entries. The first has moved it.
-                if !contains(draft, *table, key)? {
+                if !draft.writer.get(*table, key, &mut |_| {})? {
                     return Ok(());
                 }
                 damage::quarantine(draft, *table, unreadable)?;
@@ -363,12 +363,4 @@ impl Repaired {
         }
         Ok(())
     }
-}
-
-fn as_snapshot<'d>(draft: &'d Draft<'_>) -> &'d dyn store::Snapshot {
-    &*draft.writer
-}
-
-fn contains(draft: &Draft<'_>, table: Table, key: &[u8]) -> Result<bool> {
-    Ok(as_snapshot(draft).get(table, key, &mut |_| {})?)
 }

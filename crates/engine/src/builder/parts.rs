@@ -8,6 +8,7 @@ use domain::explain::EvidenceLog;
 use domain::integration::Integration;
 use domain::layout::Layout;
 use domain::notification::Notification;
+use domain::retention::Retention;
 use domain::time::Timestamp;
 use domain::translation::Translation;
 use domain::workflow::Workflow;
@@ -215,7 +216,8 @@ impl Parts {
     pub(crate) fn rehearsal(&self, at: Timestamp) -> Engine {
         const HIDDEN: &[Table] = &[Table::Tasks, Table::Due, Table::Lanes, Table::LaneHeads];
         let builder = Builder {
-            settings: self.settings.rehearsed(),
+            // A rehearsal removes nothing.
+            settings: Settings { retention: Retention::default(), ..self.settings.clone() },
             callbacks: self.callbacks.assumed(),
             seeds: Seeds::new(SeededEntropy::new(REHEARSED)),
             clock: Some(Box::new(ManualClock::at(at))),

@@ -43,10 +43,3 @@ impl Default for Settings {
         }
     }
 }
-
-impl Settings {
-    /// Returns the settings of a rehearsal, which removes nothing.
-    pub(super) fn rehearsed(&self) -> Self {
-        Self { retention: Retention::default(), ..self.clone() }
-    }
-}

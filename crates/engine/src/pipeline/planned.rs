@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::context::{Context, ContextSet, NamedContext};
 use domain::ids::{InternalSubscriberId, TransactionId};
 use domain::notification::NotificationTopic;
-use domain::plan::{self, Action};
+use domain::plan::Action;
 use domain::subscriber::Subscriber;
 use domain::trigger::{Crowd, SubscriberRecipient, TriggerReceipt};
 use domain::workflow::Workflow;
@@ -114,17 +114,5 @@ impl Others {
             Others::Planned(members) => members,
             Others::Crowd(_) => &[],
         }
-    }
-}
-
-impl PlannedRecipient {
-    /// Returns the size of the notification and of its first messages, in bytes. Each has the payload
-    /// and the overrides, which take `event` bytes.
-    pub(crate) fn size(&self, event: usize) -> usize {
-        let messages = match &self.first {
-            FirstTurn::Planned(actions) => plan::messages_size(event, actions),
-            FirstTurn::Later => 0,
-        };
-        event + messages
     }
 }

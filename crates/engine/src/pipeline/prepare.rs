@@ -287,7 +287,7 @@ impl<'r> Preparation<'r> {
     }
 
     fn actor(&mut self, trigger: &Trigger) -> Result<Option<Changed<Subscriber>>> {
-        let actor = trigger.actor.as_ref().map(|actor| self.subscriber(actor));
+        let actor = trigger.actor.as_ref().map(|actor| self.changes.reach(actor));
         actor.transpose().map_err(|error| error.within("actor"))
     }
 
@@ -303,14 +303,9 @@ impl<'r> Preparation<'r> {
         self.view.prefetch(&mut keys)?;
         let subscribers = recipients.iter().map(|recipient| {
             let placed = |error: Error| error.within(trigger.to.path_of(recipient));
-            self.subscriber(recipient).map_err(placed)
+            self.changes.reach(recipient).map_err(placed)
         });
         subscribers.collect()
-    }
-
-    // Returns the subscriber of a recipient.
-    fn subscriber(&mut self, recipient: &SubscriberRecipient) -> Result<Changed<Subscriber>> {
-        self.changes.reach(recipient)
     }
 
     // Returns the contexts that the trigger names, as they were read, and as it leaves them.

@@ -143,7 +143,7 @@ fn lease_all(
     for task in tasks {
         let alone = task.state.is_leased();
         // It is the first one of the next claim, and holds up no other one until then.
-        if alone && !(size.may_be_alone() && claimed.leased.is_empty()) {
+        if alone && !(size.alone && claimed.leased.is_empty()) {
             claimed.passed.push(task.lane());
             continue;
         }
@@ -167,12 +167,8 @@ pub(super) fn is_kept(engine: &Engine, leased: &Leased) -> Result<bool> {
     engine.read(|snapshot| Ok(snapshot.find::<Task>(&key)?.as_ref() == Some(&*leased.task)))
 }
 
-/// The error of a task that is still due after its claim.
-pub(super) fn not_claimed() -> Error {
-    corrupt("a claimed task is still due")
-}
-
-fn corrupt(what: &'static str) -> Error {
+/// The error of an index of due tasks that contradicts the tasks.
+pub(super) fn corrupt(what: &'static str) -> Error {
     let (table, source) = (Table::Due.name(), what.into());
     store::Error::Corrupt { table, source }.into()
 }

@@ -18,8 +18,8 @@ pub(crate) struct ClaimSize {
     pub(super) tasks: usize,
     /// Number of tasks that are not short.
     pub(super) long: usize,
-    // `true` if a task that is leased alone may be the first one.
-    alone: bool,
+    /// `true` if a task that is leased alone may be the first one.
+    pub(super) alone: bool,
 }
 
 /// Tasks of a batch, behind the work on them.
@@ -49,11 +49,6 @@ impl ClaimSize {
     /// Size of the first claim of a run of the queue.
     pub(super) const fn first() -> Self {
         Self::new(BATCH, BATCH)
-    }
-
-    /// Returns `true` if the first task of the claim may be one that is leased alone.
-    pub(super) const fn may_be_alone(self) -> bool {
-        self.alone
     }
 
     /// Returns the size with no more than `limit` tasks.

@@ -54,7 +54,7 @@ impl RepeatGuard {
             Some(leased) if is_same && !claim::is_kept(engine, leased)? => 0,
             Some(_) | None => REPEATS,
         };
-        if repeats > allowed { Err(claim::not_claimed()) } else { Ok(()) }
+        if repeats > allowed { Err(claim::corrupt("a claimed task is still due")) } else { Ok(()) }
     }
 }
 

@@ -33,16 +33,10 @@ struct Records {
 }
 
 /// A record as it was read, if it was there, and as an event leaves it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Changed<R> {
     pub(super) read: Option<Arc<Kept<R>>>,
     pub(super) after: Arc<R>,
-}
-
-impl<R> Clone for Changed<R> {
-    fn clone(&self) -> Self {
-        Self { read: self.read.clone(), after: Arc::clone(&self.after) }
-    }
 }
 
 impl<'r> Changes<'r> {

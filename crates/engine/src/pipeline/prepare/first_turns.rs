@@ -49,9 +49,14 @@ impl<'e> FirstTurns<'e> {
         Ok(FirstTurn::Planned(plan::turn(&self.run, facts)))
     }
 
-    /// Returns the size of the notification for a recipient, in bytes.
+    /// Returns the size of the notification for a recipient and of its first messages, in bytes. Each
+    /// has the payload and the overrides of the trigger.
     pub(crate) fn size_of(&self, recipient: &PlannedRecipient) -> usize {
-        recipient.size(self.trigger_size)
+        let messages = match &recipient.first {
+            FirstTurn::Planned(actions) => plan::messages_size(self.trigger_size, actions),
+            FirstTurn::Later => 0,
+        };
+        self.trigger_size + messages
     }
 }
 
