@@ -415,7 +415,7 @@ fn a_provider_verifies_and_reads_the_reports_of_its_service() {
         integrations.update(ses.id, &off).unwrap();
         let refused = integrations.ingest_inbound(ses.id, &all).unwrap_err();
         let reason = InboundRefusal::Disabled;
-        let disabled = tidings::Error::rejected(Rejection::InboundReport { reason });
+        let disabled = tidings::Error::Rejected(Rejection::InboundReport { reason });
         assert_eq!(refused.to_string(), disabled.to_string());
     });
 }

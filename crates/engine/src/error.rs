@@ -222,7 +222,7 @@ pub enum Rejection {
 /// assert_eq!(malformed.to_string(), "`page` must be a number");
 /// assert_eq!(Error::not_found(Entity::Topic, "orders").status(), 404);
 /// assert_eq!(Error::conflict(Entity::Topic, "orders").status(), 409);
-/// assert_eq!(Error::rejected(Rejection::OneInbox).status(), 400);
+/// assert_eq!(Error::Rejected(Rejection::OneInbox).status(), 400);
 /// ```
 impl Error {
     /// Returns the error of an invalid value of `field`.
@@ -270,11 +270,6 @@ impl Error {
     /// Returns the error of an `entity` whose deletion has begun.
     pub(crate) fn being_deleted(entity: Entity, id: impl fmt::Display) -> Self {
         Error::BeingDeleted { entity, id: excerpt(id.to_string()) }
-    }
-
-    /// Returns the error of a rejected request.
-    pub const fn rejected(rejection: Rejection) -> Self {
-        Error::Rejected(rejection)
     }
 
     /// Returns the table of the record that cannot be read, and the error of decoding it. Returns `None` for any

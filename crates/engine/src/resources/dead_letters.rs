@@ -115,7 +115,7 @@ impl DeadLetters<'_> {
     fn redrive_of(&self, id: DeadLetterId) -> Result<DeadLetter> {
         self.scope.write_naming("dead_letters.redrive", id, |tx| {
             let (notification, letter) = get(tx, id)?;
-            let refused = |reason| Error::rejected(Rejection::NotRedriven { reason });
+            let refused = |reason| Error::Rejected(Rejection::NotRedriven { reason });
             let message = message_of(tx, &notification, id)?;
             redrive(tx, &notification, (id, message))?.map_err(refused)?;
             Ok((notification.recipient_id(), letter))

@@ -299,7 +299,7 @@ impl Notifications<'_> {
 }
 
 fn not_resent(step: StepId, reason: ResendRefusal) -> Error {
-    Error::rejected(Rejection::NotResent { step, reason })
+    Error::Rejected(Rejection::NotResent { step, reason })
 }
 
 fn missing(id: NotificationId) -> Error {

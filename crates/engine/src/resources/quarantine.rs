@@ -166,7 +166,7 @@ fn missing(id: QuarantineId) -> Error {
 }
 
 fn refused(reason: RequeueRefusal) -> Error {
-    Error::rejected(Rejection::NotRequeued { reason })
+    Error::Rejected(Rejection::NotRequeued { reason })
 }
 
 // Puts a task back that is due at once. Its job waits again if it has failed.

@@ -81,7 +81,7 @@ impl Scope {
         request.check()?;
         self.read("scope.unsubscribe_url", |view| {
             let links = self.engine.parts.settings.unsubscribe.as_ref();
-            let links = links.ok_or_else(|| Error::rejected(Rejection::NoUnsubscribeUrl))?;
+            let links = links.ok_or_else(|| Error::Rejected(Rejection::NoUnsubscribeUrl))?;
             let claims = Claims {
                 environment_id: view.environment_id(),
                 subscriber_id: subscribers::get(view, &request.subscriber_id)?.id,
@@ -194,7 +194,7 @@ enum Subject {
 }
 
 fn refused(problem: TokenProblem) -> Error {
-    Error::rejected(Rejection::UnsubscribeLink { problem })
+    Error::Rejected(Rejection::UnsubscribeLink { problem })
 }
 
 // The claims of a token of this environment.

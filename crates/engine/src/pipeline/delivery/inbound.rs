@@ -78,7 +78,7 @@ pub(crate) fn receipts(
         return Err(Invalid::new("body", Reason::TooLarge { max, size, unit }).into());
     }
     let receipts = verified(engine, integration, report)
-        .map_err(|reason| Error::rejected(Rejection::InboundReport { reason }))?;
+        .map_err(|reason| Error::Rejected(Rejection::InboundReport { reason }))?;
     let max = InboundReport::MAX_RECEIPTS;
     if receipts.len() > max {
         return Err(Invalid::new("receipts", Reason::TooMany { max }).into());

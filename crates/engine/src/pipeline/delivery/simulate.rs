@@ -65,7 +65,7 @@ impl DeliveryQueue<'_> {
 
     fn simulate(&self, end: Timestamp, report: &mut DeliveryReport) -> Result<()> {
         let clock = self.engine.parts.clock.as_manual();
-        let clock = clock.ok_or(Error::rejected(Rejection::ClockNotManual))?;
+        let clock = clock.ok_or(Error::Rejected(Rejection::ClockNotManual))?;
         let mut guard = RepeatGuard::default();
         let end = end.min(LATEST);
         self.settle_kept(report)?;

@@ -148,7 +148,7 @@ impl Inbox<'_> {
         let subscriber = subscribers::get(tx, &self.subscriber)?;
         let before = messages::find(tx, &subscriber, id)?.filter(Message::is_in_inbox);
         let before = before.ok_or_else(|| Error::not_found(Entity::Message, id))?;
-        let after = rule(&before).ok_or(Error::rejected(Rejection::NoAction { button }))?;
+        let after = rule(&before).ok_or(Error::Rejected(Rejection::NoAction { button }))?;
         let change = messages::next_change(tx, &subscriber)?;
         messages::replace(tx, &before, after, change)
     }
