@@ -196,9 +196,9 @@ pub(super) fn wreck(case: u64) -> (Kind, Disk) {
             let mut file = IMAGE.file.clone();
             let branches = IMAGE.pages(is_branch);
             let page = branches[dice.below(branches.len())];
-            let numbers = children(&file[page..]);
+            let mut numbers = children(&file[page..]);
             let number = dice.below(numbers.len());
-            lead_astray(&mut file, page + numbers.skip(number).next().unwrap());
+            lead_astray(&mut file, page + numbers.nth(number).unwrap());
             file
         }
         Kind::Copied | Kind::Branch | Kind::Several | Kind::Stale | Kind::Zeroed => {
@@ -302,6 +302,7 @@ fn every_kind_of_damage_is_made() {
     for kind in [
         Kind::Copied,
         Kind::Branch,
+        Kind::Astray,
         Kind::Several,
         Kind::Stale,
         Kind::Zeroed,
