@@ -1,7 +1,8 @@
 //! Audiences: the recipients of a trigger, each subscriber once.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+
+use foldhash::{HashSet, HashSetExt};
 
 use super::{Recipient, SubscriberRecipient, TopicRecipient, Trigger};
 use crate::error::{Invalid, Reason, at_most_items};
@@ -79,6 +80,7 @@ impl Trigger {
     #[doc(hidden)]
     pub fn accepted_audience(&self) -> Result<Audience<'_>, Invalid> {
         let mut audience = Audience::default();
+        audience.passed_over.reserve(self.to.as_slice().len());
         if let Some(actor) = &self.actor {
             actor.check().map_err(|bad| bad.within("actor"))?;
             audience.passed_over.insert(actor.subscriber_id());

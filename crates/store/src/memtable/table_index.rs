@@ -74,7 +74,7 @@ impl TableIndex {
             self.leaves.push((entry.hint, Arc::new(vec![entry])));
             return;
         };
-        let leaf = Arc::make_mut(leaf);
+        let leaf = own(leaf);
         match leaf.binary_search_by(|other| other.compare(payloads, sought)) {
             Ok(found) => {
                 if let Some(other) = leaf.get_mut(found) {
@@ -85,7 +85,8 @@ impl TableIndex {
         }
         *first = leaf.first().map_or(*first, |entry| entry.hint);
         if leaf.len() > LEAF {
-            let upper = leaf.split_off(LEAF / 2);
+            let upper = with_room(leaf.get(LEAF / 2..).unwrap_or_default());
+            leaf.truncate(LEAF / 2);
             let hint = upper.first().map_or_else(Hint::default, |entry| entry.hint);
             self.leaves.insert(at + 1, (hint, Arc::new(upper)));
         }
@@ -177,6 +178,21 @@ impl TableIndex {
         };
         self.leaves.partition_point(starts_before).saturating_sub(1)
     }
+}
+
+/// The leaf alone, which is copied if another index has it as well.
+fn own(leaf: &mut Arc<Vec<Entry>>) -> &mut Vec<Entry> {
+    if Arc::get_mut(leaf).is_none() {
+        *leaf = Arc::new(with_room(leaf));
+    }
+    Arc::make_mut(leaf)
+}
+
+/// A leaf of these entries that takes all that come before it is split without another allocation.
+fn with_room(entries: &[Entry]) -> Vec<Entry> {
+    let mut leaf = Vec::with_capacity(LEAF + 1);
+    leaf.extend_from_slice(entries);
+    leaf
 }
 
 /// The hint of `key`, which has a common prefix of that length.

@@ -60,7 +60,7 @@ impl Changes {
             self.values.extend_from_slice(value);
             start..self.values.len()
         });
-        self.tables.entry(table).or_default().insert(key.into(), place);
+        self.tables.entry(table).or_default().insert(ChangedKey::from_slice(key), place);
     }
 
     /// Adds the changes of `later`, which take precedence.
