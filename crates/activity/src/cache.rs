@@ -238,28 +238,37 @@ impl SealedSegments {
         self.spans.get(at).filter(|loaded| loaded.span.first <= segment && self.is_merged_as(head))
     }
 
-    /// Returns `true` if a segment of a span may have one term of each group.
-    pub(crate) fn may_meet(&self, span: Span, groups: &[&[Probe]]) -> bool {
-        let any =
-            |segment: &Sealed, group: &[Probe]| group.iter().any(|term| segment.may_have(term));
-        self.asked(span).is_none_or(|mut segments| {
-            segments.any(|segment| groups.iter().all(|group| any(segment, group)))
-        })
-    }
-
-    /// Those of `terms` that a span may have.
-    pub(crate) fn may_have(&self, span: Span, terms: &[Probe]) -> Vec<Term> {
-        let has = |term: &Probe| {
-            self.asked(span).is_none_or(|mut segments| segments.any(|it| it.may_have(term)))
-        };
-        terms.iter().filter(|term| has(term)).map(|term| term.term).collect()
-    }
-
-    // The segments of a span, unless they are so many that asking their filters takes longer than a
-    // look-up.
-    fn asked(&self, span: Span) -> Option<impl Iterator<Item = &Sealed>> {
+    /// The terms of each group that a span may have, in the segments that may have one of each group before.
+    /// Returns `None` if no segment may have one of each group.
+    pub(crate) fn may_meet(&self, span: Span, groups: &[&[Probe]]) -> Option<Vec<Vec<Term>>> {
         let segments = span.first..span.end;
-        (segments.len() <= ASKED).then(|| segments.filter_map(|number| self.get(number)))
+        // Asking more filters takes longer than a look-up.
+        if segments.len() > ASKED {
+            let terms = |group: &&[Probe]| group.iter().map(|probe| probe.term).collect();
+            return Some(groups.iter().map(terms).collect());
+        }
+        let segments: Vec<&Sealed> = segments.filter_map(|number| self.get(number)).collect();
+        // A bit for each of the segments.
+        let mut meeting = u16::MAX;
+        let mut known = Vec::with_capacity(groups.len());
+        for group in groups {
+            let (mut having, mut terms) = (0, Vec::with_capacity(group.len()));
+            for probe in *group {
+                let bit =
+                    |(at, segment): (usize, &&Sealed)| u16::from(segment.may_have(probe)) << at;
+                let bits = segments.iter().enumerate().map(bit).fold(0, |all, bit| all | bit);
+                if bits & meeting != 0 {
+                    having |= bits;
+                    terms.push(probe.term);
+                }
+            }
+            meeting &= having;
+            if meeting == 0 {
+                return None;
+            }
+            known.push(terms);
+        }
+        Some(known)
     }
 
     /// Returns `true` if the spans are those of `head`. The spans of another moment may be parts of

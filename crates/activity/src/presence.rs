@@ -60,7 +60,9 @@ impl Presence {
     pub(crate) fn may_have(&self, probe: &Probe) -> bool {
         // Without a filter anything may be there.
         let Some(line) = self.0.get(probe.line) else { return true };
-        bits(probe.hash).all(|(at, mask)| line.get(at).is_some_and(|byte| byte & mask != 0))
+        // The processor cannot predict the bits, so it looks at each of them.
+        let has = |(at, mask)| line.get(at).is_some_and(|byte| byte & mask != 0);
+        bits(probe.hash).map(has).fold(true, |all, is_there| all & is_there)
     }
 }
 

@@ -6,6 +6,7 @@ use domain::notification::Ordinal;
 use store::Result;
 
 use super::{Asked, Search};
+use crate::facets::Term;
 use crate::presence::Probe;
 use crate::set::View;
 use crate::span::{LoadedSpan, Span};
@@ -39,25 +40,23 @@ impl Search<'_> {
         let start = self.head.start(loaded.span.first);
         let place = |ordinal: u64| u32::try_from(ordinal - start).unwrap_or(u32::MAX);
         let places = place(range.start)..place(range.end);
-        if !self.sealed.may_meet(loaded.span, asked.groups) {
-            return Ok(());
-        }
-        let met = self.meet(loaded, &places, asked.groups)?;
+        let Some(known) = self.sealed.may_meet(loaded.span, asked.groups) else { return Ok(()) };
+        let met = self.meet(loaded, &places, (asked.groups, known))?;
         let Some(few) = met.few else { return self.fill_from_segments(range, asked, page) };
         self.fill_from_places(loaded.span, &few, &Asked { groups: &met.others, ..*asked }, page)
     }
 
-    // Looks up the places within `range` of a span that have a term of each group.
+    // Looks up the places within `range` of a span that have a term of each group. Of each group, the span has
+    // no terms but the known ones.
     fn meet<'g>(
         &self,
         loaded: &LoadedSpan,
         range: &Range<u32>,
-        groups: &[&'g [Probe]],
+        (groups, known): (&[&'g [Probe]], Vec<Vec<Term>>),
     ) -> Result<Met<'g>> {
         let (reader, mut few) = (self.reader(), None::<Vec<u32>>);
         let (mut long, mut others) = (Vec::new(), Vec::new());
-        for group in groups {
-            let known = self.sealed.may_have(loaded.span, group);
+        for (group, known) in groups.iter().zip(known) {
             if loaded.is_frequent(&known) {
                 others.push(*group);
                 continue;
