@@ -26,6 +26,18 @@ pub use query::SubscriberQuery;
 #[doc(hidden)]
 pub use query::SubscriberSearch;
 
+/// Both ids of a subscriber: some of its fields.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriberIds {
+    /// Id in the host application.
+    pub subscriber_id: SubscriberId,
+    /// Id made by the engine.
+    #[serde(rename = "_id")]
+    pub id: InternalSubscriberId,
+}
+
 /// Recipient of notifications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "wire::Flat")]

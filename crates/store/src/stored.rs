@@ -5,6 +5,7 @@
 
 use domain::message::{MessageExcerpt, WholeMessage};
 use domain::notification::{NotificationOwner, NotificationSubscriber};
+use domain::subscriber::SubscriberIds;
 use domain::trigger::TriggerRecipients;
 
 use crate::Table;
@@ -71,6 +72,7 @@ readable! {
     MessageExcerpt,
     NotificationOwner,
     NotificationSubscriber,
+    SubscriberIds,
     TriggerRecipients,
     WholeMessage,
 }

@@ -57,6 +57,9 @@ pub(super) fn read(view: &dyn View, ordinals: &[Ordinal]) -> Result<Vec<Notifica
 /// Fills in the subscribers and the workflows of `notifications`, those that still exist and can be
 /// read.
 pub(super) fn fill_in(view: &dyn View, notifications: &mut [Notification]) -> Result<()> {
+    if notifications.is_empty() {
+        return Ok(());
+    }
     let environment = view.environment_id();
     let ids: BTreeSet<_> = notifications.iter().map(|one| one.subscriber_id).collect();
     let keys: Vec<_> = ids.iter().map(|id| layout::subscriber_id(environment, *id)).collect();

@@ -7,7 +7,8 @@ use activity::{Filter, ScopedFilter, Term};
 use domain::context::ContextFilter;
 use domain::folded::FoldedPart;
 use domain::ids::{InternalSubscriberId, SubscriberId, WorkflowId};
-use domain::notification::{NotificationQuery, NotificationSubscriber, Ordinal};
+use domain::notification::{NotificationQuery, Ordinal};
+use domain::subscriber::SubscriberIds;
 use domain::workflow::Workflow;
 use store::layout::{SearchedField, TextIndex};
 use store::{Order, ReadRecords, layout, text_index};
@@ -85,7 +86,7 @@ impl Named {
         let environment = view.environment_id();
         let named = query.subscriber_ids.iter().map(|id| layout::subscriber(environment, id));
         let named: Vec<_> = named.collect();
-        let named = view.find_readable_excerpts::<NotificationSubscriber>(environment, &named)?;
+        let named = view.find_readable_excerpts::<SubscriberIds>(environment, &named)?;
         let mut ids: BTreeSet<_> = named.into_iter().flatten().map(|found| found.id).collect();
         if let Some(search) = query.searched() {
             let called = SubscriberId::new(search).map(|id| layout::subscriber(environment, &id));

@@ -4,7 +4,7 @@ use domain::ids::EnvironmentId;
 use domain::notification::NotificationSubscriber;
 use domain::observer::Event;
 use domain::preference::{PreferenceScope, SubscriberPreference};
-use domain::subscriber::Subscriber;
+use domain::subscriber::{Subscriber, SubscriberIds};
 
 use crate::key::Key;
 use crate::layout::{
@@ -45,6 +45,18 @@ impl Record for Subscriber {
 }
 
 impl Excerpt for NotificationSubscriber {
+    type Of = Subscriber;
+
+    fn key(&self, environment: EnvironmentId) -> Key<Subscriber> {
+        subscriber(environment, &self.subscriber_id)
+    }
+
+    fn entry(&self, environment: EnvironmentId) -> Key<Subscriber> {
+        subscriber_id(environment, self.id)
+    }
+}
+
+impl Excerpt for SubscriberIds {
     type Of = Subscriber;
 
     fn key(&self, environment: EnvironmentId) -> Key<Subscriber> {
