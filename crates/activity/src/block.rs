@@ -5,14 +5,16 @@
 //! would cost ten times what the set does.
 
 use std::mem;
+use std::ops::Range;
 
 use domain::ids::EnvironmentId;
 use store::layout::{self, SegmentPart};
 use store::{Bytes, Key, ReadRecords, Result, Snapshot};
 
 use crate::corrupt;
-use crate::facets::Term;
+use crate::facets::{DIMENSIONS, Term};
 use crate::head::Head;
+use crate::lockstep;
 use crate::set::{Set, View};
 
 /// Maximum length of a block with several terms, in bytes. Such a block fills a page of the store.
@@ -28,7 +30,11 @@ pub(crate) struct Block<'a> {
 
 /// The first term of each block of a segment, in order, as bytes that have the same order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Directory(Box<[[u8; 17]]>);
+pub(crate) struct Directory {
+    firsts: Box<[[u8; 17]]>,
+    /// For each dimension, by its number, the index behind its last block.
+    ends: [usize; 1 + DIMENSIONS],
+}
 
 /// A block in the making.
 #[derive(Debug, Default)]
@@ -126,19 +132,37 @@ impl<'a> Block<'a> {
 }
 
 impl Directory {
+    fn new(firsts: Box<[[u8; 17]]>) -> Self {
+        let mut ends = [0; 1 + DIMENSIONS];
+        for (number, end) in (0_u8..).zip(&mut ends) {
+            *end = firsts.partition_point(|[dimension, ..]| *dimension <= number);
+        }
+        Self { firsts, ends }
+    }
+
     pub(crate) fn of(firsts: impl Iterator<Item = Term>) -> Self {
-        Self(firsts.map(Term::to_bytes).collect())
+        Self::new(firsts.map(Term::to_bytes).collect())
+    }
+
+    /// The first term of the block that has each of `terms`, with the value of that term, for those that any
+    /// block has.
+    pub(crate) fn blocks_of(&self, terms: &[Term]) -> Vec<(Term, u128)> {
+        let mut blocks = Vec::with_capacity(terms.len());
+        lockstep::nearest(self.about(terms), terms, is_behind, |term, first| {
+            let first = first_for(*first, *term);
+            blocks.extend(first.map(|first| (first, term.parts().1)));
+        });
+        blocks
     }
 
     /// The first term of the block that has `term`, if any block has it.
     pub(crate) fn block_of(&self, term: Term) -> Option<Term> {
         let at = self.behind(term).checked_sub(1)?;
-        let first = Term::of_bytes(*self.0.get(at)?)?;
-        (first.parts().0 == term.parts().0).then_some(first)
+        first_for(*self.firsts.get(at)?, term)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.firsts.len()
     }
 
     /// Index of the last block whose first term is `term` or a term before it, or 0.
@@ -148,39 +172,71 @@ impl Directory {
 
     // Index of the first block whose first term is behind `term`.
     fn behind(&self, term: Term) -> usize {
-        self.0.partition_point(|first| parts(*first) <= term.parts())
+        let (dimension, value) = term.parts();
+        let within = self.within(dimension, dimension);
+        let own = self.firsts.get(within.clone()).unwrap_or_default();
+        within.start + own.partition_point(|first| parts(*first).1 <= value)
+    }
+
+    // The first terms of the dimensions of `terms`, which are in order.
+    fn about(&self, terms: &[Term]) -> &[[u8; 17]] {
+        let dimension = |term: Option<&Term>| term.map_or(0, |term| term.parts().0);
+        let within = self.within(dimension(terms.first()), dimension(terms.last()));
+        self.firsts.get(within).unwrap_or_default()
+    }
+
+    // The indexes of the blocks of the dimensions from `first` to `last`.
+    fn within(&self, first: u8, last: u8) -> Range<usize> {
+        let end = |number: u8| self.ends.get(usize::from(number)).copied().unwrap_or_default();
+        end(first.saturating_sub(1))..end(last)
     }
 
     /// Returns the first term of the block with that index.
     pub(crate) fn get(&self, at: usize) -> Option<Term> {
-        Term::of_bytes(*self.0.get(at)?)
+        Term::of_bytes(*self.firsts.get(at)?)
     }
 
     /// The first terms of the blocks from that index on.
     pub(crate) fn from(&self, at: usize) -> impl Iterator<Item = Term> {
-        let rest = self.0.get(at..).unwrap_or_default();
+        let rest = self.firsts.get(at..).unwrap_or_default();
         rest.iter().filter_map(|bytes| Term::of_bytes(*bytes))
     }
 
-    /// Returns `true` if `term` is one of the terms.
-    pub(crate) fn contains(&self, term: Term) -> bool {
-        self.0.binary_search_by_key(&term.parts(), |first| parts(*first)).is_ok()
+    /// Returns `true` if one of `terms` is one of its terms.
+    pub(crate) fn has_any(&self, terms: &[Term]) -> bool {
+        let mut has_any = false;
+        lockstep::nearest(self.about(terms), terms, is_behind, |term, found| {
+            has_any |= parts(*found) == term.parts();
+        });
+        has_any
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_flattened()
+        self.firsts.as_flattened()
     }
 
     /// Returns the directory of `bytes`. Returns `None` if the bytes are no directory.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (firsts, []) = bytes.as_chunks() else { return None };
-        firsts.is_sorted().then(|| Self(firsts.into()))
+        firsts.is_sorted().then(|| Self::new(firsts.into()))
     }
 }
 
 // The parts of a term in bytes, which sort as the bytes do.
 fn parts([dimension, value @ ..]: [u8; 17]) -> (u8, u128) {
     (dimension, u128::from_be_bytes(value))
+}
+
+// Returns `true` if a term in bytes is behind `term`. Its parts are compared without a branch.
+fn is_behind(bytes: &[u8; 17], term: &Term) -> bool {
+    let ((dimension, value), term) = (parts(*bytes), term.parts());
+    (dimension > term.0) | (dimension == term.0) & (value > term.1)
+}
+
+// The first term of a block, from its bytes, if the block may have `term`.
+fn first_for(bytes: [u8; 17], term: Term) -> Option<Term> {
+    let first = Term::of_bytes(bytes)?;
+    (first.parts().0 == term.parts().0 && first <= term).then_some(first)
 }
 
 impl Writer {

@@ -2,6 +2,7 @@
 //! a rebuilt index has another generation, so that a block in memory is that of every snapshot of its
 //! era.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use domain::ids::EnvironmentId;
@@ -38,7 +39,7 @@ pub(crate) struct Reader<'r> {
 }
 
 /// Owner of blocks: a segment or a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// The segment with that number.
     Segment(u32),
@@ -48,7 +49,7 @@ pub(crate) enum Holder {
 
 // Identity of a block in memory. It is hashed and compared faster than the key in the store, which is built
 // only to read the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     era: u64,
     environment: EnvironmentId,
@@ -66,8 +67,43 @@ struct Kept {
 impl Reader<'_> {
     /// The bytes of the block of `holder` that starts with `first`.
     pub(crate) fn block(&self, holder: Holder, first: Term) -> Result<Arc<[u8]>> {
+        self.blocks.read(self.snapshot, self.name(holder, first))
+    }
+
+    /// Shows `visit` the bytes of blocks of `holder`, until it returns `false`. `asked` are first terms of
+    /// blocks, in order, and values in these blocks, which `visit` gets with the block. It must not read
+    /// blocks itself.
+    pub(crate) fn each<'t>(
+        &self,
+        holder: Holder,
+        asked: &'t [(Term, u128)],
+        visit: &mut dyn FnMut(&Arc<[u8]>, &'t [(Term, u128)]) -> bool,
+    ) -> Result<()> {
+        let parts = asked.chunk_by(|(block, _), (next, _)| block == next);
+        let named = parts.filter_map(|part| Some((self.name(holder, part.first()?.0), part)));
+        let mut named = named.peekable();
+        while named.peek().is_some() {
+            let kept = self.blocks.kept.read();
+            while let Some((name, part)) = named.peek()
+                && let Some(known) = kept.blocks.get(name)
+            {
+                if !visit(known, part) {
+                    return Ok(());
+                }
+                named.next();
+            }
+            drop(kept);
+            let Some((name, part)) = named.next() else { break };
+            if !visit(&self.blocks.read(self.snapshot, name)?, part) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, holder: Holder, first: Term) -> Name {
         let (environment, Head { era, generation, .. }) = (self.environment, *self.head);
-        self.blocks.read(self.snapshot, Name { era, environment, generation, holder, first })
+        Name { era, environment, generation, holder, first }
     }
 }
 
@@ -90,6 +126,18 @@ impl Blocks {
             self.kept.write().keep(name, Arc::clone(&block));
         }
         Ok(block)
+    }
+}
+
+// Blocks of one index differ in their holders and first terms.
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let holder = match self.holder {
+            Holder::Segment(number) => u64::from(number) << 8 | u64::from(u8::MAX),
+            Holder::Span { level, end } => u64::from(end) << 8 | u64::from(level),
+        };
+        state.write_u64(holder);
+        state.write_u128(self.first.parts().1);
     }
 }
 

@@ -11,6 +11,9 @@ use uuid::Uuid;
 /// Number of notifications whose facets share one row.
 pub(crate) const FACETS_IN_ROW: u32 = 16;
 
+/// Number of kinds of terms.
+pub(crate) const DIMENSIONS: usize = Dimension::ALL.len();
+
 /// A property of notifications by which the index finds them: a channel, a topic, a severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {

@@ -21,6 +21,7 @@
 //! | `set`       | sets of places |
 //! | `block`     | the sets of several terms in one value of the store |
 //! | `blocks`    | blocks that are read again and again, in memory |
+//! | `lockstep`  | several look-ups in a sorted list, together |
 //! | `presence`  | the terms that a segment may have |
 //! | `span`      | the rare terms of several segments together |
 //! | `times`     | times of creation of the notifications of a segment |
@@ -54,6 +55,7 @@ mod deleted;
 mod facets;
 mod filter;
 mod head;
+mod lockstep;
 mod merge;
 mod open;
 mod outcomes;

@@ -17,6 +17,7 @@ use crate::blocks::{Holder, Reader};
 use crate::corrupt;
 use crate::facets::Term;
 use crate::head::Head;
+use crate::lockstep;
 
 /// Levels of spans: for each, its number and the number of segments in one of its spans.
 pub(crate) const LEVELS: [(u8, u32); 3] = [(0, 4), (1, 16), (2, 64)];
@@ -103,7 +104,7 @@ impl LoadedSpan {
 
     /// Returns `true` if one of `terms` is in the list of those without places.
     pub(crate) fn is_frequent(&self, terms: &[Term]) -> bool {
-        terms.iter().any(|term| self.frequent.contains(*term))
+        self.frequent.has_any(terms)
     }
 
     /// The places within `range` that have one of `terms`, which are in order and rare. Returns `None`
@@ -118,7 +119,7 @@ impl LoadedSpan {
             usize::try_from((reader.head.segment_size / SHORT).max(2)).unwrap_or(usize::MAX);
         // The more terms there are, the more look-ups a list saves.
         let short = short + SHORT_FOR_EACH * (terms.len() - terms.len().min(1));
-        let (mut all, mut is_short) = (Vec::new(), true);
+        let (mut all, mut is_short) = (Vec::with_capacity(4 * terms.len()), true);
         self.each(reader, terms, &mut |places| {
             let places = within(places, range);
             is_short &= all.len() + places.len() <= short;
@@ -144,15 +145,17 @@ impl LoadedSpan {
         terms: &[Term],
         places: &[u32],
     ) -> Result<Vec<u32>> {
-        let mut kept = vec![false; places.len()];
+        let mut kept = Vec::with_capacity(places.len());
         self.each(reader, terms, &mut |others| {
-            for (place, is_kept) in places.iter().zip(&mut kept) {
-                *is_kept |= others.binary_search_by_key(place, |other| number(*other)).is_ok();
-            }
+            let is_behind = |other: &[u8; 3], place: &u32| number(*other) > *place;
+            lockstep::nearest(others, places, is_behind, |place, other| {
+                kept.extend(Some(*place).filter(|place| number(*other) == *place));
+            });
             true
         })?;
-        let kept = places.iter().zip(kept).filter(|(_, is_kept)| *is_kept);
-        Ok(kept.map(|(place, _)| *place).collect())
+        kept.sort_unstable();
+        kept.dedup();
+        Ok(kept)
     }
 
     // Shows `visit` the places of those of `terms` that the span has, until it returns `false`.
@@ -162,19 +165,13 @@ impl LoadedSpan {
         terms: &[Term],
         visit: &mut dyn FnMut(&[[u8; 3]]) -> bool,
     ) -> Result<()> {
-        let asked = terms.iter().filter_map(|term| Some((self.directory.block_of(*term)?, *term)));
-        let asked: Vec<(Term, Term)> = asked.collect();
         let Span { level, end, .. } = self.span;
-        for of_one in asked.chunk_by(|(block, _), (next, _)| block == next) {
-            let Some((first, _)) = of_one.first() else { continue };
-            let bytes = reader.block(Holder::Span { level, end }, *first)?;
-            let Some(block) = Block::read(&bytes) else { continue };
-            let mut found = of_one.iter().filter_map(|(_, term)| block.bytes_of(term.parts().1));
-            if !found.all(|bytes| visit(read_places(bytes))) {
-                break;
-            }
-        }
-        Ok(())
+        let asked = self.directory.blocks_of(terms);
+        reader.each(Holder::Span { level, end }, &asked, &mut |bytes, values| {
+            let Some(block) = Block::read(bytes) else { return true };
+            let mut found = values.iter().filter_map(|(_, value)| block.bytes_of(*value));
+            found.all(|bytes| visit(read_places(bytes)))
+        })
     }
 }
 
@@ -210,6 +207,11 @@ pub(crate) fn number([high, middle, low]: [u8; 3]) -> u32 {
 }
 
 fn within<'a>(places: &'a [[u8; 3]], range: &Range<u32>) -> &'a [[u8; 3]] {
+    let is_within =
+        |end: Option<&[u8; 3]>| end.is_some_and(|place| range.contains(&number(*place)));
+    if is_within(places.first()) && is_within(places.last()) {
+        return places;
+    }
     let before = |bound: u32| places.partition_point(|place| number(*place) < bound);
     places.get(before(range.start)..before(range.end)).unwrap_or_default()
 }

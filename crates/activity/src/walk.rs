@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::{mem, slice};
 
+use crate::lockstep;
 use crate::set::{View, has, ones};
 
 /// The places within `range` that are in each of `sets`, and not in `without`.
@@ -185,9 +186,8 @@ impl<'a> Any<'a> {
         }
     }
 
-    // Mask of those of at most 64 places that are in a set. Places outside `wanted` may be left
-    // out.
-    fn mask(&self, places: &[[u8; 2]], wanted: u64) -> u64 {
+    /// Mask of those of at most 64 places that are in a set, and `wanted`.
+    pub(crate) fn mask(&self, places: &[[u8; 2]], wanted: u64) -> u64 {
         let sets = self.sets().iter();
         sets.fold(0, |mask, set| mask | set.mask(places, wanted & !mask)) & wanted
     }
@@ -306,9 +306,17 @@ fn within<'a>(places: &'a [[u8; 2]], range: &Range<u32>) -> &'a [[u8; 2]] {
 // Mask of those of at most 64 places that are in a list. Both are in order.
 fn common(places: &[[u8; 2]], others: &[[u8; 2]]) -> u64 {
     let number = |place: &[u8; 2]| u16::from_le_bytes(*place);
+    let mut mask = 0;
+    if places.len() <= lockstep::TOGETHER {
+        let (is_behind, mut bit) = (|other: &_, place: &_| number(other) > number(place), 0);
+        lockstep::nearest(others, places, is_behind, |place, other| {
+            mask |= u64::from(place == other) << bit;
+            bit += 1;
+        });
+        return mask;
+    }
     let Some(first) = places.first().map(number) else { return 0 };
     let mut others = others.get(others.partition_point(|other| number(other) < first)..);
-    let mut mask = 0;
     for (bit, place) in places.iter().map(number).enumerate() {
         let Some(rest) = others else { break };
         // Matches are seldom far apart, so the step starts at one and doubles.

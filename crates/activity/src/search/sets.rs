@@ -14,8 +14,8 @@ use crate::set::{Set, View};
 /// Maximum number of blocks whose sets are not united.
 const BLOCKS: usize = 32;
 
-/// A block, and some of its terms: pairs of the first term of the block and a term.
-type Part<'a> = (Arc<[u8]>, &'a [(Term, Term)]);
+/// A block, and some of its terms: pairs of the first term of the block and a value.
+type Part<'a> = (Arc<[u8]>, &'a [(Term, u128)]);
 
 impl Search<'_> {
     // Shows `visit` the set of a term, if the segment has it.
@@ -37,13 +37,16 @@ impl Search<'_> {
         Ok(())
     }
 
-    // Shows `visit` the sets of those of `terms`, which are in order, that the segment has.
+    // Shows `visit` the sets of those of `terms`, which are in order, that the segment has, if it has any.
     pub(super) fn any(
         &self,
         segment: Segment<'_>,
         terms: &[Probe],
         visit: &mut dyn FnMut(&[View<'_>]),
     ) -> Result<()> {
+        if let [term] = terms {
+            return self.set(segment, term, &mut |set| visit(&[set]));
+        }
         let (number, sealed) = match segment {
             Segment::Sealed(number, sealed) => (number, sealed),
             Segment::Open(open) => {
@@ -51,23 +54,25 @@ impl Search<'_> {
                 return Ok(());
             }
         };
-        let known = terms.iter().filter(|term| sealed.may_have(term)).map(|it| it.term);
-        let asked = known.filter_map(|term| Some((sealed.directory.block_of(term)?, term)));
-        let asked: Vec<(Term, Term)> = asked.collect();
+        let mut known = Vec::with_capacity(terms.len());
+        known.extend(terms.iter().filter(|term| sealed.may_have(term)).map(|it| it.term));
+        let asked = sealed.directory.blocks_of(&known);
         let (mut union, mut blocks) = (None, Vec::new());
-        for of_one in asked.chunk_by(|(block, _), (next, _)| block == next) {
-            let Some((first, _)) = of_one.first() else { continue };
+        self.reader().each(Holder::Segment(number), &asked, &mut |bytes, values| {
             if blocks.len() == BLOCKS {
                 unite(union.get_or_insert_with(Set::roomy), &blocks);
                 blocks.clear();
             }
-            blocks.push((self.block(number, *first)?, of_one));
-        }
+            blocks.push((Arc::clone(bytes), values));
+            true
+        })?;
         if let Some(union) = &mut union {
             unite(union, &blocks);
             visit(&[union.view()]);
         } else {
-            visit(&sets(&blocks).collect::<Vec<_>>());
+            let mut all = Vec::with_capacity(asked.len());
+            all.extend(sets(&blocks));
+            visit(&all);
         }
         Ok(())
     }
@@ -89,7 +94,5 @@ fn unite(union: &mut Set, blocks: &[Part<'_>]) {
 
 fn sets<'a>(blocks: &'a [Part<'a>]) -> impl Iterator<Item = View<'a>> {
     let blocks = blocks.iter().filter_map(|(bytes, terms)| Some((Block::read(bytes)?, *terms)));
-    blocks.flat_map(|(block, terms)| {
-        terms.iter().filter_map(move |(_, term)| block.find(term.parts().1))
-    })
+    blocks.flat_map(|(block, terms)| terms.iter().filter_map(move |(_, value)| block.find(*value)))
 }

@@ -10,7 +10,7 @@ use crate::facets::Term;
 use crate::presence::Probe;
 use crate::set::View;
 use crate::span::{LoadedSpan, Span};
-use crate::walk::Page;
+use crate::walk::{Any, Page};
 use crate::window::{Overlap, Window};
 
 /// Maximum number of places that are looked up one by one in the lists of other terms.
@@ -91,12 +91,12 @@ impl Search<'_> {
             page.extend(places.iter().rev().copied(), |at| Ordinal::new(start + u64::from(at)));
             return Ok(());
         }
-        let size = self.head.segment_size;
+        let (size, mut few) = (self.head.segment_size, Vec::with_capacity(places.len()));
         for of_one in places.chunk_by(|one, next| one / size == next / size).rev() {
             let Some(number) = of_one.first().map(|place| place / size) else { continue };
             let (number, places) = (span.first + number, of_one.iter().map(|place| place % size));
-            let mut few: Vec<[u8; 2]> =
-                places.filter_map(|place| Some(u16::try_from(place).ok()?.to_le_bytes())).collect();
+            few.clear();
+            few.extend(places.filter_map(|place| Some(u16::try_from(place).ok()?.to_le_bytes())));
             for group in asked.groups {
                 self.keep(number, group, &mut few)?;
             }
@@ -123,17 +123,15 @@ impl Search<'_> {
         if places.is_empty() {
             return Ok(());
         }
-        let segment = self.segment(number)?;
-        let mut kept = vec![false; places.len()];
-        for term in terms {
-            self.set(segment, term, &mut |set| {
-                for (place, is_kept) in places.iter().zip(&mut kept) {
-                    *is_kept = *is_kept || set.contains(*place);
-                }
-            })?;
-        }
-        let mut kept = kept.into_iter();
-        places.retain(|_| kept.next().unwrap_or_default());
+        let mut kept = Vec::with_capacity(places.len());
+        self.any(self.segment(number)?, terms, &mut |sets| {
+            for places in places.chunks(64) {
+                let mask = Any::Several(sets).mask(places, u64::MAX >> (64 - places.len()));
+                let all = places.iter().enumerate();
+                kept.extend(all.filter(|(bit, _)| mask >> bit & 1 == 1).map(|(_, place)| *place));
+            }
+        })?;
+        *places = kept;
         Ok(())
     }
 
