@@ -73,13 +73,13 @@ mod walk;
 mod window;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use domain::ids::EnvironmentId;
 use domain::notification::Ordinal;
 use domain::time::Timestamp;
+use foldhash::HashMap;
 use parking_lot::{ReentrantMutex, RwLock};
 use store::{Error, Result, Snapshot, Table};
 
