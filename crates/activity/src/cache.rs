@@ -247,17 +247,24 @@ impl SealedSegments {
             let terms = |group: &&[Probe]| group.iter().map(|probe| probe.term).collect();
             return Some(groups.iter().map(terms).collect());
         }
-        let segments: Vec<&Sealed> = segments.filter_map(|number| self.get(number)).collect();
+        let at = |number: u32| {
+            let at = usize::try_from(number.saturating_sub(self.lowest)).unwrap_or(usize::MAX);
+            at.min(self.segments.len())
+        };
+        let segments = self.segments.range(at(segments.start)..at(segments.end));
         // A bit for each of the segments.
         let mut meeting = u16::MAX;
-        let mut known = Vec::with_capacity(groups.len());
+        let mut known = Vec::new();
         for group in groups {
-            let (mut having, mut terms) = (0, Vec::with_capacity(group.len()));
+            let (mut having, mut terms) = (0, Vec::new());
             for probe in *group {
                 let bit =
-                    |(at, segment): (usize, &&Sealed)| u16::from(segment.may_have(probe)) << at;
-                let bits = segments.iter().enumerate().map(bit).fold(0, |all, bit| all | bit);
+                    |(at, segment): (usize, &Sealed)| u16::from(segment.may_have(probe)) << at;
+                let bits = segments.clone().enumerate().map(bit).fold(0, |all, bit| all | bit);
                 if bits & meeting != 0 {
+                    if terms.is_empty() {
+                        terms.reserve(group.len());
+                    }
                     having |= bits;
                     terms.push(probe.term);
                 }
