@@ -227,7 +227,8 @@ fn parts([dimension, value @ ..]: [u8; 17]) -> (u8, u128) {
     (dimension, u128::from_be_bytes(value))
 }
 
-// Returns `true` if a term in bytes is behind `term`. Its parts are compared without a branch.
+// Returns `true` if a term in bytes is behind `term`.
+#[expect(clippy::needless_bitwise_bool, reason = "the processor cannot predict branches here")]
 fn is_behind(bytes: &[u8; 17], term: &Term) -> bool {
     let ((dimension, value), term) = (parts(*bytes), term.parts());
     (dimension > term.0) | (dimension == term.0) & (value > term.1)

@@ -38,6 +38,9 @@ pub(crate) struct Reader<'r> {
     pub(crate) blocks: &'r Blocks,
 }
 
+/// Function that gets the bytes of a block with what is asked of it, and returns `false` to see no more.
+pub(crate) type VisitBlock<'v, 't> = dyn FnMut(&Arc<[u8]>, &'t [(Term, u128)]) -> bool + 'v;
+
 /// Owner of blocks: a segment or a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
@@ -77,7 +80,7 @@ impl Reader<'_> {
         &self,
         holder: Holder,
         asked: &'t [(Term, u128)],
-        visit: &mut dyn FnMut(&Arc<[u8]>, &'t [(Term, u128)]) -> bool,
+        visit: &mut VisitBlock<'_, 't>,
     ) -> Result<()> {
         let parts = asked.chunk_by(|(block, _), (next, _)| block == next);
         let named = parts.filter_map(|part| Some((self.name(holder, part.first()?.0), part)));
