@@ -171,7 +171,7 @@ fn a_window_with_a_damaged_event_goes_into_quarantine() {
     for ruin in RUINS {
         let world = copy();
         let (_, key, value) = entries_of(Table::DigestEvents).next().unwrap();
-        load(&world.store, &[(Table::DigestEvents, key.to_vec(), ruin(value))]);
+        load(&world.store, &[(Table::DigestEvents, key.clone(), ruin(value))]);
         let report = world.engine.delivery().run_due(usize::MAX).unwrap();
         assert_eq!((report.sent, report.quarantined), (sound.sent, 1));
         let quarantined = world.engine.quarantine().list(&QuarantineQuery::default()).unwrap().data;
@@ -321,10 +321,10 @@ fn nobody_waits_for_what_is_not_there() {
     let (_, key, head) = entries_of(Table::ActivityHeads).next().unwrap();
     // The numbers, but for the time of the last notification.
     for bit in (0..8 * (head.len() - 8)).filter(|bit| matches!(bit % 8, 0 | 4 | 7)) {
-        let mut damaged = head.to_vec();
+        let mut damaged = head.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         let world = copy();
-        load(&world.store, &[(Table::ActivityHeads, key.to_vec(), damaged)]);
+        load(&world.store, &[(Table::ActivityHeads, key.clone(), damaged)]);
         let notifications = world.env.notifications();
         let _ = (notifications.check_index(), notifications.list(&NotificationQuery::default()));
 

@@ -104,18 +104,18 @@ impl Changes {
 impl<'c> TableChanges<'c> {
     /// Each changed key with its new value, or with `None` for a removal, in the order of the keys.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (&'c [u8], Option<&'c [u8]>)> {
-        self.changes.iter().map(move |(key, place)| (key.as_slice(), self.value(place)))
+        self.changes.iter().map(move |(key, place)| (key.as_slice(), self.value(place.as_ref())))
     }
 
-    fn value(self, place: &Option<Place>) -> Option<&'c [u8]> {
-        place.as_ref().map(|place| self.values.get(place.clone()).unwrap_or_default())
+    fn value(self, place: Option<&Place>) -> Option<&'c [u8]> {
+        place.map(|place| self.values.get(place.clone()).unwrap_or_default())
     }
 }
 
 impl Layer for Changes {
     fn change(&self, table: Table, key: &[u8]) -> Option<Changed<'_>> {
         let of_table = self.of(table)?;
-        of_table.changes.get(key).map(|place| of_table.value(place))
+        of_table.changes.get(key).map(|place| of_table.value(place.as_ref()))
     }
 
     fn run(&self, table: Table, span: KeySpan<'_>, order: Order) -> Option<Run<'_>> {
@@ -123,7 +123,7 @@ impl Layer for Changes {
         let mut entries = of_table.changes.range::<[u8], _>(span);
         Some(Box::new(iter::from_fn(move || {
             let (key, place) = order.step(&mut entries)?;
-            Some((key.as_slice(), of_table.value(place)))
+            Some((key.as_slice(), of_table.value(place.as_ref())))
         })))
     }
 }
