@@ -10,6 +10,7 @@ use foldhash::HashMap;
 use parking_lot::RwLock;
 use store::layout::{self, SegmentPart, SpanPart};
 use store::{Bytes, Key, Once, ReadRecords, Result, Snapshot};
+use uuid::Uuid;
 
 use crate::block::Block;
 use crate::corrupt;
@@ -132,13 +133,14 @@ impl Blocks {
     }
 }
 
-// Blocks of one index differ in their holders and first terms.
+// The blocks of an environment differ in their holders and in the values of their first terms.
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let holder = match self.holder {
             Holder::Segment(number) => u64::from(number) << 8 | u64::from(u8::MAX),
             Holder::Span { level, end } => u64::from(end) << 8 | u64::from(level),
         };
+        state.write_u128(Uuid::from(self.environment).as_u128());
         state.write_u64(holder);
         state.write_u128(self.first.parts().1);
     }

@@ -60,7 +60,10 @@ pub(crate) struct Sealed {
 const PRESENT: u32 = 256;
 
 /// Maximum number of segments of a span whose filters are asked for a term.
-const ASKED: usize = 16;
+const ASKED: usize = MeetingBits::BITS as usize;
+
+/// A bit for each segment of a span that may have a term of each group.
+type MeetingBits = u16;
 
 /// Number of notifications that one lock reads.
 const STEP: u64 = 256;
@@ -238,7 +241,7 @@ impl SealedSegments {
         self.spans.get(at).filter(|loaded| loaded.span.first <= segment && self.is_merged_as(head))
     }
 
-    /// The terms of each group that a span may have, in the segments that may have one of each group before.
+    /// For each group, its terms that a segment may have which may also have a term of each group before.
     /// Returns `None` if no segment may have one of each group.
     pub(crate) fn may_meet(&self, span: Span, groups: &[&[Probe]]) -> Option<Vec<Vec<Term>>> {
         let segments = span.first..span.end;
@@ -252,14 +255,14 @@ impl SealedSegments {
             at.min(self.segments.len())
         };
         let segments = self.segments.range(at(segments.start)..at(segments.end));
-        // A bit for each of the segments.
-        let mut meeting = u16::MAX;
+        let mut meeting = MeetingBits::MAX;
         let mut known = Vec::new();
         for group in groups {
             let (mut having, mut terms) = (0, Vec::new());
             for probe in *group {
-                let bit =
-                    |(at, segment): (usize, &Sealed)| u16::from(segment.may_have(probe)) << at;
+                let bit = |(at, segment): (usize, &Sealed)| {
+                    MeetingBits::from(segment.may_have(probe)) << at
+                };
                 let bits = segments.clone().enumerate().map(bit).fold(0, |all, bit| all | bit);
                 if bits & meeting != 0 {
                     if terms.is_empty() {

@@ -186,7 +186,7 @@ impl<'a> Any<'a> {
         }
     }
 
-    /// Mask of those of at most 64 places that are in a set, and `wanted`.
+    /// Mask of those of at most 64 places that are in a set. The mask has no bit outside `wanted`.
     pub(crate) fn mask(&self, places: &[[u8; 2]], wanted: u64) -> u64 {
         let sets = self.sets().iter();
         sets.fold(0, |mask, set| mask | set.mask(places, wanted & !mask)) & wanted

@@ -140,10 +140,11 @@ impl Scope {
     }
 
     /// Returns the same environment with an idempotency key for one call of a writing operation. A
-    /// repeated call within 24 hours changes nothing, and returns the result of the first call. Reads ignore the key.
-    /// [Guarantees](https://github.com/tidings-rs/tidings/blob/main/GUARANTEES.md#once-in-at-least-once-out)
-    /// says how long a result counts, and what becomes of a refusal, of a call that failed and of another call with
-    /// the same key.
+    /// repeated call within 24 hours changes nothing, and returns the result of the first call, also a refusal.
+    /// Another call with the same key is refused with [`Error::Conflict`](crate::Error::Conflict). A call that failed
+    /// with [`Error::Store`](crate::Error::Store) may be made again: it continues, or returns the result. Reads ignore
+    /// the key. [Guarantees](https://github.com/tidings-rs/tidings/blob/main/GUARANTEES.md#once-in-at-least-once-out)
+    /// says when a result expires earlier.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,8 @@
 //! Paused workflows.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::json;
 use store::Table;
 use testkit::interposed::Call;
@@ -304,6 +307,8 @@ fn a_worker_tells_what_a_resumed_workflow_has_held() {
         let env = engine.environment(world.env.environment_id()).unwrap();
         let worker = engine.worker().start().unwrap();
         let is_told = || env.inbox("ada").unwrap().counts().unwrap().unread == 1;
+        // The worker sleeps by then.
+        thread::sleep(Duration::from_millis(50));
         assert!(!is_told());
         env.workflows().resume("news").unwrap();
         wait_until(is_told);

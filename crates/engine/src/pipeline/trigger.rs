@@ -136,7 +136,7 @@ impl Events<'_> {
     /// [`Error::Invalid`], if there is no event, or more than 100. No event has happened.
     /// [`Error::Store`]; [`Error::Conflict`], if the [`Entropy`](crate::Entropy) repeats. Earlier
     /// transactions stay. A repeated call in an [idempotent](crate::Scope::idempotent) scope goes on
-    /// behind them.
+    /// behind them. Without a key, events without a transaction id happen again.
     pub fn trigger_bulk(&self, triggers: &[Trigger]) -> Result<BulkReceipts> {
         let receipts =
             self.scope.operation(bulk::NAME, || bulk::accept_all(self.scope, triggers))?;

@@ -14,9 +14,14 @@ use crate::{Order, Table};
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     tables: BTreeMap<Table, BTreeMap<ChangedKey, Option<Place>>>,
-    /// The values, in the order in which they were set, with those that were replaced since.
+    /// The values, in the order in which they were set.
     values: Vec<u8>,
+    /// Number of bytes of values that were replaced since.
+    replaced: usize,
 }
+
+/// Number of bytes of replaced values that stay in any case.
+const FEW: usize = 64 << 10;
 
 /// A changed key. A transaction changes thousands, and allocations of keys and values would take a large part of
 /// its time.
@@ -60,7 +65,10 @@ impl Changes {
             self.values.extend_from_slice(value);
             start..self.values.len()
         });
-        self.tables.entry(table).or_default().insert(ChangedKey::from_slice(key), place);
+        let before =
+            self.tables.entry(table).or_default().insert(ChangedKey::from_slice(key), place);
+        self.replaced += before.flatten().map_or(0, |place| place.len());
+        self.drop_replaced();
     }
 
     /// Adds the changes of `later`, which take precedence.
@@ -71,11 +79,30 @@ impl Changes {
         }
         let behind = self.values.len();
         self.values.extend_from_slice(&later.values);
-        let moved = |place: Place| place.start + behind..place.end + behind;
+        self.replaced += later.replaced;
         for (table, changes) in later.tables {
-            let changes = changes.into_iter().map(|(key, place)| (key, place.map(moved)));
-            self.tables.entry(table).or_default().extend(changes);
+            let known = self.tables.entry(table).or_default();
+            for (key, place) in changes {
+                let moved = place.map(|place| place.start + behind..place.end + behind);
+                let before = known.insert(key, moved);
+                self.replaced += before.flatten().map_or(0, |place| place.len());
+            }
         }
+        self.drop_replaced();
+    }
+
+    /// Drops the values that were replaced, if they are more than the others.
+    fn drop_replaced(&mut self) {
+        if self.replaced <= FEW.max(self.values.len() / 2) {
+            return;
+        }
+        let mut values = Vec::with_capacity(self.values.len().saturating_sub(self.replaced));
+        for place in self.tables.values_mut().flat_map(BTreeMap::values_mut).flatten() {
+            let start = values.len();
+            values.extend_from_slice(self.values.get(place.clone()).unwrap_or_default());
+            *place = start..values.len();
+        }
+        (self.values, self.replaced) = (values, 0);
     }
 
     /// Returns `true` if `key` gets a value.
@@ -125,5 +152,36 @@ impl Layer for Changes {
             let (key, place) = order.step(&mut entries)?;
             Some((key.as_slice(), of_table.value(place.as_ref())))
         })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table = Table::ALL[0];
+
+    /// A rehearsal adds one transaction after the other to its changes.
+    #[test]
+    fn values_that_were_replaced_take_little_room() {
+        let value = |number: u16| [number.to_be_bytes(); 512].concat();
+        let (mut changes, mut all) = (Changes::default(), Changes::default());
+        for number in 0..1_000 {
+            changes.set(TABLE, b"hot", Some(&value(number)));
+            changes.set(TABLE, &number.to_be_bytes(), None);
+            let mut one = Changes::default();
+            one.set(TABLE, b"first", Some(&value(number)));
+            one.set(TABLE, b"hot", Some(b"before"));
+            one.set(TABLE, b"hot", Some(&value(number)));
+            all.then(one);
+        }
+        for changes in [&changes, &all] {
+            assert!(changes.values.len() < 2 * FEW, "{} bytes", changes.values.len());
+            assert_eq!(changes.change(TABLE, b"hot"), Some(Some(&*value(999))));
+        }
+        assert_eq!(changes.change(TABLE, &[0, 7]), Some(None));
+        let shown: Vec<_> = all.iter().collect();
+        let value = value(999);
+        assert_eq!(shown, [(TABLE, &b"first"[..], Some(&*value)), (TABLE, b"hot", Some(&*value))]);
     }
 }
