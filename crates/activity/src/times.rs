@@ -216,6 +216,8 @@ pub(crate) mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn times_come_back(times in some_times(3_000)) {
             let ranges = Times::of(&times);

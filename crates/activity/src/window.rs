@@ -159,6 +159,8 @@ mod tests {
     use crate::times::{outside, outside_in_row, write_row};
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn the_parts_of_a_window_are_the_places_with_such_times(
             times in some_times(5_000),

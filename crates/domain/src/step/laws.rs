@@ -158,6 +158,8 @@ fn any_metadata() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
     #[test]
     fn a_window_ends_strictly_after_its_opening_and_on_its_calendar(
         window in windows(), opened_at in times(), zone in zones(),
