@@ -127,10 +127,14 @@ fn write_term(term: Term, out: &mut Vec<u8>) {
 fn read_term(bytes: &[u8]) -> Option<(Term, &[u8])> {
     let (head, rest) = bytes.split_first()?;
     let (value, rest) = rest.split_at_checked(usize::from(head >> DIMENSION_BITS))?;
-    let is_shortest = value.len() <= 16 && value.first() != Some(&0);
-    let value = value.iter().fold(0_u128, |all, byte| all << 8 | u128::from(*byte));
+    if value.first() == Some(&0) {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    let (_, end) = bytes.split_at_mut_checked(16_usize.checked_sub(value.len())?)?;
+    end.copy_from_slice(value);
     let dimension = head & ((1 << DIMENSION_BITS) - 1);
-    is_shortest.then_some((Term::of_parts(dimension, value)?, rest))
+    Some((Term::of_parts(dimension, u128::from_be_bytes(bytes))?, rest))
 }
 
 fn write_integer(mut value: u64, out: &mut Vec<u8>) {
@@ -202,6 +206,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_row_is_read_as_it_was_written(all in any_facets()) {
             let bytes = written(&all);

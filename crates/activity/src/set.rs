@@ -2,6 +2,8 @@
 
 use std::{iter, mem};
 
+use smallvec::SmallVec;
+
 /// Maximum number of places in a segment. A bit for each of them, together with the key, fills two
 /// pages of the store.
 pub(crate) const CAPACITY: u32 = 61_440;
@@ -13,8 +15,8 @@ const WORDS: u16 = 960;
 /// A set of places in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// The places, smallest first.
-    Few(Vec<[u8; 2]>),
+    /// The places, smallest first. Most sets have one or two.
+    Few(SmallVec<[[u8; 2]; 8]>),
     /// A bit for each place.
     Many(Box<[[u8; 8]]>),
 }
@@ -28,7 +30,7 @@ pub(crate) enum View<'a> {
 
 impl Default for Set {
     fn default() -> Self {
-        Self::Few(Vec::new())
+        Self::Few(SmallVec::new())
     }
 }
 
@@ -201,7 +203,7 @@ impl<'a> View<'a> {
 
     pub(crate) fn to_set(self) -> Set {
         match self {
-            Self::Few(places) => Set::Few(places.to_vec()),
+            Self::Few(places) => Set::Few(places.into()),
             Self::Many(words) => Set::Many(words.into()),
         }
     }
