@@ -205,8 +205,8 @@ fn a_list_names_the_subscriber_and_the_workflow() {
         world.env.workflows().delete("hi").unwrap();
         let orphan = (only(world.messages("ada")), got());
 
-        let named = changed(message.clone(), |it| it.subscriber = Some(subscriber));
-        let whole = changed(named.clone(), |it| it.workflow = Some(workflow));
+        let named = changed(message.clone(), |it| it.subscriber = Some(subscriber.into()));
+        let whole = changed(named.clone(), |it| it.workflow = Some(workflow.into()));
         assert_eq!(listed, (whole.clone(), whole));
         assert_eq!(orphan, (named.clone(), named));
     });

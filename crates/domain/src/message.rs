@@ -12,6 +12,8 @@ mod shelf;
 mod signature;
 mod stage;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Cta, MessageContent};
@@ -84,11 +86,11 @@ pub struct Message {
     pub subscriber_id: InternalSubscriberId,
     /// Subscriber, filled in by reads of messages on all channels. An inbox leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subscriber: Option<Subscriber>,
+    pub subscriber: Option<Arc<Subscriber>>,
     /// Workflow, filled in by reads of messages on all channels, as long as it exists. An inbox leaves it
     /// out.
     #[serde(rename = "template", default, skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<Workflow>,
+    pub workflow: Option<Arc<Workflow>>,
     /// Identifier of the workflow.
     #[serde(rename = "templateIdentifier", default, skip_serializing_if = "Option::is_none")]
     pub workflow_identifier: Option<WorkflowIdentifier>,
@@ -434,7 +436,8 @@ impl Message {
     /// Returns the message with its secrets masked.
     #[must_use]
     pub fn redacted(self) -> Self {
-        let subscriber = self.subscriber.map(Subscriber::redacted);
+        let redacted = |one| Arc::new(Subscriber::redacted(Arc::unwrap_or_clone(one)));
+        let subscriber = self.subscriber.map(redacted);
         let direct_webhook_url = self.direct_webhook_url.as_ref().map(|_| Secret::redacted());
         Self { subscriber, direct_webhook_url, ..self }
     }

@@ -11,7 +11,7 @@ use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
 use crate::batch::{Batches, Row};
 use crate::layout::CountedList;
-use crate::record::{Record, corrupt, follow_readable, misplaced};
+use crate::record::{Record, corrupt, follow_intact, follow_readable, misplaced};
 use crate::{KeyRange, Order, Prefix, Range, Result, Snapshot, Table, list_counts};
 
 pub(crate) use among::page as among;
@@ -127,12 +127,12 @@ impl<'l, R: Record> List<'l, R> {
 struct Entry<R> {
     sorted: Vec<u8>,
     row: Row,
-    record: Option<R>,
+    record: Option<Box<R>>,
 }
 
 // Called with each entry that a list shows: its sort value, key, value, and its record if it was
 // read already.
-type Found<'f, R> = dyn FnMut(&[u8], &[u8], &[u8], Option<R>) + 'f;
+type Found<'f, R> = dyn FnMut(&[u8], &[u8], &[u8], Option<Box<R>>) + 'f;
 
 // The first `limit` entries within `range`, whose keys have `part`.
 struct PartScan<'p, R> {
@@ -303,7 +303,7 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
             for (row, record) in matching.take(left) {
                 left -= 1;
                 let (sorted, _) = self.split(scan.part, &row.key)?;
-                visit(sorted, &row.key, &row.value, record);
+                visit(sorted, &row.key, &row.value, record.map(Box::new));
             }
             size = AT_A_TIME.min(2 * size);
         }
@@ -329,17 +329,17 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
         total: Total,
     ) -> Result<Page<R>> {
         let all = entries.len();
-        let data: Vec<R> = self.records(entries)?.into_iter().flatten().collect();
+        let data = self.records(entries)?;
         let unreadable = all - data.len();
         Ok(Page::new(data, ends, total).without(unreadable))
     }
 
-    fn records(&self, entries: Vec<Entry<R>>) -> Result<Vec<Option<R>>> {
+    fn records(&self, entries: Vec<Entry<R>>) -> Result<Vec<R>> {
         if let Shown::ByRecord(_) = self.list.shown {
-            return Ok(entries.into_iter().map(|entry| entry.record).collect());
+            return Ok(entries.into_iter().filter_map(|entry| Some(*entry.record?)).collect());
         }
         let rows: Vec<Row> = entries.into_iter().map(|entry| entry.row).collect();
-        follow_readable(self.snapshot, self.list.table, &rows)
+        follow_intact(self.snapshot, self.list.table, &rows)
     }
 }
 

@@ -165,7 +165,12 @@ pub(crate) fn find_many<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
 ) -> Result<Vec<Option<R>>> {
-    find_each(snapshot, keys, &mut 0)?.into_iter().collect()
+    let mut records = Vec::with_capacity(keys.len());
+    find_each(snapshot, keys, |_, found| {
+        records.push(found?);
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// The records under `keys`, in the order of `keys`. One that cannot be read is `None`.
@@ -173,8 +178,12 @@ pub(crate) fn find_readable<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
 ) -> Result<Vec<Option<R>>> {
-    let found = find_each(snapshot, keys, &mut 0)?.into_iter();
-    found.map(|found| Ok(if_readable(found)?.flatten())).collect()
+    let mut records = Vec::with_capacity(keys.len());
+    find_each(snapshot, keys, |_, found| {
+        records.push(if_readable(found)?.flatten());
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// Returns what was found. Returns `None` if it cannot be read.
@@ -185,22 +194,24 @@ pub fn if_readable<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-// The record under each of `keys`, or the reason for which it cannot be read. Adds the size of the values to
-// `bytes`.
+// Calls `visit` with the record under each of `keys`, or the reason for which it cannot be read, and with the
+// size of its value. Returns the first error of `visit`. Records are large, so none is collected here.
 fn find_each<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     keys: &[&[u8]],
-    bytes: &mut usize,
-) -> Result<Vec<Result<Option<R>>>> {
+    mut visit: impl FnMut(usize, Result<Option<R>>) -> Result<()>,
+) -> Result<()> {
     let codec = snapshot.codec();
-    let mut records = Vec::with_capacity(keys.len());
     let mut rest = keys.iter();
+    let mut visited = Ok(());
     snapshot.get_many(R::TABLE, keys, &mut |value| {
-        *bytes += value.map_or(0, <[u8]>::len);
-        let entry = rest.next().zip(value);
-        records.push(entry.map(|(key, value)| codec.decode(key, value)).transpose());
+        let Some(key) = rest.next().filter(|_| visited.is_ok()) else { return };
+        visited = match value {
+            Some(value) => visit(value.len(), codec.decode(key, value).map(Some)),
+            None => visit(0, Ok(None)),
+        };
     })?;
-    Ok(records)
+    visited
 }
 
 /// Some fields of the records of an environment under `keys`, in the order of `keys`, each or the reason for
@@ -228,7 +239,12 @@ pub(crate) fn follow<R: Record>(
     table: Table,
     rows: &[Row],
 ) -> Result<Vec<R>> {
-    follow_each(snapshot, table, rows, &mut 0)?.into_iter().collect()
+    let mut records = Vec::with_capacity(rows.len());
+    follow_each(snapshot, table, rows, |_, found| {
+        records.push(found?);
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// The records of `rows`, as [`follow`] returns them, with `None` for a row that cannot be read, or that leads
@@ -238,7 +254,26 @@ pub(crate) fn follow_readable<R: Record>(
     table: Table,
     rows: &[Row],
 ) -> Result<Vec<Option<R>>> {
-    follow_each(snapshot, table, rows, &mut 0)?.into_iter().map(if_readable).collect()
+    let mut records = Vec::with_capacity(rows.len());
+    follow_each(snapshot, table, rows, |_, found| {
+        records.push(if_readable(found)?);
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// The records of `rows`, as [`follow`] returns them, without those that cannot be read.
+pub(crate) fn follow_intact<R: Record>(
+    snapshot: &(impl Snapshot + ?Sized),
+    table: Table,
+    rows: &[Row],
+) -> Result<Vec<R>> {
+    let mut records = Vec::with_capacity(rows.len());
+    follow_each(snapshot, table, rows, |_, found| {
+        records.extend(if_readable(found)?);
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// The records of the first of `rows`, as [`follow_readable`] returns them, until those have so many `bytes`
@@ -251,8 +286,11 @@ pub(crate) fn follow_some<R: Record>(
 ) -> Result<Vec<Option<R>>> {
     let (mut found, mut seen) = (Vec::with_capacity(rows.len()), 0);
     while let Some(part) = next_part(rows, (found.len(), seen), bytes) {
-        let records = follow_each(snapshot, table, part, &mut seen)?.into_iter().map(if_readable);
-        found.extend(records.collect::<Result<Vec<_>>>()?);
+        follow_each(snapshot, table, part, |size, record| {
+            seen += size;
+            found.push(if_readable(record)?);
+            Ok(())
+        })?;
     }
     Ok(found)
 }
@@ -276,26 +314,30 @@ pub(crate) fn next_part(
     Some(rest.get(..size).unwrap_or(rest))
 }
 
-// The record of each of `rows`, or the reason for which it cannot be read. Adds the size of records that
-// these lead to to `bytes`.
+// Calls `visit` with the record of each of `rows`, or the reason for which it cannot be read, and with the size
+// of a value that the row leads to. Returns the first error of `visit`.
 fn follow_each<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     table: Table,
     rows: &[Row],
-    bytes: &mut usize,
-) -> Result<Vec<Result<R>>> {
+    mut visit: impl FnMut(usize, Result<R>) -> Result<()>,
+) -> Result<()> {
     if table == R::TABLE {
         let codec = snapshot.codec();
-        return Ok(rows.iter().map(|row| codec.decode(&row.key, &row.value)).collect());
+        return rows.iter().try_for_each(|row| visit(0, codec.decode(&row.key, &row.value)));
     }
     let keys: Vec<&[u8]> = rows.iter().map(|row| row.target(table).key).collect();
-    let records = find_each(snapshot, &keys, bytes)?.into_iter().zip(rows);
-    // A record that does not have this entry may belong to another environment.
-    let has = |record: &R, row: &Row| Entries::of(record).has(table, &row.key);
-    let lead = |(record, row): (Result<Option<R>>, &Row)| {
-        record?.filter(|record| has(record, row)).ok_or_else(|| dangling(table))
-    };
-    Ok(records.map(lead).collect())
+    let mut rest = rows.iter();
+    find_each(snapshot, &keys, |size, found: Result<Option<R>>| {
+        // A record that does not have this entry may belong to another environment.
+        let row = rest.next();
+        let has = |record: &R| row.is_some_and(|row| Entries::of(record).has(table, &row.key));
+        match found {
+            Ok(Some(record)) if has(&record) => visit(size, Ok(record)),
+            Ok(_) => visit(size, Err(dangling(table))),
+            Err(error) => visit(size, Err(error)),
+        }
+    })
 }
 
 /// Calls `visit` with the excerpt that each of `rows` leads to, or the reason for which it cannot be

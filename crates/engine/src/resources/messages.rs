@@ -66,10 +66,10 @@ impl Messages<'_> {
     fn list_of(&self, subscriber: &SubscriberId, query: &MessageQuery) -> Result<Page<Message>> {
         let list = self.scope.list_id(ListKind::Messages);
         self.scope.read("messages.list", |view| {
-            let subscriber = subscribers::get(view, subscriber)?;
+            let subscriber = Arc::new(subscribers::get(view, subscriber)?);
             let mut page = page(view, list, &subscriber, &MessageSelection::of_all(query))?;
             for message in &mut page.data {
-                message.subscriber = Some(subscriber.clone());
+                message.subscriber = Some(Arc::clone(&subscriber));
                 message.workflow = workflow(view, message)?;
             }
             Ok(page)
@@ -113,7 +113,7 @@ impl Messages<'_> {
             let subscriber = subscribers::get(view, subscriber)?;
             let Some(mut message) = find(view, &subscriber, id)? else { return Ok(None) };
             message.workflow = workflow(view, &message)?;
-            message.subscriber = Some(subscriber);
+            message.subscriber = Some(Arc::new(subscriber));
             Ok(Some(message))
         })
     }
@@ -155,10 +155,9 @@ impl Messages<'_> {
 }
 
 // The workflow that the message is from, if it can be read.
-fn workflow(view: &dyn View, message: &Message) -> Result<Option<Workflow>> {
+fn workflow(view: &dyn View, message: &Message) -> Result<Option<Arc<Workflow>>> {
     let Some(id) = message.workflow_id else { return Ok(None) };
-    let found = if_readable(workflows::find_by_id(view, id))?.flatten();
-    Ok(found.map(Arc::unwrap_or_clone))
+    Ok(if_readable(workflows::find_by_id(view, id))?.flatten())
 }
 
 /// A page of the messages of a subscriber.

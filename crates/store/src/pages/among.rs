@@ -5,7 +5,7 @@ use std::ops::Range;
 use domain::page::{Bound, Cursor, Direction, Page, PageRequest, Place, Total};
 
 use crate::batch::Row;
-use crate::record::{Record, follow_readable};
+use crate::record::{Record, follow_intact};
 use crate::{Prefix, Result, Snapshot};
 
 /// The page that `request` asks for, of those entries with `prefix` whose keys end in one of `places`.
@@ -84,7 +84,7 @@ fn records<R: Record>(
     snapshot.get_many(prefix.table(), &bytes, &mut |value| {
         rows.extend(rest.next().zip(value).map(|(key, value)| Row::new(key, value)));
     })?;
-    Ok(follow_readable(snapshot, prefix.table(), &rows)?.into_iter().flatten().collect())
+    follow_intact(snapshot, prefix.table(), &rows)
 }
 
 #[cfg(test)]
