@@ -10,7 +10,7 @@ use testkit::world::Backend;
 use crate::{beginning, cases, op};
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(cases(16))]
 
     /// Also when the file is opened again in between, and after the process was killed.
     #[test]

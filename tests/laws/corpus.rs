@@ -65,7 +65,7 @@ fn every_sound_request_is_done() {
 /// inputs for each target.
 #[test]
 fn inputs_like_those_of_the_corpus() {
-    let inputs = env::var("TIDINGS_FUZZ").map_or(150, |inputs| inputs.parse().unwrap());
+    let inputs = env::var("TIDINGS_FUZZ").map_or(100, |inputs| inputs.parse().unwrap());
     for (target, run) in targets::ALL {
         let seeds: Vec<Vec<u8>> = files_of(target).iter().map(|it| fs::read(it).unwrap()).collect();
         let mut dice = Dice::new(inputs);

@@ -299,7 +299,7 @@ fn answers(world: &Ruins, table: Table) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(cases(48))]
 
     /// Damage that may leave something that makes sense, if not the same.
     #[test]

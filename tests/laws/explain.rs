@@ -285,7 +285,7 @@ fn an_event_takes_the_place_of_one_that_has_expired() {
 }
 
 proptest! {
-    #![proptest_config(crate::cases(48))]
+    #![proptest_config(crate::cases(32))]
 
     #[test]
     fn an_explanation_is_what_happens(

@@ -116,7 +116,7 @@ fn check(world: &World, clients: &mut [Client]) {
 }
 
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(cases(40))]
 
     #[test]
     fn after_any_history(steps in vec((op(), any::<u8>()), 0..60)) {

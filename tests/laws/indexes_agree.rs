@@ -21,7 +21,7 @@ use tidings::{Engine, Inbox};
 use crate::{beginning, cases, op, parsed};
 
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(cases(40))]
 
     #[test]
     fn after_any_history(ops in vec(op(), 0..60)) {

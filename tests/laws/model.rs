@@ -28,7 +28,7 @@ mod history;
 mod plain;
 
 proptest! {
-    #![proptest_config(cases(48))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn after_any_history(

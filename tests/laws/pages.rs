@@ -29,7 +29,7 @@ fn a_page_in_the_wrong_place_shows_nothing_of_others() {
     // of the files of this seed is one of them.
     let mut dice = Dice::new(11);
     let mut refused = 0;
-    for round in 0..scaled(60) {
+    for round in 0..scaled(40) {
         let pages = if round % 4 == 0 { &ours } else { &theirs };
         let (from, to) = (pages[dice.below(pages.len())], ours[dice.below(ours.len())]);
         let disk = Disk::holding(bytes.clone());

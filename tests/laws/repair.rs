@@ -478,7 +478,7 @@ fn a_row_in_the_place_of_another_is_mended() {
 }
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(cases(16))]
 
     /// Much may be wrong at once.
     #[test]

@@ -17,7 +17,7 @@ use crate::large;
 /// Wherever such an operation fails, each of its transactions has happened as a whole or not at all, and
 /// the indexes agree with the records. A repeated call does the rest.
 ///
-/// The last commit of every second one fails, and of each with `TIDINGS_TEST_SCALE` or `TIDINGS_FAULTS`.
+/// The last commit of every fourth one fails, and of each with `TIDINGS_TEST_SCALE` or `TIDINGS_FAULTS`.
 /// `TIDINGS_FAULTS` is the number of calls of the store, and of commits, that fail one after the other for each
 /// operation: evenly spread ones, or all of them if it is `all`.
 #[test]
@@ -27,7 +27,7 @@ fn what_takes_several_transactions() {
         number => number.parse().unwrap(),
     });
     let mut sum = 0;
-    let step = if is_thorough() || wanted.is_some() { 1 } else { 2 };
+    let step = if is_thorough() || wanted.is_some() { 1 } else { 4 };
     for request in large::requests().into_iter().step_by(step) {
         let world = world();
         let request = large::with_ids(&world, &request);
