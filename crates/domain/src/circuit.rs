@@ -83,6 +83,8 @@ pub enum Verdict {
     Works,
     /// It cannot send at the moment.
     Fails,
+    /// The call says nothing about it, such as one to a server of the recipient that has no answer.
+    Unknown,
 }
 
 // Number of times that a pause doubles.
@@ -162,6 +164,11 @@ impl Circuit {
     pub fn after(self, policy: &CircuitPolicy, verdict: Verdict, now: Timestamp) -> Self {
         match (self, verdict) {
             (_, Verdict::Works) => Self::default(),
+            (Circuit::Closed { .. } | Circuit::Open { .. }, Verdict::Unknown) => self,
+            // The next call is the probe.
+            (Circuit::HalfOpen { probes, .. }, Verdict::Unknown) => {
+                Circuit::Open { until: now, probes }
+            }
             (Circuit::Closed { failures, latest }, Verdict::Fails) => {
                 // Two calls that end at once may be told in the other order, and a clock may be set.
                 let is_recent = latest
@@ -204,7 +211,7 @@ mod tests {
     }
 
     /// One row per state: that after a failure at 50, until when no call is made at 50, and the
-    /// state during a call that begins at 50.
+    /// state during a call that begins at 50. A success closes each, and a call without a verdict ends a probe.
     #[test]
     fn a_circuit_moves_with_each_call() {
         let none = Circuit::default();
@@ -227,6 +234,11 @@ mod tests {
         ] {
             assert_eq!(state.after(&POLICY, Verdict::Fails, at(50)), failed, "{state:?}");
             assert_eq!(state.after(&POLICY, Verdict::Works, at(50)), none, "{state:?}");
+            let unknown = match state {
+                Circuit::Closed { .. } | Circuit::Open { .. } => state,
+                Circuit::HalfOpen { probes, .. } => open(50, probes),
+            };
+            assert_eq!(state.after(&POLICY, Verdict::Unknown, at(50)), unknown, "{state:?}");
             assert_eq!(state.waits_until(&POLICY, at(50)), waits.map(at), "{state:?}");
             assert_eq!(state.calling(&POLICY, at(50)), calling, "{state:?}");
         }

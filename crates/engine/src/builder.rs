@@ -147,7 +147,8 @@ impl Builder {
 
     /// Sets when the circuit of an integration opens, so that it is not called for a while: its
     /// messages wait without an attempt, and fallbacks take over at once. Then one message is the
-    /// probe. With `None`, no circuit opens. The default is that of [`CircuitPolicy`].
+    /// probe, and the others follow its success. With `None`, no circuit opens. The default is that of
+    /// [`CircuitPolicy`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -157,7 +158,8 @@ impl Builder {
     /// # drop(builder);
     /// ```
     ///
-    /// Circuits are in memory. Each is closed after a restart, and after a change of its integration.
+    /// Circuits are in memory. Each is closed after a restart, and after a change of its integration. After a
+    /// change, the messages that wait are due at once. After a restart, they wait until their pause is over.
     #[must_use]
     pub fn circuit(mut self, policy: impl Into<Option<CircuitPolicy>>) -> Self {
         self.settings.circuit = policy.into();

@@ -158,10 +158,7 @@ impl Engine {
     fn follow_commit(&self, changes: &[Change]) {
         self.parts.decoded.forget(changes);
         for change in changes.iter().filter(|change| change.table == Table::Integrations) {
-            // The operator may have repaired it.
-            if let Some(id) = store::layout::integration_of(&change.key) {
-                self.parts.circuits.close(id);
-            }
+            self.parts.close_circuit(&change.key);
         }
         self.parts.watches.wake(changes);
         // The tasks of a workflow that was paused are due again when it is resumed or deleted.

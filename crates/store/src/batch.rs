@@ -35,11 +35,11 @@ impl Row {
 
 /// Size at which a batch ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
+pub struct Limit {
     /// Number of rows.
-    pub(crate) rows: usize,
+    pub rows: usize,
     /// Size of their keys and values in bytes, which the last row may exceed.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
 }
 
 /// Size in bytes at which a batch ends that is read in a transaction.

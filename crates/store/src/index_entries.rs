@@ -33,10 +33,12 @@ pub enum Referent<R> {
 }
 
 /// The first entries within a range.
-pub(crate) struct FirstEntries<R> {
-    pub(crate) entries: Vec<Entry<R>>,
+#[derive(Debug)]
+pub struct FirstEntries<R> {
+    /// The entries, in the order of the index.
+    pub entries: Vec<Entry<R>>,
     /// The key of the last one, if there may be others behind it.
-    pub(crate) next: Option<Vec<u8>>,
+    pub next: Option<Vec<u8>>,
 }
 
 /// Returns the first `limit` entries of an index within `range`. `target` makes the key of the
@@ -52,12 +54,16 @@ pub fn index_entries<R: Record>(
     limit: usize,
     target: fn(&[u8]) -> Option<Key<R>>,
 ) -> Result<Vec<Entry<R>>> {
-    some_index_entries(snapshot, range, limit.into(), target).map(|first| first.entries)
+    first_entries(snapshot, range, limit.into(), target).map(|first| first.entries)
 }
 
 /// Returns the first entries of an index within `range`, as [`index_entries`] does, up to so many rows, or until
 /// the records have so many bytes or some more.
-pub(crate) fn some_index_entries<R: Record>(
+///
+/// # Errors
+///
+/// As [`index_entries`].
+pub fn first_entries<R: Record>(
     snapshot: &(impl Snapshot + ?Sized),
     range: &Range<R>,
     limit: Limit,

@@ -41,7 +41,7 @@ fn remove_extra(
     let limit = Limit::in_transaction(AT_A_TIME);
     let target = layout::notification_of_letter;
     let FirstEntries { entries, next } =
-        index_entries::some_index_entries(&*transaction, &range, limit, target)?;
+        index_entries::first_entries(&*transaction, &range, limit, target)?;
     for entry in &entries {
         match entry.referent {
             // The notification is left to a repair.

@@ -87,11 +87,14 @@ pub use scope::WriteScope;
 
 #[doc(hidden)]
 pub use self::{
+    batch::Limit,
     change::{Change, ChangeKind, LaneChange},
     codec::Codec,
     decoded::Decoded,
     fork::Fork,
-    index_entries::{DamageScan, Entry, Referent, dependents, index_entries},
+    index_entries::{
+        DamageScan, Entry, FirstEntries, Referent, dependents, first_entries, index_entries,
+    },
     kept::{Kept, ReadKept},
     key::{
         Any, Bytes, Key, KeyPart, Open, Parts, Prefix, Range, Sorted, SortedPlace, TableOf, Text,

@@ -12,6 +12,7 @@ mod leases;
 mod marks;
 mod observing;
 mod rates;
+mod recovered;
 mod refusing;
 mod reports;
 mod retries;

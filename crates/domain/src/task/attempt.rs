@@ -161,6 +161,17 @@ impl TaskState {
         }
     }
 
+    /// Returns the state of a task that waits until `time` and is due at `due_at` instead. Returns `None` if the
+    /// task does not wait until then.
+    pub fn brought_forward(self, time: Timestamp, due_at: Timestamp) -> Option<TaskState> {
+        match self {
+            TaskState::Waiting { due_at: at, attempts } if at == time => {
+                Some(TaskState::Waiting { due_at, attempts })
+            }
+            TaskState::Waiting { .. } | TaskState::Leased { .. } | TaskState::Held { .. } => None,
+        }
+    }
+
     /// Returns `true` if the task is leased for the attempt number `attempt`.
     pub const fn is_attempt(self, attempt: u32) -> bool {
         match self {

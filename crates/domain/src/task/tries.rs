@@ -107,6 +107,16 @@ impl Tries {
         }
     }
 
+    /// Returns the integrations of which the first one that takes messages again sends next: the one that was
+    /// `chosen`, and those of the `others` of the route that would be chosen if its circuit were open and theirs not.
+    pub fn awaited(&self, chosen: IntegrationId, others: &[IntegrationId]) -> Vec<IntegrationId> {
+        // After a lost answer, only the same integration may send again.
+        let others = if self.unanswered.is_none() { others } else { &[] };
+        let cannot = |id: IntegrationId| self.standing(id).0;
+        let others = others.iter().filter(|other| cannot(**other) == cannot(chosen));
+        [chosen].into_iter().chain(others.copied()).collect()
+    }
+
     fn fewest<'a>(&self, route: &[Routed<'a>], open: &[IntegrationId]) -> Option<Routed<'a>> {
         route.iter().copied().min_by_key(|routed| {
             let id = routed.integration.id;

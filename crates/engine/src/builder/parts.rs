@@ -188,6 +188,14 @@ impl Parts {
         }
     }
 
+    /// Closes the circuit of an integration that was changed, by its key: the operator may have repaired it.
+    pub(crate) fn close_circuit(&self, key: &[u8]) {
+        let integration = layout::integration_of(key);
+        if integration.is_some_and(|(environment, id)| self.circuits.close(environment, id)) {
+            self.work_signal.notify();
+        }
+    }
+
     /// Follows commits of other processes that have changed these keys, or any if they are not known.
     /// What is decoded needs no news: it is compared with its bytes.
     pub(crate) fn follow_foreign_commit(&self, keys: Option<&[(Table, Vec<u8>)]>) {
@@ -198,11 +206,7 @@ impl Parts {
         for (table, key) in keys {
             match table {
                 Table::MessageCounters | Table::Subscribers => self.watches.wake_those_of(key),
-                Table::Integrations => {
-                    if let Some(id) = layout::integration_of(key) {
-                        self.circuits.close(id);
-                    }
-                }
+                Table::Integrations => self.close_circuit(key),
                 _ => {}
             }
         }

@@ -411,10 +411,10 @@ pub fn taken_throttle_slots(id: &BucketId, now: Timestamp) -> Range<ThrottleSlot
     throttle_slots(id).behind(now)
 }
 
-/// The id of an integration, from its key.
-pub fn integration_of(key: &[u8]) -> Option<IntegrationId> {
-    let (_, (id, ())) = INTEGRATIONS.read(key)?;
-    Some(id)
+/// The environment and the id of an integration, from its key.
+pub fn integration_of(key: &[u8]) -> Option<(EnvironmentId, IntegrationId)> {
+    let (environment, (id, ())) = INTEGRATIONS.read(key)?;
+    Some((environment, id))
 }
 
 /// The environment and the idempotency key of a stored answer, from its key.

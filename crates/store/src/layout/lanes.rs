@@ -23,6 +23,11 @@ pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
     self::lane(lane).until(now)
 }
 
+/// The tasks of a lane that are due at one time.
+pub fn due_at_once(lane: &Lane, time: Timestamp) -> Range<Task> {
+    self::lane(lane).then(time).range()
+}
+
 /// The tasks of a lane that are due at `time` or later.
 pub(crate) fn due_from(lane: &Lane, time: Timestamp) -> Range<Task> {
     self::lane(lane).from(time)

@@ -223,15 +223,18 @@ impl DeliveryQueue<'_> {
         }
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
-        let postponed = |since, until| Ok(TaskResult::Postponed { since, until });
-        if let Some(until) = circuits.waits_until(integration, now) {
-            return postponed(now, until);
+        let circuit_open =
+            || Ok(TaskResult::CircuitOpen(delivery.tries.awaited(integration, &delivery.others)));
+        if circuits.is_open(integration, now) {
+            return circuit_open();
         }
         let caller = Caller { lane: leased.task.lane(), due_at: leased.due_at };
         let clock = || leased.now(self.engine);
         let mut permit = match quotas.admit(&delivery.integration.provider_id, caller, &clock) {
             CallAdmission::Now(permit) => permit,
-            CallAdmission::Later { since, until } => return postponed(since, until),
+            CallAdmission::Later { since, until } => {
+                return Ok(TaskResult::QuotaUsedUp { since, until });
+            }
         };
         let is_stored = send::store_call(self.engine, leased, &delivery)?;
         let begun_at = self.engine.now();
@@ -242,13 +245,15 @@ impl DeliveryQueue<'_> {
             return Ok(TaskResult::Lost);
         }
         // Another thread may have begun the probe meanwhile. A probe that has begun is made.
-        if let Some(until) = circuits.begin(integration, now) {
-            return postponed(now, until);
+        if !circuits.begin(integration, now) {
+            return circuit_open();
         }
         permit.begin(begun_at);
         let result = send::send(self.engine, &delivery);
         drop(permit);
-        circuits.end(&delivery, &result, self.engine.now());
+        if circuits.end(&delivery, &result, self.engine.now()) {
+            self.engine.parts.work_signal.notify();
+        }
         Ok(TaskResult::Job(JobResult::ProviderCalled(delivery, result)))
     }
 }

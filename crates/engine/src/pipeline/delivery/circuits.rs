@@ -3,22 +3,35 @@
 //! They are kept in memory: a success writes nothing, and after a restart each circuit is closed. A
 //! restart is often the repair, and a service that still fails opens its circuit soon again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::circuit::{Circuit, CircuitPolicy, Verdict};
-use domain::ids::IntegrationId;
+use domain::ids::{EnvironmentId, IntegrationId};
+use domain::task::Lane;
 use domain::time::Timestamp;
 use parking_lot::Mutex;
 
 use super::provider::Delivery;
 use super::send_result::{SendFailure, SendResult};
 
+/// Largest number of slots in which messages wait for an integration. Those in others wait until they are due.
+const MOST_SLOTS: usize = 4_096;
+
 /// The circuits of the integrations of all environments, and the calls of each.
 #[derive(Debug)]
 pub(crate) struct Circuits {
     /// `None` if circuits never open.
     policy: Option<CircuitPolicy>,
-    known: Mutex<HashMap<IntegrationId, IntegrationCalls>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    calls: HashMap<IntegrationId, IntegrationCalls>,
+    /// Slots of the messages that wait for an integration.
+    waiting: HashMap<IntegrationId, BTreeSet<Slot>>,
+    /// Slots of messages that need not wait any more.
+    released: Vec<Released>,
 }
 
 /// Calls of an integration in this engine.
@@ -31,78 +44,160 @@ pub(super) struct IntegrationCalls {
     pub(super) failed: u64,
 }
 
+/// Place of the tasks of a lane that are due at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slot {
+    pub(super) due_at: Timestamp,
+    pub(super) lane: Lane,
+}
+
+/// A slot whose messages need not wait any more.
+#[derive(Debug)]
+pub(super) struct Released {
+    pub(super) slot: Slot,
+    /// Entry of the queue behind which others are left. It is empty if none was looked at.
+    pub(super) behind: Vec<u8>,
+}
+
 impl Circuits {
     pub(crate) fn new(policy: Option<CircuitPolicy>) -> Self {
         Self { policy, known: Mutex::default() }
     }
 
-    /// Returns a copy, for a rehearsal.
+    /// Returns a copy without the messages that wait, for a rehearsal.
     pub(crate) fn copied(&self) -> Self {
-        Self { policy: self.policy, known: Mutex::new(self.known.lock().clone()) }
+        let calls = self.known.lock().calls.clone();
+        Self { policy: self.policy, known: Mutex::new(Known { calls, ..Known::default() }) }
     }
 
     /// Returns the circuit of an integration.
     pub(crate) fn of(&self, id: IntegrationId) -> Circuit {
-        self.known.lock().get(&id).map(|calls| calls.circuit).unwrap_or_default()
+        self.known.lock().circuit(id)
     }
 
     /// Returns the calls of all integrations that were called.
     pub(super) fn calls(&self) -> Vec<(IntegrationId, IntegrationCalls)> {
         let known = self.known.lock();
-        let called = known.iter().filter(|(_, calls)| calls.accepted + calls.failed > 0);
+        let called = known.calls.iter().filter(|(_, calls)| calls.accepted + calls.failed > 0);
         called.map(|(id, calls)| (*id, *calls)).collect()
     }
 
-    /// Returns the integrations that are not called at `now`.
-    pub(super) fn open(&self, now: Timestamp) -> Vec<IntegrationId> {
+    /// Returns those of the integrations that are not called at `now`.
+    pub(super) fn open(
+        &self,
+        ids: impl Iterator<Item = IntegrationId>,
+        now: Timestamp,
+    ) -> Vec<IntegrationId> {
         let Some(policy) = &self.policy else { return Vec::new() };
         let known = self.known.lock();
-        let waits = |calls: &IntegrationCalls| calls.circuit.waits_until(policy, now).is_some();
-        known.iter().filter(|(_, calls)| waits(calls)).map(|(id, _)| *id).collect()
+        ids.filter(|id| known.circuit(*id).waits_until(policy, now).is_some()).collect()
     }
 
-    /// Returns the time until which an integration is not called.
-    pub(super) fn waits_until(&self, id: IntegrationId, now: Timestamp) -> Option<Timestamp> {
-        self.of(id).waits_until(self.policy.as_ref()?, now)
+    /// Returns `true` if an integration is not called at `now`.
+    pub(super) fn is_open(&self, id: IntegrationId, now: Timestamp) -> bool {
+        !self.open([id].into_iter(), now).is_empty()
     }
 
-    /// Begins a call, unless the integration is not called until the returned time.
-    pub(super) fn begin(&self, id: IntegrationId, now: Timestamp) -> Option<Timestamp> {
+    /// Begins a call. Returns `false` if the integration is not called at `now`.
+    pub(super) fn begin(&self, id: IntegrationId, now: Timestamp) -> bool {
         let mut known = self.known.lock();
-        let calls = known.entry(id).or_default();
-        let policy = self.policy.as_ref()?;
-        let waits = calls.circuit.waits_until(policy, now);
-        if waits.is_none() {
+        let calls = known.calls.entry(id).or_default();
+        let Some(policy) = &self.policy else { return true };
+        let may_begin = calls.circuit.waits_until(policy, now).is_none();
+        if may_begin {
             calls.circuit = calls.circuit.calling(policy, now);
         }
-        waits
+        may_begin
     }
 
     /// Takes note of the answer of a provider, unless the integration was removed since the call has begun.
-    pub(super) fn end(&self, delivery: &Delivery, result: &SendResult, now: Timestamp) {
-        let (is_accepted, verdict) = match result {
-            Ok(_) => (true, Some(Verdict::Works)),
-            Err(SendFailure::NoProvider) => return,
-            Err(failure) => (false, failure.verdict(&delivery.address)),
+    /// Returns `true` if messages were released.
+    pub(super) fn end(&self, delivery: &Delivery, result: &SendResult, now: Timestamp) -> bool {
+        let id = delivery.integration.id;
+        let verdict = match result {
+            Ok(_) => Verdict::Works,
+            Err(failure) => failure.verdict(&delivery.address),
         };
         let mut known = self.known.lock();
-        let Some(calls) = known.get_mut(&delivery.integration.id) else { return };
-        calls.accepted += u64::from(is_accepted);
-        calls.failed += u64::from(!is_accepted);
-        if let (Some(policy), Some(verdict)) = (&self.policy, verdict) {
-            calls.circuit = calls.circuit.after(policy, verdict, now);
+        let Some(calls) = known.calls.get_mut(&id) else { return false };
+        calls.accepted += u64::from(result.is_ok());
+        let is_refused = matches!(result, Err(SendFailure::Provider(_)));
+        calls.failed += u64::from(is_refused);
+        let Some(policy) = &self.policy else { return false };
+        calls.circuit = calls.circuit.after(policy, verdict, now);
+        calls.circuit.waits_until(policy, now).is_none() && known.release(id)
+    }
+
+    /// Returns the time at which the first one of the integrations may be called, and notes that a message of
+    /// `lane` waits until then. The time is `now` if one may be called already.
+    pub(super) fn wait(&self, ids: &[IntegrationId], lane: Lane, now: Timestamp) -> Timestamp {
+        let Some(policy) = &self.policy else { return now };
+        let mut known = self.known.lock();
+        let until = |id: &IntegrationId| known.circuit(*id).waits_until(policy, now).unwrap_or(now);
+        let due_at = ids.iter().map(until).min().unwrap_or(now);
+        if due_at > now {
+            for id in ids {
+                known.add(*id, Slot { due_at, lane }, now);
+            }
         }
+        due_at
+    }
+
+    /// Takes a slot whose messages need not wait any more.
+    pub(super) fn take_released(&self) -> Option<Released> {
+        self.known.lock().released.pop()
+    }
+
+    /// Puts a slot back that has messages left.
+    pub(super) fn put_back(&self, released: Released) {
+        self.known.lock().released.push(released);
     }
 
     /// Forgets an integration that was removed.
     pub(crate) fn forget(&self, id: IntegrationId) {
-        self.known.lock().remove(&id);
+        let known = &mut *self.known.lock();
+        known.calls.remove(&id);
+        known.waiting.remove(&id);
     }
 
-    /// Closes the circuit of an integration that was changed.
-    pub(crate) fn close(&self, id: IntegrationId) {
-        if let Some(calls) = self.known.lock().get_mut(&id) {
+    /// Closes the circuit of an integration that was changed. Another one may send its messages now, and it
+    /// may send those of others. Returns `true` if messages were released.
+    pub(crate) fn close(&self, environment_id: EnvironmentId, id: IntegrationId) -> bool {
+        let mut known = self.known.lock();
+        if let Some(calls) = known.calls.get_mut(&id) {
             calls.circuit = Circuit::default();
         }
+        let is_there = |slots: &BTreeSet<Slot>| {
+            slots.first().is_some_and(|slot| slot.lane.environment_id == environment_id)
+        };
+        let waiting = known.waiting.iter().filter(|(_, slots)| is_there(slots));
+        let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
+        ids.into_iter().fold(false, |any, id| known.release(id) || any)
+    }
+}
+
+impl Known {
+    fn circuit(&self, id: IntegrationId) -> Circuit {
+        self.calls.get(&id).map(|calls| calls.circuit).unwrap_or_default()
+    }
+
+    // Adds a slot to those of an integration. Slots that are due at `now` need not be known.
+    fn add(&mut self, id: IntegrationId, slot: Slot, now: Timestamp) {
+        let slots = self.waiting.entry(id).or_default();
+        while slots.first().is_some_and(|first| first.due_at <= now) {
+            slots.pop_first();
+        }
+        if slots.len() < MOST_SLOTS {
+            slots.insert(slot);
+        }
+    }
+
+    // Releases the messages that wait for an integration. Returns `false` if there are none.
+    fn release(&mut self, id: IntegrationId) -> bool {
+        let Some(slots) = self.waiting.remove(&id) else { return false };
+        // The first ones are taken first.
+        let slots = slots.into_iter().rev();
+        self.released.extend(slots.map(|slot| Released { slot, behind: Vec::new() }));
+        true
     }
 }

@@ -7,6 +7,7 @@ use domain::task::{Lane, Task, TaskClass, Work};
 use domain::time::Timestamp;
 use store::{Entry, Order, Range, ReadRecords, Referent, Snapshot, Table, lanes, layout};
 
+use super::bring_forward::bring_forward;
 use super::claim::Claimed;
 use super::{clock_skew, fairness};
 use crate::damage;
@@ -14,11 +15,12 @@ use crate::pipeline::sweep;
 use crate::tx::Draft;
 use crate::{Engine, Result};
 
-/// Adds the tasks of sweeps that environments lack, and brings back the tasks that a clock ahead has put off. The
-/// queue is complete afterwards.
+/// Adds the tasks of sweeps that environments lack, brings back the tasks that a clock ahead has put off, and
+/// brings messages forward whose circuit is closed.
 pub(super) fn ensure_tasks(engine: &Engine) -> Result<()> {
     sweep::ensure(engine)?;
-    clock_skew::bring_back(engine)
+    clock_skew::bring_back(engine)?;
+    bring_forward(engine)
 }
 
 /// Returns the time at which the next task is due. Returns `None` if no task waits.

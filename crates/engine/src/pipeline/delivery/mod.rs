@@ -3,6 +3,7 @@
 
 mod assumed;
 mod batch;
+mod bring_forward;
 mod call;
 pub(crate) mod circuits;
 mod claim;

@@ -2,15 +2,15 @@
 
 use domain::ids::IntegrationId;
 use domain::task::{Task, Work};
-use store::{ReadRecords, Referent, WriteRecords, layout};
+use store::{Limit, ReadRecords, Referent, WriteRecords, layout};
 
 use super::due;
 use crate::resources::integrations;
-use crate::tx::{Tx, View};
+use crate::tx::{MAX_TRANSACTION_CONTENT, Tx, View};
 use crate::{Engine, Result};
 
-// Number of messages that one transaction makes due again.
-const AT_A_TIME: usize = 200;
+// What one transaction makes due again.
+const AT_A_TIME: Limit = Limit { rows: 200, bytes: MAX_TRANSACTION_CONTENT };
 
 /// Leaves a task that makes the messages of an integration due again, if it holds some.
 pub(crate) fn begin(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
@@ -40,14 +40,15 @@ pub(super) fn step(engine: &Engine, leased: &Task, integration_id: IntegrationId
 
 fn release(tx: &mut Tx<'_>, integration_id: IntegrationId) -> Result<()> {
     let range = layout::held(tx.environment_id(), integration_id).range();
-    for entry in store::index_entries(tx, &range, AT_A_TIME, layout::held_task_of)? {
+    let first = store::first_entries(tx, &range, AT_A_TIME, layout::held_task_of)?;
+    for entry in &first.entries {
         match &entry.referent {
             Referent::Record(task) => {
                 let due = task.with(task.state.released(tx.now()));
                 tx.replace(task, &due)?;
             }
             Referent::Other(_) | Referent::Unreadable(_) | Referent::Missing => {
-                due::take_out(&mut tx.draft, &entry, &range)?;
+                due::take_out(&mut tx.draft, entry, &range)?;
             }
         }
     }

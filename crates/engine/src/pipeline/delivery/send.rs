@@ -90,7 +90,8 @@ impl<'a> Attempt<'a> {
     fn decide(self, view: &dyn View) -> Result<ControlFlow<TaskResult, Box<Delivery>>> {
         let mut run = self.facts.run(view, &self.notification)?;
         run.tries = self.work.tries.clone();
-        run.open = view.engine().parts.circuits.open(self.now);
+        let ids = self.facts.facts(self.now).integrations.iter().map(|one| one.id);
+        run.open = view.engine().parts.circuits.open(ids, self.now);
         run.target.clone_from(&self.work.target);
         let Some(job) = run.jobs.get(self.job).copied() else {
             return Ok(Break(TaskResult::Dropped));

@@ -39,24 +39,24 @@ impl SendFailure {
         delivery.tries.after((integration.id, integration.on_unknown), failure, others)
     }
 
-    /// Returns what the failure tells of the integration. Returns `None` if there was no call, or if the
+    /// Returns what the failure tells of the integration. That is nothing if there was no call, or if the
     /// server that the recipient has named has no answer: messages to others do not go there.
-    pub(super) fn verdict(&self, address: &Address) -> Option<Verdict> {
+    pub(super) fn verdict(&self, address: &Address) -> Verdict {
         match self {
             SendFailure::Provider(
                 SendError::Permanent { .. } | SendError::RecipientGone { .. },
-            ) => Some(Verdict::Works),
+            ) => Verdict::Works,
             SendFailure::Provider(SendError::Retryable { .. } | SendError::Unknown { .. })
                 if address.names_server() =>
             {
-                None
+                Verdict::Unknown
             }
             SendFailure::Provider(
                 SendError::Retryable { .. }
                 | SendError::Misconfigured { .. }
                 | SendError::Unknown { .. },
-            ) => Some(Verdict::Fails),
-            SendFailure::NoProvider => None,
+            ) => Verdict::Fails,
+            SendFailure::NoProvider => Verdict::Unknown,
         }
     }
 

@@ -210,9 +210,15 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Set
         TaskResult::Early(until) => {
             requeue::given_back(tx, leased, &task, *until).map(|()| Settled::Nothing)
         }
-        TaskResult::Postponed { since, until } => {
+        TaskResult::QuotaUsedUp { since, until } => {
             // The clock may have gone back since then.
             let due_at = tx.now().min(*since).after(until.since(*since));
+            requeue::undone(tx, leased, &task, due_at).map(|()| Settled::Postponed)
+        }
+        TaskResult::CircuitOpen(awaited) => {
+            // A circuit may have closed since then. One that closes from now on brings the message forward, in a
+            // transaction behind this one.
+            let due_at = tx.engine().parts.circuits.wait(awaited, task.lane(), now);
             requeue::undone(tx, leased, &task, due_at).map(|()| Settled::Postponed)
         }
         TaskResult::GaveUp => given_up::settle(tx, leased, &task),

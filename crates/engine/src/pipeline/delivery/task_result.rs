@@ -24,9 +24,10 @@ pub(super) enum TaskResult {
     WorkflowPaused,
     /// The delay or the window that the jobs of a notification wait for ends at this time.
     Early(Timestamp),
-    /// The provider takes no message at `since`, and none until then: its quota is used up, or the circuit
-    /// of the integration is open.
-    Postponed { since: Timestamp, until: Timestamp },
+    /// The provider takes no message at `since`, and none until then: its quota is used up.
+    QuotaUsedUp { since: Timestamp, until: Timestamp },
+    /// The circuit of the chosen integration is open. The message waits for the first of these integrations.
+    CircuitOpen(Vec<IntegrationId>),
     /// The outcome of the last attempt is unknown.
     GaveUp,
     /// The notification is gone, or the job has ended.
@@ -99,7 +100,7 @@ impl TaskResult {
             TaskResult::Turned(_) => "turned",
             TaskResult::Woken(_) => "woken",
             TaskResult::Early(_) => "early",
-            TaskResult::Postponed { .. } => "postponed",
+            TaskResult::QuotaUsedUp { .. } | TaskResult::CircuitOpen(_) => "postponed",
             TaskResult::GaveUp => "gave_up",
             TaskResult::Dropped => "dropped",
             TaskResult::Unreadable(_) => "unreadable",
@@ -147,7 +148,8 @@ impl TaskResult {
             | TaskResult::Woken(_)
             | TaskResult::WorkflowPaused
             | TaskResult::Early(_)
-            | TaskResult::Postponed { .. }
+            | TaskResult::QuotaUsedUp { .. }
+            | TaskResult::CircuitOpen(_)
             | TaskResult::GaveUp
             | TaskResult::Dropped
             | TaskResult::Unreadable(_)
