@@ -109,7 +109,7 @@ impl<R: Record> Decoded<R> {
         let Some(place) = place else { return Ok(None) };
         let record = self.get(snapshot, &place)?;
         // A record that does not have this entry may belong to another environment.
-        let record = record.filter(|record| Entries::of(&**record).contains(key));
+        let record = record.filter(|record| Entries::has(&**record, key.table(), key.as_bytes()));
         record.map(Some).ok_or_else(|| dangling(key.table()))
     }
 

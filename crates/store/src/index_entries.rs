@@ -146,7 +146,7 @@ fn referent<R: Record>(
     match snapshot.codec().decode::<R>(target, &value) {
         Ok(record) => {
             let has_entry =
-                range.table() == R::TABLE || Entries::of(&record).has(range.table(), entry);
+                range.table() == R::TABLE || Entries::has(&record, range.table(), entry);
             Ok(if has_entry { Referent::Record(record) } else { Referent::Other(record) })
         }
         Err(Error::Corrupt { table, source }) => {

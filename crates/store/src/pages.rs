@@ -206,7 +206,8 @@ impl<S: Snapshot + ?Sized, R: Record> Reader<'_, S, R> {
             })?;
         }
         if self.list.parts.len() > 1 {
-            found.sort_unstable_by(|one, other| match order {
+            // Those of each part are in order, which a stable sort makes use of.
+            found.sort_by(|one, other| match order {
                 Order::Ascending => one.sorted.cmp(&other.sorted),
                 Order::Descending => other.sorted.cmp(&one.sorted),
             });

@@ -93,7 +93,11 @@ impl<R: Record> Prefix<R> {
 
 /// The index entries that lead to one record.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Entries<R>(Vec<IndexEntry<R>>);
+pub struct Entries<R> {
+    entries: Vec<IndexEntry<R>>,
+    /// The only entry that is taken, without its signature, if it is asked whether there is one.
+    sought: Option<(Table, Vec<u8>)>,
+}
 
 /// An index entry that leads to a record.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,33 +118,47 @@ impl<R> IndexEntry<R> {
 impl<R: Record> Entries<R> {
     /// The entries of `record`.
     pub fn of(record: &R) -> Self {
-        let mut entries = Self(Vec::new());
+        Self::taken(record, None)
+    }
+
+    /// Returns `true` if an entry of `record` in `index` has this key.
+    pub(crate) fn has(record: &R, index: Table, key: &[u8]) -> bool {
+        !Self::taken(record, Some((index, key.to_vec()))).entries.is_empty()
+    }
+
+    fn taken(record: &R, sought: Option<(Table, Vec<u8>)>) -> Self {
+        let mut entries = Self { entries: Vec::new(), sought };
         record.index(&mut entries);
         entries
     }
 
     /// Adds an entry.
     pub fn add(&mut self, key: Key<R>) {
-        self.0.push(IndexEntry { key, signature: None });
+        self.take(key, || None);
     }
 
     /// Adds an entry with a signature.
-    pub(crate) fn add_signed(&mut self, key: Key<R>, signature: Signature) {
-        self.0.push(IndexEntry { key, signature: Some(signature) });
+    pub(crate) fn add_signed(&mut self, key: Key<R>, signature: impl FnOnce() -> Signature) {
+        self.take(key, || Some(signature()));
+    }
+
+    fn take(&mut self, key: Key<R>, signature: impl FnOnce() -> Option<Signature>) {
+        let signature = match &self.sought {
+            None => signature(),
+            Some((index, sought)) if key.table() == *index && key.as_bytes() == sought => None,
+            Some(_) => return,
+        };
+        self.entries.push(IndexEntry { key, signature });
     }
 
     /// The entries.
     pub fn iter(&self) -> impl Iterator<Item = &IndexEntry<R>> {
-        self.0.iter()
+        self.entries.iter()
     }
 
     /// Returns `true` if one of the entries has this key.
     pub(crate) fn contains(&self, key: &Key<R>) -> bool {
         self.iter().any(|entry| entry.key == *key)
-    }
-
-    pub(crate) fn has(&self, index: Table, key: &[u8]) -> bool {
-        self.iter().any(|entry| entry.key.table() == index && entry.key.as_bytes() == key)
     }
 }
 
@@ -331,7 +349,7 @@ fn follow_each<R: Record>(
     find_each(snapshot, &keys, |size, found: Result<Option<R>>| {
         // A record that does not have this entry may belong to another environment.
         let row = rest.next();
-        let has = |record: &R| row.is_some_and(|row| Entries::of(record).has(table, &row.key));
+        let has = |record: &R| row.is_some_and(|row| Entries::has(record, table, &row.key));
         match found {
             Ok(Some(record)) if has(&record) => visit(size, Ok(record)),
             Ok(_) => visit(size, Err(dangling(table))),

@@ -95,7 +95,8 @@ impl Circuits {
 
     /// Returns `true` if an integration is not called at `now`.
     pub(super) fn is_open(&self, id: IntegrationId, now: Timestamp) -> bool {
-        !self.open([id].into_iter(), now).is_empty()
+        let until = self.policy.as_ref().and_then(|policy| self.of(id).waits_until(policy, now));
+        until.is_some()
     }
 
     /// Begins a call. Returns `false` if the integration is not called at `now`.

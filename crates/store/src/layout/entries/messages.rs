@@ -17,7 +17,8 @@ impl Record for Message {
 
     fn index(&self, entries: &mut Entries<Self>) {
         let owner = (self.environment_id, self.subscriber_id);
-        entries.add_signed(list_entry(owner, self.shelf(), self.list_place()), Signature::of(self));
+        let key = list_entry(owner, self.shelf(), self.list_place());
+        entries.add_signed(key, || Signature::of(self));
         if let Some(change) = self.last_change {
             let changes = message_changes(self.environment_id, self.subscriber_id);
             entries.add(changes.then(change).then(self.id.place()).end());
