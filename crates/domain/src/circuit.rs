@@ -130,6 +130,12 @@ impl CircuitPolicy {
     fn pause_after(&self, probes: u32) -> Duration {
         self.pause.saturating_mul(1 << probes.min(DOUBLINGS))
     }
+
+    /// Returns the longest pause.
+    #[doc(hidden)]
+    pub fn longest_pause(&self) -> Duration {
+        self.pause_after(DOUBLINGS)
+    }
 }
 
 impl Circuit {

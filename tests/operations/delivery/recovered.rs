@@ -272,6 +272,25 @@ fn many_messages_go_on_and_delays_do_not() {
     });
 }
 
+/// More messages wait than may be the probe. The end of a pause finds a thousand of them only.
+#[test]
+fn a_backlog_is_not_claimed_at_the_end_of_each_pause() {
+    on_both_with(policy, |world| {
+        prepared(&world);
+        opened(&world, 1_100);
+        world.recorder.refuse_next(retryable("down"));
+        world.pass(SECOND * 10);
+        let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+        assert_eq!((report.retried, report.postponed), (1, 999));
+
+        world.pass(SECOND * 20);
+        let sent = world.run_due().sent;
+        assert!(sent >= 1_099, "{sent}");
+        world.pass(SECOND * 3_600);
+        assert_eq!(sent + world.run_due().sent, 1_103);
+    });
+}
+
 /// The circuit closes after a message was found to wait, and before that is stored.
 #[test]
 fn a_circuit_that_closes_before_the_settlement_makes_no_message_wait() {
@@ -376,6 +395,26 @@ fn messages_go_on_after_a_failure_of_the_store() {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), sent, "a message is sent twice");
+    });
+}
+
+/// A message without an attempt is not rendered. One without an address does not wait.
+#[test]
+fn a_message_that_waits_is_not_rendered() {
+    on_both_with(policy, |world| {
+        prepared(&world);
+        opened(&world, 0);
+        world.bare_subscriber("eve");
+        let broken = json!({ "subject": "Hello", "body": "{{ payload.a / payload.b }}" });
+        world.workflow_of("broken", &[json!({ "type": "email", "template": broken })]);
+        for (to, b) in [("ada", json!("two")), ("eve", json!(2))] {
+            let payload = json!({ "a": 1, "b": b });
+            world.trigger(json!({ "name": "broken", "to": to, "payload": payload }));
+        }
+        let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+        assert_eq!((report.postponed, report.skipped, report.failed), (1, 1, 0));
+        world.pass(SECOND * 10);
+        assert_eq!(world.run_due().failed, 1);
     });
 }
 

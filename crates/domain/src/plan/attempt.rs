@@ -63,6 +63,9 @@ pub enum Attempt {
     WorkflowPaused,
     /// The message waits until the integration that sends it is resumed.
     IntegrationPaused(IntegrationId),
+    /// The message waits for the first of these integrations that may be called. The circuits of all that may
+    /// send it are open.
+    CircuitOpen(Vec<IntegrationId>),
 }
 
 /// Content of the message of an attempt.
@@ -156,6 +159,12 @@ impl<'a> RunStep<'a> {
             let integration_id = integration.identifier.clone();
             self.note(|| EvidenceKind::Paused { integration: integration_id, since });
             return Ok(Attempt::IntegrationPaused(integration.id));
+        }
+        // Many messages may wait, so none is rendered before.
+        if let Ok(Chosen { integration, others, address: Ok(_), .. }) = &chosen
+            && self.run.open.contains(&integration.id)
+        {
+            return Ok(Attempt::CircuitOpen(self.run.tries.awaited(integration.id, others)));
         }
         let rendered = match content {
             Content::New => Some(self.render()?),

@@ -123,6 +123,7 @@ impl World {
             Attempt::Send(dispatch) => Ok(*dispatch),
             Attempt::Defer { due_at } => panic!("deferred to {due_at}"),
             Attempt::WorkflowPaused | Attempt::IntegrationPaused(_) => panic!("paused"),
+            Attempt::CircuitOpen(_) => panic!("a circuit is open"),
             Attempt::Split(targets) => panic!("sent to {targets:?}"),
         }
     }

@@ -17,6 +17,10 @@ use super::send_result::{SendFailure, SendResult};
 /// Largest number of slots in which messages wait for an integration. Those in others wait until they are due.
 const MOST_SLOTS: usize = 4_096;
 
+/// Number of messages that are due at the end of a pause. One of them is the probe, and the others are there if it
+/// was canceled, say. Any more would be claimed and put back at the end of each pause.
+const CANDIDATES: usize = 1_000;
+
 /// The circuits of the integrations of all environments, and the calls of each.
 #[derive(Debug)]
 pub(crate) struct Circuits {
@@ -28,8 +32,8 @@ pub(crate) struct Circuits {
 #[derive(Debug, Default)]
 struct Known {
     calls: HashMap<IntegrationId, IntegrationCalls>,
-    /// Slots of the messages that wait for an integration.
-    waiting: HashMap<IntegrationId, BTreeSet<Slot>>,
+    /// Messages that wait for an integration.
+    waiting: HashMap<IntegrationId, Waiting>,
     /// Slots of messages that need not wait any more.
     released: Vec<Released>,
 }
@@ -42,6 +46,14 @@ pub(super) struct IntegrationCalls {
     pub(super) accepted: u64,
     /// Number of calls that were not.
     pub(super) failed: u64,
+}
+
+/// Messages that wait for an integration.
+#[derive(Debug, Default)]
+struct Waiting {
+    slots: BTreeSet<Slot>,
+    /// End of the pause, and number of messages that have been put off until then.
+    pause: (Timestamp, usize),
 }
 
 /// Place of the tasks of a lane that are due at the same time.
@@ -129,17 +141,19 @@ impl Circuits {
         calls.circuit.waits_until(policy, now).is_none() && known.release(id)
     }
 
-    /// Returns the time at which the first one of the integrations may be called, and notes that a message of
-    /// `lane` waits until then. The time is `now` if one may be called already.
+    /// Puts off a message of `lane` that waits for the first of the integrations that may be called. Returns the
+    /// time at which it is due if it is not released before. The time is `now` if one may be called already.
     pub(super) fn wait(&self, ids: &[IntegrationId], lane: Lane, now: Timestamp) -> Timestamp {
         let Some(policy) = &self.policy else { return now };
         let mut known = self.known.lock();
         let until = |id: &IntegrationId| known.circuit(*id).waits_until(policy, now).unwrap_or(now);
-        let due_at = ids.iter().map(until).min().unwrap_or(now);
-        if due_at > now {
-            for id in ids {
-                known.add(*id, Slot { due_at, lane }, now);
-            }
+        let first = ids.iter().map(|id| (until(id), *id)).min();
+        let Some((until, first)) = first.filter(|(until, _)| *until > now) else { return now };
+        let waiting = known.waiting.entry(first).or_default();
+        let due_at =
+            if waiting.is_candidate(until) { until } else { until.after(policy.longest_pause()) };
+        for id in ids {
+            known.waiting.entry(*id).or_default().add(Slot { due_at, lane }, now);
         }
         due_at
     }
@@ -168,10 +182,10 @@ impl Circuits {
         if let Some(calls) = known.calls.get_mut(&id) {
             calls.circuit = Circuit::default();
         }
-        let is_there = |slots: &BTreeSet<Slot>| {
-            slots.first().is_some_and(|slot| slot.lane.environment_id == environment_id)
+        let is_there = |waiting: &Waiting| {
+            waiting.slots.first().is_some_and(|slot| slot.lane.environment_id == environment_id)
         };
-        let waiting = known.waiting.iter().filter(|(_, slots)| is_there(slots));
+        let waiting = known.waiting.iter().filter(|(_, waiting)| is_there(waiting));
         let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
         ids.into_iter().fold(false, |any, id| known.release(id) || any)
     }
@@ -182,23 +196,31 @@ impl Known {
         self.calls.get(&id).map(|calls| calls.circuit).unwrap_or_default()
     }
 
-    // Adds a slot to those of an integration. Slots that are due at `now` need not be known.
-    fn add(&mut self, id: IntegrationId, slot: Slot, now: Timestamp) {
-        let slots = self.waiting.entry(id).or_default();
-        while slots.first().is_some_and(|first| first.due_at <= now) {
-            slots.pop_first();
-        }
-        if slots.len() < MOST_SLOTS {
-            slots.insert(slot);
-        }
-    }
-
     // Releases the messages that wait for an integration. Returns `false` if there are none.
     fn release(&mut self, id: IntegrationId) -> bool {
-        let Some(slots) = self.waiting.remove(&id) else { return false };
+        let Some(Waiting { slots, .. }) = self.waiting.remove(&id) else { return false };
         // The first ones are taken first.
         let slots = slots.into_iter().rev();
         self.released.extend(slots.map(|slot| Released { slot, behind: Vec::new() }));
         true
+    }
+}
+
+impl Waiting {
+    // Counts a message that waits for the end of a pause. Returns `true` if it is due then.
+    fn is_candidate(&mut self, until: Timestamp) -> bool {
+        let (pause, count) = self.pause;
+        self.pause = (until, if pause == until { count + 1 } else { 1 });
+        self.pause.1 <= CANDIDATES
+    }
+
+    // Adds a slot. Slots that are due at `now` need not be known.
+    fn add(&mut self, slot: Slot, now: Timestamp) {
+        while self.slots.first().is_some_and(|first| first.due_at <= now) {
+            self.slots.pop_first();
+        }
+        if self.slots.len() < MOST_SLOTS {
+            self.slots.insert(slot);
+        }
     }
 }

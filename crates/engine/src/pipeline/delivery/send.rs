@@ -112,6 +112,7 @@ impl<'a> Attempt<'a> {
             Ok(plan::Attempt::Defer { due_at }) => JobResult::Deferred(due_at),
             Ok(plan::Attempt::WorkflowPaused) => JobResult::WorkflowPaused,
             Ok(plan::Attempt::IntegrationPaused(id)) => JobResult::IntegrationPaused(id),
+            Ok(plan::Attempt::CircuitOpen(ids)) => return Ok(Break(TaskResult::CircuitOpen(ids))),
             Err(refusal) => {
                 // The message may be one for an integration that cannot be read. It waits for a repair.
                 if refusal.detail == Detail::NoActiveIntegration {

@@ -26,7 +26,7 @@ pub(super) enum TaskResult {
     Early(Timestamp),
     /// The provider takes no message at `since`, and none until then: its quota is used up.
     QuotaUsedUp { since: Timestamp, until: Timestamp },
-    /// The circuit of the chosen integration is open. The message waits for the first of these integrations.
+    /// The message waits for the first of these integrations that may be called.
     CircuitOpen(Vec<IntegrationId>),
     /// The outcome of the last attempt is unknown.
     GaveUp,
