@@ -23,6 +23,11 @@ pub fn due_until(lane: &Lane, now: Timestamp) -> Range<Task> {
     self::lane(lane).until(now)
 }
 
+/// The tasks of a lane that are due at `first` or later, and at `now`.
+pub fn due_between(lane: &Lane, first: Timestamp, now: Timestamp) -> Range<Task> {
+    due_until(lane, now).resumed(self::lane(lane).then(first).as_bytes())
+}
+
 /// The tasks of a lane that are due at one time.
 pub fn due_at_once(lane: &Lane, time: Timestamp) -> Range<Task> {
     self::lane(lane).then(time).range()

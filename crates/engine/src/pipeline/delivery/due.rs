@@ -120,7 +120,7 @@ pub(super) fn tasks_in(
         let mut first = None;
         // After damage, a lane may have two entries.
         if seen.insert(lane) {
-            let found = due_of(draft, &lane, share, claimed)?;
+            let found = due_of(draft, (&lane, due_at), share, claimed)?;
             first = found.first().and_then(|task| task.state.due_at());
             tasks.extend(found);
         }
@@ -129,19 +129,36 @@ pub(super) fn tasks_in(
     Ok(tasks)
 }
 
-// The first `limit` due tasks of a lane, without those that cannot be read.
+// The first `limit` due tasks of a lane, without those that cannot be read. The first one is due at `first`.
 fn due_of(
     draft: &mut Draft<'_>,
-    lane: &Lane,
+    (lane, first): (&Lane, Timestamp),
     limit: usize,
     claimed: &mut Claimed,
 ) -> Result<Vec<Task>> {
-    let range = layout::due_until(lane, draft.now);
+    // A scan passes the entries of earlier claims one by one, as long as they are in the file. The first claim
+    // of a lane passes them, and finds what damage has put in front.
+    if draft.engine.parts.scheduler.has_served(lane) {
+        let range = layout::due_between(lane, first, draft.now);
+        let tasks = due_within(draft, &range, limit, claimed)?;
+        if tasks.first().and_then(|task| task.state.due_at()) == Some(first) {
+            return Ok(tasks);
+        }
+    }
+    due_within(draft, &layout::due_until(lane, draft.now), limit, claimed)
+}
+
+fn due_within(
+    draft: &mut Draft<'_>,
+    range: &Range<Task>,
+    limit: usize,
+    claimed: &mut Claimed,
+) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
-    for entry in store::index_entries(draft.writer, &range, limit, layout::task_of)? {
+    for entry in store::index_entries(draft.writer, range, limit, layout::task_of)? {
         claimed.first.get_or_insert_with(|| entry.key.clone());
         if !matches!(entry.referent, Referent::Record(_)) {
-            take_out(draft, &entry, &range)?;
+            take_out(draft, &entry, range)?;
             claimed.took_out(&entry.key);
         }
         tasks.extend(entry.record());

@@ -122,6 +122,11 @@ impl FairScheduler {
         lanes
     }
 
+    /// Returns `true` if it is known that a claim has taken tasks of a lane.
+    pub(super) fn has_served(&self, lane: &Lane) -> bool {
+        self.lanes.lock().lanes.contains_key(lane)
+    }
+
     /// Notes a claim, with the lane of each task that it has leased, and the lanes of those that it has
     /// passed over. These have the next turns of their classes.
     pub(super) fn note(&self, leased: impl Iterator<Item = Lane>, passed: &[Lane]) {
