@@ -145,8 +145,10 @@ impl Circuit {
         match self {
             Circuit::Closed { .. } => None,
             Circuit::Open { until, probes } | Circuit::HalfOpen { until, probes } => {
-                // A pause that is longer than any was set before the clock went back.
-                let is_sound = until <= now.after(policy.pause_after(probes));
+                // A pause that has much longer to go than any was set before the clock went back. Another thread
+                // may have read a later time than this one.
+                let longest = policy.pause_after(probes).saturating_mul(2);
+                let is_sound = until <= now.after(longest);
                 (until > now && is_sound).then_some(until)
             }
         }
@@ -231,7 +233,8 @@ mod tests {
             (closed(1, 150), closed(2, 50), None, closed(1, 150)),
             (closed(2, 151), closed(1, 50), None, closed(2, 151)),
             (open(60, 0), open(60, 0), Some(60), half_open(60, 0)),
-            (open(61, 0), open(61, 0), None, half_open(60, 0)),
+            (open(70, 0), open(70, 0), Some(70), half_open(60, 0)),
+            (open(71, 0), open(71, 0), None, half_open(60, 0)),
             (open(50, 1), open(50, 1), None, half_open(70, 1)),
             (half_open(60, 0), open(70, 1), Some(60), half_open(60, 0)),
             (half_open(50, 3), open(210, 4), None, half_open(130, 3)),

@@ -45,7 +45,7 @@ use crate::workflow::Workflow;
 
 use self::digested::{collected, only};
 
-pub use attempt::{Address, Attempt, Content, Dispatch, attempt, call, layout};
+pub use attempt::{Address, Attempt, Content, Dispatch, OtherIntegrations, attempt, call, layout};
 pub use digested::DigestedEvents;
 pub use targets::ConnectedEndpoint;
 pub use turn::{PASSED_OVER, STOPPED, close, decide_again, stop, stops_on_failure, turn};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::interposed::Point;
 use testkit::waiting::{PATIENCE, wait_until};
 use tidings::circuit::{Circuit, CircuitPolicy};
@@ -326,9 +326,10 @@ fn a_circuit_that_opens_before_the_call_leaves_the_fallback() {
         for _ in 0..4 {
             world.notify("mail", "ada");
         }
-        let engine = world.engine.clone();
+        let (engine, clock) = (world.engine.clone(), world.clock.clone());
         // The claim is stored, and what comes next is the note of the call.
         world.store.pause(Point::Write, 1, move || {
+            clock.advance(SECOND);
             thread::spawn(move || {
                 assert_eq!(engine.delivery().run_due(3).unwrap().retried, 3);
             })
@@ -342,6 +343,60 @@ fn a_circuit_that_opens_before_the_call_leaves_the_fallback() {
         assert_eq!(world.run_due(), Counts { sent: 4, ..Counts::default() });
         let senders = names(&world.recorder.sent(), |sent| sent.integration.identifier.clone());
         assert_eq!(senders, ["mailgun"; 4]);
+    });
+}
+
+/// The operator has paused the fallback. A message does not wait for its resumption.
+#[test]
+fn a_paused_fallback_is_no_fallback() {
+    on_both_with(policy, |world| {
+        prepared(&world);
+        fallback(&world, "mailgun");
+        let all = world.env.integrations().list().unwrap();
+        let mailgun = all.iter().find(|one| one.identifier.as_str() == "mailgun").unwrap();
+        world.env.integrations().pause(mailgun.id).unwrap();
+        opened(&world, 2);
+        world.pass(SECOND * 10);
+        assert!(world.run_due().sent >= 2);
+        for sent in world.recorder.sent() {
+            assert_eq!(sent.integration.identifier.as_str(), "ses");
+        }
+    });
+}
+
+/// The subscriber has a telephone number at the first integration only, so its message waits for that.
+#[test]
+fn a_fallback_without_an_address_is_passed_over() {
+    on_both_with(policy, |world| {
+        let text = |name: &str, fallback: Value| {
+            let create = json!({
+                "providerId": name, "channel": "sms", "identifier": name, "active": true,
+            });
+            world.integration(with(create, fallback));
+        };
+        text("ses", json!({}));
+        text("vonage", json!({ "fallback": 1 }));
+        world.subscriber(json!({ "subscriberId": "ada", "phone": "+491" }));
+        world.bare_subscriber("eve");
+        let phone = json!({
+            "subscriberId": "eve", "integrationIdentifier": "ses", "type": "phone",
+            "endpoint": { "phoneNumber": "+492" },
+        });
+        world.env.channel_endpoints().create(&parsed(phone)).unwrap();
+        world.workflow_of("text", &[sms()]);
+        for _ in 0..3 {
+            world.recorder.refuse_next(SendError::misconfigured("no key"));
+            world.notify("text", "ada");
+            assert_eq!(world.run_due(), Counts { sent: 1, retried: 1, ..Counts::default() });
+        }
+        world.notify("text", "eve");
+
+        assert_eq!(postponed(&world, usize::MAX), 1);
+
+        world.pass(SECOND * 10);
+        assert_eq!(world.run_due(), Counts { sent: 1, ..Counts::default() });
+        let sent = world.recorder.sent().pop().unwrap();
+        assert_eq!(sent.integration.identifier.as_str(), "ses");
     });
 }
 
@@ -386,8 +441,9 @@ fn messages_go_on_after_a_failure_of_the_store() {
         opened(&world, 5);
         rename(&world, &ses);
         world.store.fail(Point::Commit, 0);
-        world.engine.delivery().run_due(usize::MAX).unwrap_err();
+        assert_eq!(world.run_due(), Counts::default());
 
+        assert_eq!(world.engine.delivery().next_due().unwrap(), Some(world.now()));
         assert!(world.run_due().sent >= 5);
 
         let mut keys = names(&world.recorder.sent(), Delivery::idempotency_key);

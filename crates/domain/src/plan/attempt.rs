@@ -28,7 +28,7 @@ pub struct Dispatch {
     /// Integration that sends the message.
     pub integration: Integration,
     /// The other integrations that may send it.
-    pub others: Vec<IntegrationId>,
+    pub others: OtherIntegrations,
     /// Address of the recipient.
     pub address: Address,
     /// Content. `None` if an earlier attempt has rendered it.
@@ -39,11 +39,22 @@ pub struct Dispatch {
     pub overrides: Object,
 }
 
+/// Integrations that may send a message, besides the one that was chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherIntegrations {
+    /// All of them.
+    pub all: Vec<IntegrationId>,
+    /// Those that do not take over at once: their circuit is open, or they are paused.
+    pub unavailable: Vec<IntegrationId>,
+    /// Those that send in place of the chosen one while its circuit is open.
+    pub stand_ins: Vec<IntegrationId>,
+}
+
 /// Integration that sends a message, and where to.
 pub(super) struct Chosen<'a> {
     pub(super) integration: &'a Integration,
     pub(super) address: Result<Address, Refusal>,
-    pub(super) others: Vec<IntegrationId>,
+    pub(super) others: OtherIntegrations,
     pub(super) target: Option<SendTarget>,
 }
 
@@ -164,7 +175,7 @@ impl<'a> RunStep<'a> {
         if let Ok(Chosen { integration, others, address: Ok(_), .. }) = &chosen
             && self.run.open.contains(&integration.id)
         {
-            return Ok(Attempt::CircuitOpen(self.run.tries.awaited(integration.id, others)));
+            return Ok(Attempt::CircuitOpen(others.awaited(integration.id)));
         }
         let rendered = match content {
             Content::New => Some(self.render()?),
@@ -194,9 +205,8 @@ impl<'a> RunStep<'a> {
         &self,
         channel: Channel,
         named: Option<&str>,
-    ) -> Result<(&'a Integration, Vec<IntegrationId>), Refusal> {
-        let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
-        let route = integration::route(&all, channel, named, &self.filter_facts());
+    ) -> Result<(&'a Integration, OtherIntegrations), Refusal> {
+        let route = self.route(channel, named);
         let next = self.run.tries.next(&route, &self.run.open);
         let ids = || route.iter().map(|routed| routed.integration.id);
         self.note(|| {
@@ -208,7 +218,34 @@ impl<'a> RunStep<'a> {
             let raw = named.filter(|_| route.is_empty()).map(ToOwned::to_owned);
             Refusal { raw, ..fail(detail) }
         })?;
-        Ok((integration, ids().filter(|id| *id != integration.id).collect()))
+        let others = || route.iter().filter(|other| other.integration.id != integration.id);
+        let is_unavailable = |other: &&Routed<'_>| {
+            let Integration { id, paused_at, .. } = other.integration;
+            paused_at.is_some() || self.run.open.contains(id)
+        };
+        let stands_in = |other: &&Routed<'_>| {
+            other.integration.paused_at.is_none()
+                && self.run.tries.may_stand_in(other.integration.id, integration.id)
+        };
+        let ids = |others: Vec<&Routed<'_>>| others.iter().map(|one| one.integration.id).collect();
+        let others = OtherIntegrations {
+            all: ids(others().collect()),
+            unavailable: ids(others().filter(is_unavailable).collect()),
+            stand_ins: ids(others().filter(stands_in).collect()),
+        };
+        Ok((integration, others))
+    }
+
+    // The integrations that may send to the subscriber, the first choice first. If one has an address of the
+    // subscriber, those without are left out: a telephone number may be that of one integration.
+    fn route(&self, channel: Channel, named: Option<&str>) -> Vec<Routed<'a>> {
+        let all: Vec<&Integration> = self.facts.integrations.iter().map(|one| &**one).collect();
+        let route = integration::route(&all, channel, named, &self.filter_facts());
+        let reaches = |routed: &&Routed<'_>| self.address(channel, routed.integration).is_ok();
+        let reaching: Vec<_> = route.iter().filter(reaches).copied().collect();
+        // After a lost answer, no other one sends.
+        let is_kept = reaching.is_empty() || self.run.tries.is_unanswered();
+        if is_kept { route } else { reaching }
     }
 
     // The address of the subscriber on a channel with one address. A telephone number at the
@@ -229,6 +266,14 @@ impl<'a> RunStep<'a> {
             Some(suppression) => Err(skip(Detail::AddressSuppressed).because(suppression.shown())),
             None => Ok(address),
         }
+    }
+}
+
+impl OtherIntegrations {
+    /// Returns the integrations of which the first one that may be called sends next, if the circuit of the
+    /// `chosen` one is open.
+    pub fn awaited(&self, chosen: IntegrationId) -> Vec<IntegrationId> {
+        [chosen].into_iter().chain(self.stand_ins.iter().copied()).collect()
     }
 }
 

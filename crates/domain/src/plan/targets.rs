@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::attempt::{Address, Chosen};
+use super::attempt::{Address, Chosen, OtherIntegrations};
 use super::step::RunStep;
 use super::{Refusal, fail, skip};
 use crate::connection::ChannelConnection;
@@ -86,7 +86,8 @@ impl<'a> RunStep<'a> {
         self.run.tries.next(&[routed], &[]).map_err(fail)?;
         let Target { integration, place, address } = found;
         let (address, target) = (Ok(address), Some(place));
-        Ok(Targets::One(Chosen { integration, address, others: Vec::new(), target }))
+        let others = OtherIntegrations::default();
+        Ok(Targets::One(Chosen { integration, address, others, target }))
     }
 
     // The destinations at each integration that has some.

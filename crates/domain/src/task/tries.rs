@@ -85,8 +85,8 @@ impl Tries {
     }
 
     /// Returns the integration that sends next: the first one with the fewest rounds of failures.
-    /// Integrations with an `open` circuit come behind the others, and those that cannot send come
-    /// last.
+    /// Integrations with an `open` circuit come behind the others, then fallbacks that are paused, and
+    /// those that cannot send come last.
     ///
     /// # Errors
     ///
@@ -107,22 +107,22 @@ impl Tries {
         }
     }
 
-    /// Returns the integrations of which the first one that takes messages again sends next: the one that was
-    /// `chosen`, and those of the `others` of the route that would be chosen if its circuit were open and theirs not.
-    pub fn awaited(&self, chosen: IntegrationId, others: &[IntegrationId]) -> Vec<IntegrationId> {
+    /// Returns `true` if another integration of the route sends in place of the one that was chosen, while the
+    /// circuit of that is open and its own is not.
+    pub fn may_stand_in(&self, other: IntegrationId, chosen: IntegrationId) -> bool {
         // After a lost answer, only the same integration may send again.
-        let others = if self.unanswered.is_none() { others } else { &[] };
-        let cannot = |id: IntegrationId| self.standing(id).0;
-        let others = others.iter().filter(|other| cannot(**other) == cannot(chosen));
-        [chosen].into_iter().chain(others.copied()).collect()
+        self.unanswered.is_none() && self.standing(other).0 == self.standing(chosen).0
     }
 
     fn fewest<'a>(&self, route: &[Routed<'a>], open: &[IntegrationId]) -> Option<Routed<'a>> {
-        route.iter().copied().min_by_key(|routed| {
+        let first = route.iter().enumerate().min_by_key(|(at, routed)| {
             let id = routed.integration.id;
             let (cannot, rounds) = self.standing(id);
-            (cannot, open.contains(&id), rounds)
-        })
+            // A message does not wait for the resumption of a fallback if another one may send it before.
+            let is_paused_fallback = *at > 0 && routed.integration.paused_at.is_some();
+            (cannot, is_paused_fallback, open.contains(&id), rounds)
+        });
+        first.map(|(_, routed)| *routed)
     }
 
     // Integrations that cannot send, and the number of rounds of failures.
@@ -146,12 +146,12 @@ impl Tries {
 
     /// Returns the attempt that may follow a failed call through the integration `id`, and the tries after it. `self` is
     /// what was known before the call. `others` are the other integrations of the route, and then
-    /// those with an open circuit, which do not take over at once.
+    /// those that do not take over at once.
     pub fn after(
         &self,
         (id, on_unknown): (IntegrationId, OnUnknown),
         failure: Failure,
-        (others, open): (&[IntegrationId], &[IntegrationId]),
+        (others, unavailable): (&[IntegrationId], &[IntegrationId]),
     ) -> (Retry, Self) {
         let mut tries = self.clone();
         let asked = match (failure, on_unknown) {
@@ -176,7 +176,8 @@ impl Tries {
         };
         // After a lost answer, only the same integration may send again.
         let others = if tries.unanswered.is_none() { others } else { &[] };
-        let is_fresh = |id: &IntegrationId| tries.standing(*id) == (false, 0) && !open.contains(id);
+        let is_fresh =
+            |id: &IntegrationId| tries.standing(*id) == (false, 0) && !unavailable.contains(id);
         let fresh = others.iter().any(is_fresh);
         let retry = match asked {
             _ if fresh && tries.standing(id) > (false, 0) => Retry::Switch,

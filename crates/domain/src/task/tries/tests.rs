@@ -127,8 +127,20 @@ fn an_integration_with_an_open_circuit_sends_last() {
         (Tries::default(), &[first.id], second.id),
         (Tries::default(), &[first.id, second.id], first.id),
         (twice.clone(), &[], second.id),
-        (twice, &[second.id], first.id),
-        (unset, &[second.id], second.id),
+        (twice.clone(), &[second.id], first.id),
+        (unset.clone(), &[second.id], second.id),
+    ] {
+        let found = tries.next(&route, open).map(|routed| routed.integration.id);
+        assert_eq!(found, Ok(next), "{tries:?} {open:?}");
+    }
+    // A fallback that is paused sends only if the first one cannot.
+    let paused = Integration { paused_at: Some(sample::at(1)), ..second.clone() };
+    let route =
+        [&first, &paused].map(|integration| Routed { integration, choice: Choice::Fallback });
+    for (tries, open, next) in [
+        (Tries::default(), &[first.id][..], first.id),
+        (twice, &[], first.id),
+        (unset, &[], second.id),
     ] {
         let found = tries.next(&route, open).map(|routed| routed.integration.id);
         assert_eq!(found, Ok(next), "{tries:?} {open:?}");

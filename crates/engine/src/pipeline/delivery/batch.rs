@@ -223,8 +223,7 @@ impl DeliveryQueue<'_> {
         }
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
-        let circuit_open =
-            || Ok(TaskResult::CircuitOpen(delivery.tries.awaited(integration, &delivery.others)));
+        let circuit_open = || Ok(TaskResult::CircuitOpen(delivery.others.awaited(integration)));
         if circuits.is_open(integration, now) {
             return circuit_open();
         }
@@ -245,7 +244,7 @@ impl DeliveryQueue<'_> {
             return Ok(TaskResult::Lost);
         }
         // Another thread may have begun the probe meanwhile. A probe that has begun is made.
-        if !circuits.begin(integration, now) {
+        if !circuits.begin(integration, leased.now(self.engine)) {
             return circuit_open();
         }
         permit.begin(begun_at);

@@ -3,12 +3,15 @@
 use domain::task::Work;
 use store::{Entry, FirstEntries, Limit, WriteRecords, WriteScope, layout};
 
-use super::circuits::Released;
+use super::circuits::Slot;
 use crate::tx::MAX_TRANSACTION_CONTENT;
 use crate::{Engine, Result};
 
 // What one transaction looks at.
 const AT_A_TIME: Limit = Limit { rows: 200, bytes: MAX_TRANSACTION_CONTENT };
+
+// Number of transactions that look for messages to make due, before a claim.
+const MOST_STEPS: usize = 32;
 
 // Effect of a transaction.
 struct Step {
@@ -18,31 +21,28 @@ struct Step {
     next: Option<Vec<u8>>,
 }
 
-/// Makes some of the messages due that need not wait any more.
-pub(super) fn bring_forward(engine: &Engine) -> Result<()> {
+/// Makes some of the messages due that need not wait any more. If the store fails, they go on waiting until it
+/// does not, and other tasks are not held up.
+pub(super) fn bring_forward(engine: &Engine) {
     let circuits = &engine.parts.circuits;
-    while let Some(released) = circuits.take_released() {
-        let Step { brought, next } = match step(engine, &released) {
+    for _ in 0..MOST_STEPS {
+        let Some((slot, behind)) = circuits.take_released() else { return };
+        let Step { brought, next } = match step(engine, slot, &behind) {
             Ok(step) => step,
-            Err(error) if error.is_retryable() => {
-                circuits.put_back(released);
-                return Err(error);
-            }
-            // What is damaged does not hold up the others. These messages are due at the end of the pause.
+            Err(error) if error.is_retryable() => return circuits.put_back(slot, behind),
+            // What is damaged does not hold up the others. These messages are due later.
             Err(_) => continue,
         };
         if let Some(behind) = next {
-            circuits.put_back(Released { behind, ..released });
+            circuits.put_back(slot, behind);
         }
         if brought > 0 {
-            engine.parts.work_signal.notify();
-            return Ok(());
+            return engine.parts.work_signal.notify();
         }
     }
-    Ok(())
 }
 
-fn step(engine: &Engine, Released { slot, behind }: &Released) -> Result<Step> {
+fn step(engine: &Engine, slot: Slot, behind: &[u8]) -> Result<Step> {
     let range = layout::due_at_once(&slot.lane, slot.due_at).resumed(behind);
     let scope = WriteScope::Environment(slot.lane.environment_id);
     engine.write_within(scope, engine.now(), |draft| {

@@ -3,11 +3,11 @@
 //! They are kept in memory: a success writes nothing, and after a restart each circuit is closed. A
 //! restart is often the repair, and a service that still fails opens its circuit soon again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use domain::circuit::{Circuit, CircuitPolicy, Verdict};
-use domain::ids::{EnvironmentId, IntegrationId};
-use domain::task::Lane;
+use domain::ids::{EnvironmentId, IntegrationId, TaskId};
+use domain::task::{Lane, Task};
 use domain::time::Timestamp;
 use parking_lot::Mutex;
 
@@ -19,7 +19,7 @@ const MOST_SLOTS: usize = 4_096;
 
 /// Number of messages that are due at the end of a pause. One of them is the probe, and the others are there if it
 /// was canceled, say. Any more would be claimed and put back at the end of each pause.
-const CANDIDATES: usize = 1_000;
+const MOST_CANDIDATES: usize = 1_000;
 
 /// The circuits of the integrations of all environments, and the calls of each.
 #[derive(Debug)]
@@ -34,8 +34,9 @@ struct Known {
     calls: HashMap<IntegrationId, IntegrationCalls>,
     /// Messages that wait for an integration.
     waiting: HashMap<IntegrationId, Waiting>,
-    /// Slots of messages that need not wait any more.
-    released: Vec<Released>,
+    /// Slots of messages that need not wait any more, and the entry of the queue behind which others are left. It is
+    /// empty if none was looked at.
+    released: BTreeMap<Slot, Vec<u8>>,
 }
 
 /// Calls of an integration in this engine.
@@ -52,8 +53,10 @@ pub(super) struct IntegrationCalls {
 #[derive(Debug, Default)]
 struct Waiting {
     slots: BTreeSet<Slot>,
-    /// End of the pause, and number of messages that have been put off until then.
-    pause: (Timestamp, usize),
+    /// End of the pause.
+    until: Timestamp,
+    /// Messages that are due then.
+    candidates: HashSet<TaskId>,
 }
 
 /// Place of the tasks of a lane that are due at the same time.
@@ -61,14 +64,6 @@ struct Waiting {
 pub(super) struct Slot {
     pub(super) due_at: Timestamp,
     pub(super) lane: Lane,
-}
-
-/// A slot whose messages need not wait any more.
-#[derive(Debug)]
-pub(super) struct Released {
-    pub(super) slot: Slot,
-    /// Entry of the queue behind which others are left. It is empty if none was looked at.
-    pub(super) behind: Vec<u8>,
 }
 
 impl Circuits {
@@ -141,31 +136,36 @@ impl Circuits {
         calls.circuit.waits_until(policy, now).is_none() && known.release(id)
     }
 
-    /// Puts off a message of `lane` that waits for the first of the integrations that may be called. Returns the
-    /// time at which it is due if it is not released before. The time is `now` if one may be called already.
-    pub(super) fn wait(&self, ids: &[IntegrationId], lane: Lane, now: Timestamp) -> Timestamp {
+    /// Puts off a message that waits for the first of the integrations that may be called. Returns the time at
+    /// which it is due if it is not released before. The time is `now` if one may be called already.
+    pub(super) fn wait(&self, ids: &[IntegrationId], task: &Task, now: Timestamp) -> Timestamp {
         let Some(policy) = &self.policy else { return now };
         let mut known = self.known.lock();
         let until = |id: &IntegrationId| known.circuit(*id).waits_until(policy, now).unwrap_or(now);
         let first = ids.iter().map(|id| (until(id), *id)).min();
         let Some((until, first)) = first.filter(|(until, _)| *until > now) else { return now };
         let waiting = known.waiting.entry(first).or_default();
-        let due_at =
-            if waiting.is_candidate(until) { until } else { until.after(policy.longest_pause()) };
+        let due_at = if waiting.has_candidate(task.id, until) {
+            until
+        } else {
+            until.after(policy.longest_pause())
+        };
+        let slot = Slot { due_at, lane: task.lane() };
         for id in ids {
-            known.waiting.entry(*id).or_default().add(Slot { due_at, lane }, now);
+            known.waiting.entry(*id).or_default().add(slot, now);
         }
         due_at
     }
 
-    /// Takes a slot whose messages need not wait any more.
-    pub(super) fn take_released(&self) -> Option<Released> {
-        self.known.lock().released.pop()
+    /// Takes a slot whose messages need not wait any more, and the entry of the queue behind which they are.
+    pub(super) fn take_released(&self) -> Option<(Slot, Vec<u8>)> {
+        self.known.lock().released.pop_first()
     }
 
     /// Puts a slot back that has messages left.
-    pub(super) fn put_back(&self, released: Released) {
-        self.known.lock().released.push(released);
+    pub(super) fn put_back(&self, slot: Slot, behind: Vec<u8>) {
+        // It may have been released once more.
+        self.known.lock().released.entry(slot).or_insert(behind);
     }
 
     /// Forgets an integration that was removed.
@@ -199,19 +199,23 @@ impl Known {
     // Releases the messages that wait for an integration. Returns `false` if there are none.
     fn release(&mut self, id: IntegrationId) -> bool {
         let Some(Waiting { slots, .. }) = self.waiting.remove(&id) else { return false };
-        // The first ones are taken first.
-        let slots = slots.into_iter().rev();
-        self.released.extend(slots.map(|slot| Released { slot, behind: Vec::new() }));
+        self.released.extend(slots.into_iter().map(|slot| (slot, Vec::new())));
         true
     }
 }
 
 impl Waiting {
-    // Counts a message that waits for the end of a pause. Returns `true` if it is due then.
-    fn is_candidate(&mut self, until: Timestamp) -> bool {
-        let (pause, count) = self.pause;
-        self.pause = (until, if pause == until { count + 1 } else { 1 });
-        self.pause.1 <= CANDIDATES
+    // Returns `true` if a message that waits for the end of a pause is due then. The settlement of a message may
+    // be made several times.
+    fn has_candidate(&mut self, id: TaskId, until: Timestamp) -> bool {
+        if self.until != until {
+            self.candidates.clear();
+            self.until = until;
+        }
+        if self.candidates.len() < MOST_CANDIDATES {
+            self.candidates.insert(id);
+        }
+        self.candidates.contains(&id)
     }
 
     // Adds a slot. Slots that are due at `now` need not be known.

@@ -20,7 +20,8 @@ use crate::{Engine, Result};
 pub(super) fn ensure_tasks(engine: &Engine) -> Result<()> {
     sweep::ensure(engine)?;
     clock_skew::bring_back(engine)?;
-    bring_forward(engine)
+    bring_forward(engine);
+    Ok(())
 }
 
 /// Returns the time at which the next task is due. Returns `None` if no task waits.

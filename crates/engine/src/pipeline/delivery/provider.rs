@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use domain::credentials::Credentials;
 use domain::error::Invalid;
-use domain::ids::{IntegrationId, JobId, SendId};
+use domain::ids::{JobId, SendId};
 use domain::integration::Integration;
 use domain::job::SendTarget;
 use domain::json::Object;
 use domain::message::Message;
 use domain::notification::Notification;
-use domain::plan::Address;
+use domain::plan::{Address, OtherIntegrations};
 use domain::receipt::{InboundRefusal, Receipt};
 use domain::step::ContentWarning;
 use domain::subscriber::Subscriber;
@@ -156,9 +156,7 @@ pub struct Delivery {
     pub(super) warnings: Vec<ContentWarning>,
     pub(super) job: JobId,
     /// The other integrations that may send the message.
-    pub(super) others: Vec<IntegrationId>,
-    /// Integrations that are not called, since their circuit is open.
-    pub(super) open: Vec<IntegrationId>,
+    pub(super) others: OtherIntegrations,
     /// Destination of a chat or push message.
     pub(super) target: Option<SendTarget>,
     /// Send of the task, if the message has several destinations.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use domain::ids::{IntegrationId, MessageId};
+use domain::ids::MessageId;
 use domain::integration::OnUnknown;
 use domain::job::{Detail, Job};
 use domain::message::Message;
@@ -102,8 +102,7 @@ impl<'a> Attempt<'a> {
         let content = if self.made.is_some() { Content::Kept } else { Content::New };
         let result = match plan::attempt(&run, job, facts, content) {
             Ok(plan::Attempt::Send(dispatch)) => {
-                let (url, open) = (link.map(|link| link.to_url()), run.open);
-                let delivery = self.delivery(*dispatch, url, open);
+                let delivery = self.delivery(*dispatch, link.map(|link| link.to_url()));
                 return Ok(
                     delivery.map_or(Break(TaskResult::Dropped), |one| Continue(Box::new(one)))
                 );
@@ -157,12 +156,7 @@ impl<'a> Attempt<'a> {
     }
 
     // Returns `None` if the workflow or the subscriber is gone, or if there is no message.
-    fn delivery(
-        self,
-        dispatch: Dispatch,
-        unsubscribe_url: Option<String>,
-        open: Vec<IntegrationId>,
-    ) -> Option<Delivery> {
+    fn delivery(self, dispatch: Dispatch, unsubscribe_url: Option<String>) -> Option<Delivery> {
         let Dispatch { integration, others, address, rendered, target, overrides } = dispatch;
         let job = self.notification.jobs.get(self.job)?;
         self.facts.workflow.as_ref()?;
@@ -189,7 +183,6 @@ impl<'a> Attempt<'a> {
             warnings,
             unsubscribe_url,
             others,
-            open,
             tries,
             target,
             send,

@@ -29,13 +29,13 @@ impl SendFailure {
     pub(super) fn retry(&self, delivery: &Delivery, is_shared: bool) -> (Retry, Tries) {
         let failure = match self {
             SendFailure::Provider(error) => error.failure(),
-            SendFailure::NoProvider if is_shared && delivery.others.is_empty() => {
+            SendFailure::NoProvider if is_shared && delivery.others.all.is_empty() => {
                 Failure::Busy(Duration::ZERO)
             }
             SendFailure::NoProvider => Failure::Misconfigured,
         };
         let integration = &delivery.integration;
-        let others = (&delivery.others[..], &delivery.open[..]);
+        let others = (&delivery.others.all[..], &delivery.others.unavailable[..]);
         delivery.tries.after((integration.id, integration.on_unknown), failure, others)
     }
 

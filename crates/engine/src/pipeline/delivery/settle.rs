@@ -218,7 +218,7 @@ fn settle_one(tx: &mut Tx<'_>, leased: &Leased, done: &TaskResult) -> Result<Set
         TaskResult::CircuitOpen(awaited) => {
             // A circuit may have closed since then. One that closes from now on brings the message forward, in a
             // transaction behind this one.
-            let due_at = tx.engine().parts.circuits.wait(awaited, task.lane(), now);
+            let due_at = tx.engine().parts.circuits.wait(awaited, &task, now);
             requeue::undone(tx, leased, &task, due_at).map(|()| Settled::Postponed)
         }
         TaskResult::GaveUp => given_up::settle(tx, leased, &task),
