@@ -172,11 +172,6 @@ impl Circuit {
     pub fn after(self, policy: &CircuitPolicy, verdict: Verdict, now: Timestamp) -> Self {
         match (self, verdict) {
             (_, Verdict::Works) => Self::default(),
-            (Circuit::Closed { .. } | Circuit::Open { .. }, Verdict::Unknown) => self,
-            // The next call is the probe.
-            (Circuit::HalfOpen { probes, .. }, Verdict::Unknown) => {
-                Circuit::Open { until: now, probes }
-            }
             (Circuit::Closed { failures, latest }, Verdict::Fails) => {
                 // Two calls that end at once may be told in the other order, and a clock may be set.
                 let is_recent = latest
@@ -188,8 +183,13 @@ impl Circuit {
                     Circuit::Closed { failures, latest: Some(now) }
                 }
             }
-            // The call has begun before the circuit opened.
-            (Circuit::Open { .. }, Verdict::Fails) => self,
+            // A call that fails now has begun before the circuit opened.
+            (Circuit::Closed { .. }, Verdict::Unknown)
+            | (Circuit::Open { .. }, Verdict::Fails | Verdict::Unknown) => self,
+            // The next call is the probe.
+            (Circuit::HalfOpen { probes, .. }, Verdict::Unknown) => {
+                Circuit::Open { until: now, probes }
+            }
             (Circuit::HalfOpen { probes, .. }, Verdict::Fails) => {
                 let probes = probes.saturating_add(1);
                 Circuit::Open { until: now.after(policy.pause_after(probes)), probes }

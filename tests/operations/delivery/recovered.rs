@@ -24,11 +24,13 @@ fn policy(builder: Builder) -> Builder {
     builder.circuit(CircuitPolicy::new(3, SECOND * 60).pause(SECOND * 10))
 }
 
+type Work = Box<dyn FnOnce() + Send>;
+
 /// A provider that runs a function in another thread while it is called for the first time.
 #[derive(Clone)]
 struct Meanwhile {
     recorder: RecordingProvider,
-    work: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    work: Arc<Mutex<Option<Work>>>,
 }
 
 impl fmt::Debug for Meanwhile {

@@ -187,7 +187,7 @@ impl Circuits {
         };
         let waiting = known.waiting.iter().filter(|(_, waiting)| is_there(waiting));
         let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
-        ids.into_iter().fold(false, |any, id| known.release(id) || any)
+        ids.into_iter().filter(|id| known.release(*id)).count() > 0
     }
 }
 
