@@ -11,7 +11,8 @@ use crate::pipeline::delivery::release;
 impl Integrations<'_> {
     /// Pauses an integration, for example while its provider is out of order. The engine still chooses it for
     /// messages, which wait without an attempt until it is [resumed](Self::resume). Other integrations send as
-    /// before. Events can be canceled and expire meanwhile. A call that the provider has begun is not recalled.
+    /// before. A paused fallback takes over only if no other integration can send. Events can be canceled and
+    /// expire meanwhile. A call that the provider has begun is not recalled.
     ///
     /// An integration that is paused stays as it is, and `upsert` does not resume it.
     ///
