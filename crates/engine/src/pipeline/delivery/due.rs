@@ -130,7 +130,8 @@ pub(super) fn tasks_in(
     Ok(tasks)
 }
 
-// The first `limit` due tasks of a lane, without those that cannot be read. The first one is due at `first`.
+// The first `limit` due tasks of a lane, without those that cannot be read. The first one is due at `first`, unless
+// another process has taken it since.
 fn due_of(
     draft: &mut Draft<'_>,
     (lane, first): (&Lane, Timestamp),
@@ -142,7 +143,7 @@ fn due_of(
     if draft.engine.parts.scheduler.has_served(lane) {
         let range = layout::due_between(lane, first, draft.now);
         let tasks = due_within(draft, &range, limit, claimed)?;
-        if tasks.first().and_then(|task| task.state.due_at()) == Some(first) {
+        if !tasks.is_empty() {
             return Ok(tasks);
         }
     }
