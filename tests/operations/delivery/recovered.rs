@@ -15,7 +15,10 @@ use tidings::{
 };
 
 use super::retryable;
-use crate::world::{Counts, World, email, names, on_both_with, parsed, payload_is, sms, with};
+use crate::world::{
+    Counts, World, active_integration, email, names, on_both_with, parsed, payload_is, sms, with,
+    workflow_of,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -182,6 +185,70 @@ fn a_probe_without_a_verdict_makes_no_other_message_wait() {
         assert_eq!(circuit(&world), Circuit::Open { until: world.now(), probes: 0 });
         assert_eq!(world.run_due().sent, 2);
         assert_eq!(circuit(&world), Circuit::default());
+    });
+}
+
+/// A provider that panics as the probe opens the circuit again, and the next probe sends.
+#[test]
+fn a_probe_that_panics_is_a_probe_that_fails() {
+    on_both_with(policy, |mut world| {
+        let provider = Meanwhile::installed(&mut world);
+        prepared(&world);
+        opened(&world, 3);
+        world.pass(SECOND * 10);
+        provider.run(|| panic!("a provider has an error"));
+
+        assert_eq!(world.run_due(), Counts { retried: 1, ..Counts::default() });
+
+        let until = world.now().after(SECOND * 20);
+        assert_eq!(circuit(&world), Circuit::Open { until, probes: 1 });
+        world.pass(SECOND * 20);
+        assert!(world.run_due().sent >= 2);
+        assert_eq!(circuit(&world), Circuit::default());
+    });
+}
+
+/// The clock goes back by an hour while messages wait. The success of a new message lets them go on.
+#[test]
+fn messages_go_on_though_the_clock_went_back() {
+    on_both_with(policy, |world| {
+        prepared(&world);
+        opened(&world, 3);
+        world.clock.set(world.now().before(SECOND * 3_600));
+        world.notify("mail", "ada");
+
+        assert_eq!(world.run_due(), Counts { sent: 4, ..Counts::default() });
+
+        assert_eq!(circuit(&world), Circuit::default());
+    });
+}
+
+/// An environment is deleted while messages wait in it and in another one. Those of the other one go on.
+#[test]
+fn messages_go_on_beside_a_deleted_environment() {
+    on_both_with(policy, |world| {
+        let ses = prepared(&world);
+        let production = world.production();
+        let other = active_integration("email", "other");
+        production.integrations().create(&parsed(other)).unwrap();
+        production.workflows().create(&parsed(workflow_of("mail", &[email()]))).unwrap();
+        for _ in 0..3 {
+            world.recorder.refuse_next(retryable("down"));
+        }
+        for _ in 0..5 {
+            let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
+            let trigger = json!({ "name": "mail", "to": ada });
+            production.events().trigger(&parsed(trigger)).unwrap();
+        }
+        assert_eq!(postponed(&world, usize::MAX), 2);
+        opened(&world, 2);
+
+        let id = production.environment_id();
+        assert!(world.organization.delete_environment(id).unwrap().is_finished);
+        rename(&world, &ses);
+
+        assert!(world.run_due().sent >= 2);
+        assert_eq!(world.engine.check().unwrap().findings, []);
     });
 }
 

@@ -218,20 +218,20 @@ impl<'a> RunStep<'a> {
             let raw = named.filter(|_| route.is_empty()).map(ToOwned::to_owned);
             Refusal { raw, ..fail(detail) }
         })?;
-        let others = || route.iter().filter(|other| other.integration.id != integration.id);
-        let is_unavailable = |other: &&Routed<'_>| {
-            let Integration { id, paused_at, .. } = other.integration;
-            paused_at.is_some() || self.run.open.contains(id)
+        let others: Vec<&Integration> = route
+            .iter()
+            .map(|one| one.integration)
+            .filter(|one| one.id != integration.id)
+            .collect();
+        let ids = |has: &dyn Fn(&Integration) -> bool| {
+            others.iter().filter(|one| has(one)).map(|one| one.id).collect()
         };
-        let stands_in = |other: &&Routed<'_>| {
-            other.integration.paused_at.is_none()
-                && self.run.tries.may_stand_in(other.integration.id, integration.id)
-        };
-        let ids = |others: Vec<&Routed<'_>>| others.iter().map(|one| one.integration.id).collect();
         let others = OtherIntegrations {
-            all: ids(others().collect()),
-            unavailable: ids(others().filter(is_unavailable).collect()),
-            stand_ins: ids(others().filter(stands_in).collect()),
+            all: ids(&|_| true),
+            unavailable: ids(&|one| one.paused_at.is_some() || self.run.open.contains(&one.id)),
+            stand_ins: ids(&|one| {
+                one.paused_at.is_none() && self.run.tries.may_stand_in(one.id, integration.id)
+            }),
         };
         Ok((integration, others))
     }
