@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use store::memory::MemoryStore;
 use testkit::facade::restarted;
 use testkit::interposed::Interposed;
+use testkit::is_thorough;
 use testkit::requests;
 use testkit::tables::{dump, load};
 use testkit::world::{Counts, World, email, in_app, sms, with, workflow_of};
@@ -86,8 +87,8 @@ pub fn requests() -> Vec<Value> {
     let texts: Vec<(String, Value)> =
         (0..100).map(|number| (format!("w{number}"), json!({ "hello": "Ciao" }))).collect();
     let texts: serde_json::Map<String, Value> = texts.into_iter().collect();
-    // As large as content may be, where templates compile quickly.
-    let placeholders = if cfg!(debug_assertions) { 100 } else { 9_000 };
+    // As large as content may be, in thorough runs. Templates compile slowly without optimization.
+    let placeholders = if is_thorough() { 9_000 } else { 100 };
     let content: serde_json::Map<String, Value> = (0..7)
         .map(|number| (format!("t{number}"), "{{ payload.n }} ".repeat(placeholders).into()))
         .collect();
