@@ -11,7 +11,7 @@ use testkit::waiting::{PATIENCE, wait_until};
 use tidings::circuit::{Circuit, CircuitPolicy};
 use tidings::integration::{Integration, IntegrationDelete, IntegrationUpdate, OnUnknown};
 use tidings::{
-    Builder, Delivery, Provider, ProviderReceipt, RecordingProvider, SendError, SystemClock,
+    Builder, Delivery, Provider, ProviderReceipt, RecordingProvider, Scope, SendError, SystemClock,
 };
 
 use super::retryable;
@@ -78,6 +78,12 @@ fn prepared(world: &World) -> Integration {
     ses
 }
 
+// A fallback for some messages, of which the tests have none.
+fn gold_only() -> Value {
+    let gold = json!({ "fallback": 1, "conditions": [payload_is("plan", "gold")] });
+    with(active_integration("email", "mailgun"), gold)
+}
+
 fn fallback(world: &World, name: &str) {
     world.integration(json!({
         "providerId": name, "channel": "email", "identifier": name, "active": true, "fallback": 1,
@@ -94,6 +100,24 @@ fn opened(world: &World, waiting: usize) {
     }
     assert_eq!(postponed(world, usize::MAX), waiting);
     assert!(matches!(circuit(world), Circuit::Open { .. }));
+}
+
+// Opens the circuit of an integration of `Production`, and lets two messages wait for it.
+fn opened_in_production(world: &World) -> (Scope, Integration) {
+    let production = world.production();
+    let other = parsed(active_integration("email", "other"));
+    let other = production.integrations().create(&other).unwrap();
+    production.workflows().create(&parsed(workflow_of("mail", &[email()]))).unwrap();
+    for _ in 0..3 {
+        world.recorder.refuse_next(retryable("down"));
+    }
+    for _ in 0..5 {
+        let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
+        let trigger = json!({ "name": "mail", "to": ada });
+        production.events().trigger(&parsed(trigger)).unwrap();
+    }
+    assert_eq!(postponed(world, usize::MAX), 2);
+    (production, other)
 }
 
 fn circuit(world: &World) -> Circuit {
@@ -228,19 +252,7 @@ fn messages_go_on_though_the_clock_went_back() {
 fn messages_go_on_beside_a_deleted_environment() {
     on_both_with(policy, |world| {
         let ses = prepared(&world);
-        let production = world.production();
-        let other = active_integration("email", "other");
-        production.integrations().create(&parsed(other)).unwrap();
-        production.workflows().create(&parsed(workflow_of("mail", &[email()]))).unwrap();
-        for _ in 0..3 {
-            world.recorder.refuse_next(retryable("down"));
-        }
-        for _ in 0..5 {
-            let ada = json!({ "subscriberId": "ada", "email": "ada@example.org" });
-            let trigger = json!({ "name": "mail", "to": ada });
-            production.events().trigger(&parsed(trigger)).unwrap();
-        }
-        assert_eq!(postponed(&world, usize::MAX), 2);
+        let (production, _) = opened_in_production(&world);
         opened(&world, 2);
 
         let id = production.environment_id();
@@ -249,6 +261,27 @@ fn messages_go_on_beside_a_deleted_environment() {
 
         assert!(world.run_due().sent >= 2);
         assert_eq!(world.engine.check().unwrap().findings, []);
+    });
+}
+
+/// Messages go on in two environments. If the transaction of the one fails, the next one is of the other.
+#[test]
+fn an_environment_that_fails_holds_up_no_other() {
+    on_both_with(policy, |world| {
+        let ses = prepared(&world);
+        let (production, other) = opened_in_production(&world);
+        opened(&world, 2);
+        rename(&world, &ses);
+        production.integrations().update(other.id, &parsed(json!({ "name": "New" }))).unwrap();
+        // Both are due at the same time, so the slot of the lower id is first.
+        let last = production.environment_id().max(world.env.environment_id());
+        world.store.fail(Point::Commit, 0);
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 0);
+
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 1);
+
+        let sent = world.recorder.sent().pop().unwrap();
+        assert_eq!(sent.message.environment_id, last);
     });
 }
 
@@ -276,11 +309,7 @@ fn a_change_of_an_integration_lets_messages_go_on() {
     for (change, sender) in rows {
         on_both_with(policy, |world| {
             let ses = prepared(&world);
-            let mailgun = json!({
-                "providerId": "mailgun", "channel": "email", "identifier": "mailgun", "active": true,
-                "fallback": 1, "conditions": [payload_is("plan", "gold")],
-            });
-            let mailgun = world.integration(mailgun);
+            let mailgun = world.integration(gold_only());
             opened(&world, 4);
 
             change(&world, &[ses, mailgun]);
@@ -379,6 +408,108 @@ fn a_circuit_that_closes_before_the_settlement_makes_no_message_wait() {
         });
 
         assert_eq!(world.run_due().sent, 2);
+    });
+}
+
+/// A fallback takes messages after one was found to wait, and before that is stored.
+#[test]
+fn a_fallback_that_comes_before_the_settlement_sends_the_message() {
+    on_both_with(policy, |mut world| {
+        let provider = Meanwhile::installed(&mut world);
+        prepared(&world);
+        let mailgun = world.integration(gold_only());
+        world.active_integration("sms", "twilio");
+        world.workflow_of("text", &[sms()]);
+        opened(&world, 0);
+        world.notify("mail", "ada");
+        world.notify("text", "ada");
+        let env = world.env.clone();
+        provider.run(move || {
+            let unconditional = parsed(json!({ "conditions": [] }));
+            env.integrations().update(mailgun.id, &unconditional).unwrap();
+        });
+
+        assert_eq!(world.run_due().sent, 2);
+        let senders = names(&world.recorder.sent(), |sent| sent.integration.identifier.clone());
+        assert_eq!(senders, ["twilio", "mailgun"]);
+    });
+}
+
+/// A call lasts longer than the pause of the circuit that opens meanwhile, and fails. The messages wait on.
+#[test]
+fn a_late_failure_lets_no_message_go_on() {
+    on_both_with(policy, |mut world| {
+        let provider = Meanwhile::installed(&mut world);
+        prepared(&world);
+        world.notify("mail", "ada");
+        let (engine, env, clock) = (world.engine.clone(), world.env.clone(), world.clock.clone());
+        let recorder = world.recorder.clone();
+        provider.run(move || {
+            for _ in 0..3 {
+                recorder.refuse_next(retryable("down"));
+            }
+            for _ in 0..1_103 {
+                env.events().trigger(&parsed(json!({ "name": "mail", "to": "ada" }))).unwrap();
+            }
+            assert_eq!(engine.delivery().run_due(usize::MAX).unwrap().postponed, 1_100);
+            clock.advance(SECOND * 15);
+            recorder.refuse_next(retryable("late"));
+            recorder.refuse_next(retryable("down"));
+        });
+
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().retried, 1);
+
+        // The probe, the other messages that may be, and those that have failed.
+        let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+        assert_eq!((report.retried, report.postponed), (1, 999 + 3));
+    });
+}
+
+/// A provider takes one message and no others, so that its circuit opens again. The messages that wait are not
+/// claimed once more.
+#[test]
+fn a_circuit_that_opens_again_holds_the_messages_back() {
+    on_both_with(policy, |world| {
+        prepared(&world);
+        opened(&world, 1_600);
+        world.pass(SECOND * 10);
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().sent, 1);
+        for _ in 0..3 {
+            world.recorder.refuse_next(retryable("busy"));
+        }
+
+        let postponed: Vec<_> = (0..10).map(|_| postponed(&world, usize::MAX)).collect();
+
+        let all: usize = postponed.iter().sum();
+        assert!(all < 1_200, "{postponed:?}");
+        world.pass(SECOND * 3_600);
+        assert!(world.run_due().sent >= 1_600);
+    });
+}
+
+/// More slots are released than a call looks at, and their messages are gone. The next due time passes none that is left.
+#[test]
+fn a_slot_behind_many_others_is_due() {
+    on_both_with(policy, |world| {
+        let ses = prepared(&world);
+        opened(&world, 0);
+        for number in 0..70 {
+            let identifier = format!("w{number}");
+            world.workflow_of(&identifier, &[email()]);
+            let id = world.notify(&identifier, "ada");
+            assert_eq!(postponed(&world, usize::MAX), 1);
+            if number < 69 {
+                world.env.notifications().delete(id).unwrap();
+            }
+        }
+
+        rename(&world, &ses);
+
+        let mut sent = 0;
+        while sent == 0 {
+            assert_eq!(world.engine.delivery().next_due().unwrap(), Some(world.now()));
+            sent = world.engine.delivery().run_due(1).unwrap().sent;
+        }
     });
 }
 

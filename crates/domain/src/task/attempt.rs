@@ -161,12 +161,12 @@ impl TaskState {
         }
     }
 
-    /// Returns the state of a task that waits until `time` and is due at `due_at` instead. Returns `None` if the
-    /// task does not wait until then.
-    pub fn brought_forward(self, time: Timestamp, due_at: Timestamp) -> Option<TaskState> {
+    /// Returns the state of a task that waits until the time `from` and is due at `to` instead. Returns `None` if
+    /// the task does not wait until then.
+    pub fn brought_forward(self, from: Timestamp, to: Timestamp) -> Option<TaskState> {
         match self {
-            TaskState::Waiting { due_at: at, attempts } if at == time => {
-                Some(TaskState::Waiting { due_at, attempts })
+            TaskState::Waiting { due_at, attempts } if due_at == from => {
+                Some(TaskState::Waiting { due_at: to, attempts })
             }
             TaskState::Waiting { .. } | TaskState::Leased { .. } | TaskState::Held { .. } => None,
         }

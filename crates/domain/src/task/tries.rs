@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Retry;
 use crate::ids::IntegrationId;
-use crate::integration::{OnUnknown, Routed};
+use crate::integration::{Choice, OnUnknown, Routed};
 use crate::job::{Detail, SendTarget};
 use crate::json::is_default;
 
@@ -115,14 +115,15 @@ impl Tries {
     }
 
     fn fewest<'a>(&self, route: &[Routed<'a>], open: &[IntegrationId]) -> Option<Routed<'a>> {
-        let first = route.iter().enumerate().min_by_key(|(at, routed)| {
+        let first = route.iter().min_by_key(|routed| {
             let id = routed.integration.id;
             let (cannot, rounds) = self.standing(id);
             // A message does not wait for the resumption of a fallback if another one may send it before.
-            let is_paused_fallback = *at > 0 && routed.integration.paused_at.is_some();
+            let is_paused_fallback =
+                routed.choice == Choice::Fallback && routed.integration.paused_at.is_some();
             (cannot, is_paused_fallback, open.contains(&id), rounds)
         });
-        first.map(|(_, routed)| *routed)
+        first.copied()
     }
 
     // Integrations that cannot send, and the number of rounds of failures.

@@ -232,6 +232,7 @@ fn clear_rows(
         left = engine.write(now, |draft| end(draft, home))?;
         if left.is_none() {
             engine.activity().forget(id);
+            engine.parts.circuits.forget_environment(id);
             return Ok(ControlFlow::Continue(()));
         }
     }

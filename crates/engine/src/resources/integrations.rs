@@ -157,7 +157,7 @@ impl Integrations<'_> {
     /// # let env = engine.organization("acme")?.development()?;
     /// for health in env.integrations().health()? {
     ///     if let Circuit::Open { until, .. } = health.circuit {
-    ///         eprintln!("{} is left alone until {until}", health.identifier);
+    ///         eprintln!("{} fails: no call before {until}", health.identifier);
     ///     }
     /// }
     /// # Ok(())

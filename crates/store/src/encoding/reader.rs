@@ -28,7 +28,7 @@ pub(super) struct Reader<'de> {
 
 /// A value, or the start of one that has others in it.
 ///
-/// Each method of the deserializer is made anew for each type, so what does not depend on the type is outside.
+/// The methods of the deserializer are compiled for each type, so what does not depend on the type is read outside.
 enum Item<'de> {
     Null,
     Bool(bool),
@@ -277,7 +277,7 @@ fn ascii(text: &[u8]) -> Result<&str, Unreadable> {
     std::str::from_utf8(text).map_err(|_| Unreadable::Text)
 }
 
-// The methods for other types of what each method reads.
+// Forwards methods, each with the types of its hints, to the method that reads such a token.
 macro_rules! forward {
     ($($to:ident: $($from:ident($($hint:ty),*))+;)+) => {$($(
         fn $from<V: Visitor<'de>>(

@@ -133,7 +133,7 @@ fn an_integration_with_an_open_circuit_sends_last() {
         let found = tries.next(&route, open).map(|routed| routed.integration.id);
         assert_eq!(found, Ok(next), "{tries:?} {open:?}");
     }
-    // A fallback that is paused sends only if the first one cannot.
+    // A fallback that is paused sends only if no other one can, and be it the first of the route.
     let paused = Integration { paused_at: Some(sample::at(1)), ..second.clone() };
     let route =
         [&first, &paused].map(|integration| Routed { integration, choice: Choice::Fallback });
@@ -144,6 +144,12 @@ fn an_integration_with_an_open_circuit_sends_last() {
     ] {
         let found = tries.next(&route, open).map(|routed| routed.integration.id);
         assert_eq!(found, Ok(next), "{tries:?} {open:?}");
+    }
+    for (choice, next) in [(Choice::Fallback, first.id), (Choice::Primary, second.id)] {
+        let route = [(&paused, choice), (&first, Choice::Fallback)]
+            .map(|(integration, choice)| Routed { integration, choice });
+        let found = Tries::default().next(&route, &[]).map(|routed| routed.integration.id);
+        assert_eq!(found, Ok(next), "{choice:?}");
     }
 }
 

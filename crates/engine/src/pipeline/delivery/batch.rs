@@ -10,6 +10,7 @@ use domain::quota::Caller;
 use domain::task::{Claim, Work};
 use domain::time::Timestamp;
 
+use super::circuits::Awaited;
 use super::lease::Leased;
 use super::provider::Delivery;
 use super::quota::CallAdmission;
@@ -188,10 +189,13 @@ impl DeliveryQueue<'_> {
             Work::Turn { notification_id } => turn::plan(engine, leased, *notification_id)?,
             Work::Close { .. } => turn::close(engine, leased)?,
             Work::Wake { message_id } => TaskResult::Woken(*message_id),
-            Work::Send(work) => match send::prepare(engine, leased, work)? {
-                Break(done) => done,
-                Continue(delivery) => self.call_provider(leased, delivery)?,
-            },
+            Work::Send(work) => {
+                let changes = engine.parts.circuits.changes();
+                match send::prepare(engine, leased, work, changes)? {
+                    Break(done) => done,
+                    Continue(delivery) => self.call_provider(leased, delivery, changes)?,
+                }
+            }
             Work::Call { notification_id, job_id } => {
                 match call::prepare(engine, leased, *notification_id, *job_id)? {
                     Break(done) => done,
@@ -216,14 +220,23 @@ impl DeliveryQueue<'_> {
         })
     }
 
-    // Hands a message to its provider, unless the provider or the integration takes none now.
-    fn call_provider(&self, leased: &Leased, delivery: Box<Delivery>) -> Result<TaskResult> {
+    // Hands a message to its provider, unless the provider or the integration takes none now. Integrations may have
+    // changed since so many `changes`.
+    fn call_provider(
+        &self,
+        leased: &Leased,
+        delivery: Box<Delivery>,
+        changes: u64,
+    ) -> Result<TaskResult> {
         if let Some(lost) = leased.lost(self.engine.now()) {
             return Ok(lost);
         }
         let (quotas, circuits) = (&self.engine.parts.quotas, &self.engine.parts.circuits);
         let (integration, now) = (delivery.integration.id, leased.now(self.engine));
-        let circuit_open = || Ok(TaskResult::CircuitOpen(delivery.others.awaited(integration)));
+        let circuit_open = || {
+            let ids = delivery.others.awaited(integration);
+            Ok(TaskResult::CircuitOpen(Awaited { ids, changes }))
+        };
         if circuits.is_open(integration, now) {
             return circuit_open();
         }

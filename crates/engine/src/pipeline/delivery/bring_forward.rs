@@ -3,7 +3,7 @@
 use domain::task::Work;
 use store::{Entry, FirstEntries, Limit, WriteRecords, WriteScope, layout};
 
-use super::circuits::Slot;
+use super::circuits::{Released, Slot};
 use crate::tx::MAX_TRANSACTION_CONTENT;
 use crate::{Engine, Result};
 
@@ -22,24 +22,29 @@ struct Step {
 }
 
 /// Makes some of the messages due that need not wait any more. If the store fails, they go on waiting until it
-/// does not, and other tasks are not held up.
-pub(super) fn bring_forward(engine: &Engine) {
+/// does not, and other tasks are not held up. Returns `true` if messages are due, or others may be left.
+pub(super) fn bring_forward(engine: &Engine) -> bool {
     let circuits = &engine.parts.circuits;
     for _ in 0..MOST_STEPS {
-        let Some((slot, behind)) = circuits.take_released() else { return };
-        let Step { brought, next } = match step(engine, slot, &behind) {
+        let Some((slot, released)) = circuits.take_released(engine.now()) else { return false };
+        let Step { brought, next } = match step(engine, slot, &released.behind) {
             Ok(step) => step,
-            Err(error) if error.is_retryable() => return circuits.put_back(slot, behind),
+            Err(error) if error.is_retryable() => {
+                circuits.put_back(slot, released);
+                return false;
+            }
             // What is damaged does not hold up the others. These messages are due later.
             Err(_) => continue,
         };
         if let Some(behind) = next {
-            circuits.put_back(slot, behind);
+            circuits.put_back(slot, Released { behind, ..released });
         }
         if brought > 0 {
-            return engine.parts.work_signal.notify();
+            engine.parts.work_signal.notify();
+            return true;
         }
     }
+    true
 }
 
 fn step(engine: &Engine, slot: Slot, behind: &[u8]) -> Result<Step> {

@@ -4,6 +4,8 @@
 //! restart is often the repair, and a service that still fails opens its circuit soon again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::mem;
+use std::ops::Bound::{Excluded, Unbounded};
 
 use domain::circuit::{Circuit, CircuitPolicy, Verdict};
 use domain::ids::{EnvironmentId, IntegrationId, TaskId};
@@ -34,9 +36,12 @@ struct Known {
     calls: HashMap<IntegrationId, IntegrationCalls>,
     /// Messages that wait for an integration.
     waiting: HashMap<IntegrationId, Waiting>,
-    /// Slots of messages that need not wait any more, and the entry of the queue behind which others are left. It is
-    /// empty if none was looked at.
-    released: BTreeMap<Slot, Vec<u8>>,
+    /// Slots of messages that need not wait any more.
+    released: BTreeMap<Slot, Released>,
+    /// The slot that was taken last. The next one follows it, so that none whose transactions fail holds up others.
+    taken: Option<Slot>,
+    /// Number of changes of integrations.
+    changes: u64,
 }
 
 /// Calls of an integration in this engine.
@@ -57,6 +62,24 @@ struct Waiting {
     until: Timestamp,
     /// Messages that are due then.
     candidates: HashSet<TaskId>,
+}
+
+/// A slot whose messages need not wait any more.
+#[derive(Clone, Debug)]
+pub(super) struct Released {
+    /// Integration that takes messages again. `None` if others may send them.
+    pub(super) by: Option<IntegrationId>,
+    /// Entry of the queue behind which messages are left. It is empty if none was looked at.
+    pub(super) behind: Vec<u8>,
+}
+
+/// What a message waits for: the first of some integrations that may be called.
+#[derive(Clone, Debug)]
+pub(super) struct Awaited {
+    /// Integrations that may send the message.
+    pub(super) ids: Vec<IntegrationId>,
+    /// Number of changes before these were found.
+    pub(super) changes: u64,
 }
 
 /// Place of the tasks of a lane that are due at the same time.
@@ -102,8 +125,7 @@ impl Circuits {
 
     /// Returns `true` if an integration is not called at `now`.
     pub(super) fn is_open(&self, id: IntegrationId, now: Timestamp) -> bool {
-        let until = self.policy.as_ref().and_then(|policy| self.of(id).waits_until(policy, now));
-        until.is_some()
+        self.policy.is_some_and(|policy| self.of(id).waits_until(&policy, now).is_some())
     }
 
     /// Begins a call. Returns `false` if the integration is not called at `now`.
@@ -129,18 +151,32 @@ impl Circuits {
         let mut known = self.known.lock();
         let Some(calls) = known.calls.get_mut(&id) else { return false };
         calls.accepted += u64::from(result.is_ok());
-        let is_refused = matches!(result, Err(SendFailure::Provider(_)));
-        calls.failed += u64::from(is_refused);
+        let has_failed = matches!(result, Err(SendFailure::Provider(_)));
+        calls.failed += u64::from(has_failed);
         let Some(policy) = &self.policy else { return false };
         calls.circuit = calls.circuit.after(policy, verdict, now);
-        calls.circuit.waits_until(policy, now).is_none() && known.release(id)
+        match verdict {
+            Verdict::Works => known.release(id, Some(id)),
+            Verdict::Unknown => known.release_candidates(id),
+            Verdict::Fails => false,
+        }
+    }
+
+    /// Returns the number of changes of integrations so far.
+    pub(super) fn changes(&self) -> u64 {
+        self.known.lock().changes
     }
 
     /// Puts off a message that waits for the first of the integrations that may be called. Returns the time at
-    /// which it is due if it is not released before. The time is `now` if one may be called already.
-    pub(super) fn wait(&self, ids: &[IntegrationId], task: &Task, now: Timestamp) -> Timestamp {
+    /// which it is due if it is not released before. The time is `now` if one may be called already, or if an
+    /// integration was changed meanwhile.
+    pub(super) fn wait(&self, awaited: &Awaited, task: &Task, now: Timestamp) -> Timestamp {
         let Some(policy) = &self.policy else { return now };
+        let Awaited { ids, changes } = awaited;
         let mut known = self.known.lock();
+        if known.changes != *changes {
+            return now;
+        }
         let until = |id: &IntegrationId| known.circuit(*id).waits_until(policy, now).unwrap_or(now);
         let first = ids.iter().map(|id| (until(id), *id)).min();
         let Some((until, first)) = first.filter(|(until, _)| *until > now) else { return now };
@@ -157,15 +193,28 @@ impl Circuits {
         due_at
     }
 
-    /// Takes a slot whose messages need not wait any more, and the entry of the queue behind which they are.
-    pub(super) fn take_released(&self) -> Option<(Slot, Vec<u8>)> {
-        self.known.lock().released.pop_first()
+    /// Takes a slot whose messages need not wait any more, and are not due at `now`.
+    pub(super) fn take_released(&self, now: Timestamp) -> Option<(Slot, Released)> {
+        let policy = self.policy.as_ref()?;
+        let known = &mut *self.known.lock();
+        loop {
+            let (slot, released) = known.take_next()?;
+            if slot.due_at <= now {
+                continue;
+            }
+            let opened =
+                released.by.filter(|id| known.circuit(*id).waits_until(policy, now).is_some());
+            match opened {
+                Some(id) => known.waiting.entry(id).or_default().add(slot, now),
+                None => return Some((slot, released)),
+            }
+        }
     }
 
     /// Puts a slot back that has messages left.
-    pub(super) fn put_back(&self, slot: Slot, behind: Vec<u8>) {
+    pub(super) fn put_back(&self, slot: Slot, released: Released) {
         // It may have been released once more.
-        self.known.lock().released.entry(slot).or_insert(behind);
+        self.known.lock().released.entry(slot).or_insert(released);
     }
 
     /// Forgets an integration that was removed.
@@ -175,19 +224,24 @@ impl Circuits {
         known.waiting.remove(&id);
     }
 
+    /// Forgets the messages of an environment that was deleted.
+    pub(crate) fn forget_environment(&self, id: EnvironmentId) {
+        let known = &mut *self.known.lock();
+        known.released.retain(|slot, _| slot.lane.environment_id != id);
+        known.waiting.retain(|_, waiting| !waiting.is_in(id));
+    }
+
     /// Closes the circuit of an integration that was changed. Another one may send its messages now, and it
     /// may send those of others. Returns `true` if messages were released.
     pub(crate) fn close(&self, environment_id: EnvironmentId, id: IntegrationId) -> bool {
         let mut known = self.known.lock();
+        known.changes += 1;
         if let Some(calls) = known.calls.get_mut(&id) {
             calls.circuit = Circuit::default();
         }
-        let is_there = |waiting: &Waiting| {
-            waiting.slots.first().is_some_and(|slot| slot.lane.environment_id == environment_id)
-        };
-        let waiting = known.waiting.iter().filter(|(_, waiting)| is_there(waiting));
+        let waiting = known.waiting.iter().filter(|(_, waiting)| waiting.is_in(environment_id));
         let ids: Vec<_> = waiting.map(|(id, _)| *id).collect();
-        ids.into_iter().filter(|id| known.release(*id)).count() > 0
+        ids.into_iter().filter(|id| known.release(*id, None)).count() > 0
     }
 }
 
@@ -197,14 +251,44 @@ impl Known {
     }
 
     // Releases the messages that wait for an integration. Returns `false` if there are none.
-    fn release(&mut self, id: IntegrationId) -> bool {
+    fn release(&mut self, id: IntegrationId, by: Option<IntegrationId>) -> bool {
         let Some(Waiting { slots, .. }) = self.waiting.remove(&id) else { return false };
-        self.released.extend(slots.into_iter().map(|slot| (slot, Vec::new())));
+        self.add_released(slots, by);
         true
+    }
+
+    // Releases the messages that are due at the end of the pause of an integration: one of them is the next probe.
+    // Returns `false` if there are none.
+    fn release_candidates(&mut self, id: IntegrationId) -> bool {
+        let Some(waiting) = self.waiting.get_mut(&id) else { return false };
+        let (candidates, others): (BTreeSet<_>, _) = mem::take(&mut waiting.slots)
+            .into_iter()
+            .partition(|slot| slot.due_at <= waiting.until);
+        waiting.slots = others;
+        let are_there = !candidates.is_empty();
+        self.add_released(candidates, Some(id));
+        are_there
+    }
+
+    fn add_released(&mut self, slots: BTreeSet<Slot>, by: Option<IntegrationId>) {
+        let released = |slot| (slot, Released { by, behind: Vec::new() });
+        self.released.extend(slots.into_iter().map(released));
+    }
+
+    fn take_next(&mut self) -> Option<(Slot, Released)> {
+        let mut next = self.released.range((self.taken.map_or(Unbounded, Excluded), Unbounded));
+        let slot = *next.next().or_else(|| self.released.first_key_value())?.0;
+        self.taken = Some(slot);
+        self.released.remove_entry(&slot)
     }
 }
 
 impl Waiting {
+    // Returns `true` if the messages are those of this environment, as all that wait for one integration.
+    fn is_in(&self, id: EnvironmentId) -> bool {
+        self.slots.first().is_some_and(|slot| slot.lane.environment_id == id)
+    }
+
     // Returns `true` if a message that waits for the end of a pause is due then. The settlement of a message may
     // be made several times.
     fn has_candidate(&mut self, id: TaskId, until: Timestamp) -> bool {

@@ -16,17 +16,18 @@ use crate::tx::Draft;
 use crate::{Engine, Result};
 
 /// Adds the tasks of sweeps that environments lack, brings back the tasks that a clock ahead has put off, and
-/// brings messages forward whose circuit is closed.
-pub(super) fn ensure_tasks(engine: &Engine) -> Result<()> {
+/// brings messages forward whose circuit is closed. Returns `true` if tasks are due, or may be due after another call.
+pub(super) fn ensure_tasks(engine: &Engine) -> Result<bool> {
     sweep::ensure(engine)?;
     clock_skew::bring_back(engine)?;
-    bring_forward(engine);
-    Ok(())
+    Ok(bring_forward(engine))
 }
 
 /// Returns the time at which the next task is due. Returns `None` if no task waits.
 pub(super) fn next(engine: &Engine) -> Result<Option<Timestamp>> {
-    ensure_tasks(engine)?;
+    if ensure_tasks(engine)? {
+        return Ok(Some(engine.now()));
+    }
     engine.read_pure(|snapshot| {
         let mut next: Option<Timestamp> = None;
         for class in TaskClass::ALL {

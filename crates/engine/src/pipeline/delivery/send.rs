@@ -16,6 +16,7 @@ use domain::vocabulary::{Channel, StepType};
 
 use store::{ReadRecords, Record, Snapshot, WriteRecords};
 
+use super::circuits::Awaited;
 use super::lease::Leased;
 use super::provider::{Delivery, SendError};
 use super::send_result::{self, SendFailure, SendResult};
@@ -43,18 +44,20 @@ struct Attempt<'a> {
     random: u64,
 }
 
-/// Decides an attempt on a snapshot. Breaks with the result if the message is not handed to a provider.
+/// Decides an attempt on a snapshot, behind so many `changes` of integrations. Breaks with the result if the message
+/// is not handed to a provider.
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
     work: &SendWork,
+    changes: u64,
 ) -> Result<ControlFlow<TaskResult, Box<Delivery>>> {
     let (home, now) = (leased.task.home(), leased.now(engine));
     let random = engine.parts.seeds.draw(now).start().random();
     let decide_on = |snapshot: &dyn Snapshot| {
         let view = Reading { engine, home: &home, snapshot };
         match Attempt::find(&view, leased, work, now, random)? {
-            Some(attempt) => attempt.decide(&view),
+            Some(attempt) => attempt.decide(&view, changes),
             None => Ok(Break(TaskResult::Dropped)),
         }
     };
@@ -87,7 +90,11 @@ impl<'a> Attempt<'a> {
         Ok(Some(Self { leased, work, job: number, facts, made, notification, now, random }))
     }
 
-    fn decide(self, view: &dyn View) -> Result<ControlFlow<TaskResult, Box<Delivery>>> {
+    fn decide(
+        self,
+        view: &dyn View,
+        changes: u64,
+    ) -> Result<ControlFlow<TaskResult, Box<Delivery>>> {
         let mut run = self.facts.run(view, &self.notification)?;
         run.tries = self.work.tries.clone();
         let ids = self.facts.facts(self.now).integrations.iter().map(|one| one.id);
@@ -111,7 +118,9 @@ impl<'a> Attempt<'a> {
             Ok(plan::Attempt::Defer { due_at }) => JobResult::Deferred(due_at),
             Ok(plan::Attempt::WorkflowPaused) => JobResult::WorkflowPaused,
             Ok(plan::Attempt::IntegrationPaused(id)) => JobResult::IntegrationPaused(id),
-            Ok(plan::Attempt::CircuitOpen(ids)) => return Ok(Break(TaskResult::CircuitOpen(ids))),
+            Ok(plan::Attempt::CircuitOpen(ids)) => {
+                return Ok(Break(TaskResult::CircuitOpen(Awaited { ids, changes })));
+            }
             Err(refusal) => {
                 // The message may be one for an integration that cannot be read. It waits for a repair.
                 if refusal.detail == Detail::NoActiveIntegration {

@@ -7,6 +7,7 @@ use domain::quarantine::Unreadable;
 use domain::time::Timestamp;
 
 use super::call::CallResult;
+use super::circuits::Awaited;
 use super::provider::Delivery;
 use super::send_result::SendResult;
 use super::turn::Turn;
@@ -26,8 +27,8 @@ pub(super) enum TaskResult {
     Early(Timestamp),
     /// The provider takes no message at `since`, and none until then: its quota is used up.
     QuotaUsedUp { since: Timestamp, until: Timestamp },
-    /// The message waits for the first of these integrations that may be called.
-    CircuitOpen(Vec<IntegrationId>),
+    /// The message waits for an integration that may be called.
+    CircuitOpen(Awaited),
     /// The outcome of the last attempt is unknown.
     GaveUp,
     /// The notification is gone, or the job has ended.
