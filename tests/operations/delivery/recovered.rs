@@ -120,6 +120,29 @@ fn opened_in_production(world: &World) -> (Scope, Integration) {
     (production, other)
 }
 
+// Opens the circuit of a chat integration, and lets so many messages wait for it. A call may say nothing of it, as
+// its server is that of the recipient.
+fn opened_for_chat(world: &World, waiting: usize) {
+    let slack = world.integration(json!({
+        "providerId": "slack", "channel": "chat", "identifier": "ses", "active": true,
+    }));
+    world.subscriber(json!({ "subscriberId": "ada", "channels": [{
+        "providerId": "slack",
+        "_integrationId": slack.id,
+        "credentials": { "webhookUrl": "https://chat.example/ada" },
+    }] }));
+    world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
+    for _ in 0..3 {
+        world.recorder.refuse_next(SendError::misconfigured("no key"));
+        world.notify("chat", "ada");
+    }
+    assert_eq!(world.run_due().failed, 3);
+    for _ in 0..waiting {
+        world.notify("chat", "ada");
+    }
+    assert_eq!(postponed(world, usize::MAX), waiting);
+}
+
 fn circuit(world: &World) -> Circuit {
     let health = world.env.integrations().health().unwrap();
     health.into_iter().find(|one| one.identifier.as_str() == "ses").unwrap().circuit
@@ -181,24 +204,7 @@ fn what_was_claimed_during_a_probe_that_fails_waits() {
 fn a_probe_without_a_verdict_makes_no_other_message_wait() {
     on_both_with(policy, |mut world| {
         let provider = Meanwhile::installed(&mut world);
-        let slack = world.integration(json!({
-            "providerId": "slack", "channel": "chat", "identifier": "ses", "active": true,
-        }));
-        world.subscriber(json!({ "subscriberId": "ada", "channels": [{
-            "providerId": "slack",
-            "_integrationId": slack.id,
-            "credentials": { "webhookUrl": "https://chat.example/ada" },
-        }] }));
-        world.workflow_of("chat", &[with(sms(), json!({ "type": "chat" }))]);
-        for _ in 0..3 {
-            world.recorder.refuse_next(SendError::misconfigured("no key"));
-            world.notify("chat", "ada");
-        }
-        assert_eq!(world.run_due().failed, 3);
-        for _ in 0..3 {
-            world.notify("chat", "ada");
-        }
-        assert_eq!(postponed(&world, usize::MAX), 3);
+        opened_for_chat(&world, 3);
         world.pass(SECOND * 10);
         let engine = world.engine.clone();
         provider.run(move || drop(engine.delivery().run_due(1).unwrap()));
@@ -209,6 +215,22 @@ fn a_probe_without_a_verdict_makes_no_other_message_wait() {
         assert_eq!(circuit(&world), Circuit::Open { until: world.now(), probes: 0 });
         assert_eq!(world.run_due().sent, 2);
         assert_eq!(circuit(&world), Circuit::default());
+    });
+}
+
+/// A thousand of the messages may be the probe. One that says nothing lets no other ones go on.
+#[test]
+fn a_probe_without_a_verdict_makes_no_backlog_due() {
+    on_both_with(policy, |world| {
+        opened_for_chat(&world, 1_100);
+        world.pass(SECOND * 10);
+        world.recorder.refuse_next(SendError::unknown("no answer"));
+        assert_eq!(world.engine.delivery().run_due(1).unwrap().retried, 1);
+        world.recorder.refuse_next(SendError::misconfigured("no key"));
+
+        let report = world.engine.delivery().run_due(usize::MAX).unwrap();
+
+        assert_eq!((report.failed, report.postponed), (1, 998));
     });
 }
 
