@@ -2,8 +2,8 @@
 
 use domain::packed;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, MapAccess, SeqAccess,
-    Unexpected, VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -24,30 +24,6 @@ pub(super) struct Reader<'de> {
     rest: &'de [u8],
     seen: Seen,
     depth: usize,
-}
-
-/// A value, or the start of one that has others in it.
-///
-/// The methods of the deserializer are compiled for each type, so what does not depend on the type is read outside.
-enum Item<'de> {
-    Null,
-    Bool(bool),
-    Number(Number),
-    Text(Text<'de>),
-    List,
-    Object,
-}
-
-enum Number {
-    Positive(u64),
-    Negative(i64),
-    Float(f64),
-}
-
-enum Text<'de> {
-    Stored(&'de str),
-    Id([u8; 16]),
-    Time(texts::Digits),
 }
 
 /// The elements of a list, or the members of an object, up to the end.
@@ -164,46 +140,6 @@ impl<'de> Reader<'de> {
         }
     }
 
-    fn item(&mut self) -> Result<Item<'de>, Unreadable> {
-        const SMALL_INTEGERS_END: u8 = SMALL_INTEGER + (SMALL_INTEGERS - 1);
-        const SHORT_TEXTS_END: u8 = SHORT_TEXT + (SHORT_TEXTS - 1);
-        Ok(match self.byte()? {
-            word @ COMMON_WORD.. => {
-                Item::Text(Text::Stored(Self::word((word - COMMON_WORD).into())?))
-            }
-            len @ SHORT_TEXT..=SHORT_TEXTS_END => {
-                Item::Text(Text::Stored(self.text((len - SHORT_TEXT).into())?))
-            }
-            integer @ SMALL_INTEGER..=SMALL_INTEGERS_END => {
-                Item::Number(Number::Positive((integer - SMALL_INTEGER).into()))
-            }
-            NULL => Item::Null,
-            FALSE => Item::Bool(false),
-            TRUE => Item::Bool(true),
-            LIST => Item::List,
-            OBJECT => Item::Object,
-            INTEGER => Item::Number(Number::Positive(self.number()?)),
-            NEGATIVE => {
-                let number = i64::try_from(self.number()?).map_err(|_| Unreadable::Number)?;
-                Item::Number(Number::Negative(!number))
-            }
-            FLOAT => Item::Number(Number::Float(f64::from_le_bytes(self.array()?))),
-            TEXT => {
-                let len = self.len()?;
-                Item::Text(Text::Stored(self.text(len)?))
-            }
-            ID => Item::Text(Text::Id(self.id()?)),
-            LIKE_ID => Item::Text(Text::Id(self.like_id()?)),
-            TIME => Item::Text(Text::Time(self.time()?)),
-            AGAIN => Item::Text(Text::Time(self.time_again()?)),
-            WORD => {
-                let number = u16::from(self.byte()?) + u16::from(COMMON_WORDS);
-                Item::Text(Text::Stored(Self::word(number)?))
-            }
-            other => return Err(Unreadable::Token(other)),
-        })
-    }
-
     /// The elements behind the token of a list or an object, with `visit`.
     fn elements<T>(
         &mut self,
@@ -235,114 +171,50 @@ impl<'de> Reader<'de> {
     }
 }
 
-impl Item<'_> {
-    #[cold]
-    fn in_place_of(self, expected: &dyn Expected) -> Unreadable {
-        let found = match self {
-            Item::Null => Unexpected::Unit,
-            Item::Bool(value) => Unexpected::Bool(value),
-            Item::Number(Number::Positive(number)) => Unexpected::Unsigned(number),
-            Item::Number(Number::Negative(number)) => Unexpected::Signed(number),
-            Item::Number(Number::Float(number)) => Unexpected::Float(number),
-            Item::Text(Text::Stored(text)) => Unexpected::Str(text),
-            Item::Text(Text::Id(_) | Text::Time(_)) => Unexpected::Str(""),
-            Item::List => Unexpected::Seq,
-            Item::Object => Unexpected::Map,
-        };
-        Unreadable::invalid_type(found, expected)
-    }
-}
-
-impl Number {
-    fn visited_by<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self {
-            Number::Positive(number) => visitor.visit_u64(number),
-            Number::Negative(number) => visitor.visit_i64(number),
-            Number::Float(number) => visitor.visit_f64(number),
-        }
-    }
-}
-
-impl<'de> Text<'de> {
-    fn visited_by<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self {
-            Text::Stored(text) => visitor.visit_borrowed_str(text),
-            Text::Id(id) => visitor.visit_str(ascii(&texts::id_text(id))?),
-            Text::Time(digits) => visitor.visit_str(ascii(&texts::time_text(digits))?),
-        }
-    }
-}
-
-fn ascii(text: &[u8]) -> Result<&str, Unreadable> {
-    std::str::from_utf8(text).map_err(|_| Unreadable::Text)
-}
-
-// Forwards methods, each with the types of its hints, to the method that reads such a token.
-macro_rules! forward {
-    ($($to:ident: $($from:ident($($hint:ty),*))+;)+) => {$($(
-        fn $from<V: Visitor<'de>>(
-            self,
-            $(_: $hint,)*
-            visitor: V,
-        ) -> Result<V::Value, Unreadable> {
-            self.$to(visitor)
-        }
-    )+)+};
+fn ascii<'t, V: Visitor<'t>>(text: &[u8], visitor: V) -> Result<V::Value, Unreadable> {
+    visitor.visit_str(std::str::from_utf8(text).map_err(|_| Unreadable::Text)?)
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = Unreadable;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::Null => visitor.visit_unit(),
-            Item::Bool(value) => visitor.visit_bool(value),
-            Item::Number(number) => number.visited_by(visitor),
-            Item::Text(text) => text.visited_by(visitor),
-            Item::List => self.elements(|elements| visitor.visit_seq(elements)),
-            Item::Object => self.elements(|elements| visitor.visit_map(elements)),
-        }
-    }
-
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::Null => visitor.visit_unit(),
-            other => Err(other.in_place_of(&visitor)),
-        }
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::Bool(value) => visitor.visit_bool(value),
-            other => Err(other.in_place_of(&visitor)),
-        }
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::Number(number) => number.visited_by(visitor),
-            other => Err(other.in_place_of(&visitor)),
-        }
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::Text(text) => text.visited_by(visitor),
-            other => Err(other.in_place_of(&visitor)),
-        }
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::List => self.elements(|elements| visitor.visit_seq(elements)),
-            other => Err(other.in_place_of(&visitor)),
-        }
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unreadable> {
-        match self.item()? {
-            Item::Object => self.elements(|elements| visitor.visit_map(elements)),
-            other => Err(other.in_place_of(&visitor)),
+        const SMALL_INTEGERS_END: u8 = SMALL_INTEGER + (SMALL_INTEGERS - 1);
+        const SHORT_TEXTS_END: u8 = SHORT_TEXT + (SHORT_TEXTS - 1);
+        match self.byte()? {
+            word @ COMMON_WORD.. => {
+                visitor.visit_borrowed_str(Reader::word((word - COMMON_WORD).into())?)
+            }
+            len @ SHORT_TEXT..=SHORT_TEXTS_END => {
+                visitor.visit_borrowed_str(self.text((len - SHORT_TEXT).into())?)
+            }
+            integer @ SMALL_INTEGER..=SMALL_INTEGERS_END => {
+                visitor.visit_u64((integer - SMALL_INTEGER).into())
+            }
+            NULL => visitor.visit_unit(),
+            FALSE => visitor.visit_bool(false),
+            TRUE => visitor.visit_bool(true),
+            LIST => self.elements(|elements| visitor.visit_seq(elements)),
+            OBJECT => self.elements(|elements| visitor.visit_map(elements)),
+            INTEGER => visitor.visit_u64(self.number()?),
+            NEGATIVE => {
+                let number = i64::try_from(self.number()?).map_err(|_| Unreadable::Number)?;
+                visitor.visit_i64(!number)
+            }
+            FLOAT => visitor.visit_f64(f64::from_le_bytes(self.array()?)),
+            TEXT => {
+                let len = self.len()?;
+                visitor.visit_borrowed_str(self.text(len)?)
+            }
+            ID => ascii(&texts::id_text(self.id()?), visitor),
+            LIKE_ID => ascii(&texts::id_text(self.like_id()?), visitor),
+            TIME => ascii(&texts::time_text(self.time()?), visitor),
+            AGAIN => ascii(&texts::time_text(self.time_again()?), visitor),
+            WORD => {
+                let number = u16::from(self.byte()?) + u16::from(COMMON_WORDS);
+                visitor.visit_borrowed_str(Reader::word(number)?)
+            }
+            other => Err(Unreadable::Token(other)),
         }
     }
 
@@ -400,15 +272,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor.visit_unit()
     }
 
-    forward_to_deserialize_any! { i128 u128 bytes byte_buf }
-
-    forward! {
-        deserialize_f64: deserialize_i8() deserialize_i16() deserialize_i32() deserialize_i64()
-            deserialize_u8() deserialize_u16() deserialize_u32() deserialize_u64() deserialize_f32();
-        deserialize_str: deserialize_char() deserialize_string() deserialize_identifier();
-        deserialize_unit: deserialize_unit_struct(&'static str);
-        deserialize_seq: deserialize_tuple(usize) deserialize_tuple_struct(&'static str, usize);
-        deserialize_map: deserialize_struct(&'static str, &'static [&'static str]);
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct identifier
     }
 }
 
@@ -430,10 +296,8 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Unreadable> {
-        if !self.has_more()? {
-            return Ok(None);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
+        let more = self.has_more()?;
+        more.then(|| seed.deserialize(&mut *self.reader)).transpose()
     }
 }
 
@@ -525,7 +389,7 @@ impl<'de> VariantAccess<'de> for &mut Elements<'_, 'de> {
         _len: usize,
         visitor: V,
     ) -> Result<V::Value, Unreadable> {
-        self.reader.deserialize_seq(visitor)
+        self.reader.deserialize_any(visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -533,6 +397,6 @@ impl<'de> VariantAccess<'de> for &mut Elements<'_, 'de> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Unreadable> {
-        self.reader.deserialize_map(visitor)
+        self.reader.deserialize_any(visitor)
     }
 }
