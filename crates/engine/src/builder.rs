@@ -160,8 +160,8 @@ impl Builder {
     ///
     /// Circuits are in memory. Each is closed after a restart, and after a change of its integration. After a
     /// change, the messages that wait are due at once. After a restart, they wait for the longest pause at most,
-    /// and for two of these behind a thousand others. Processes on one server have circuits of their own: what one has
-    /// put off waits as long, though others may call the integration.
+    /// and for two of these behind a thousand others. Processes on one server have circuits of their own: a message
+    /// that one has put off waits that long, also if another one may call the integration.
     #[must_use]
     pub fn circuit(mut self, policy: impl Into<Option<CircuitPolicy>>) -> Self {
         self.settings.circuit = policy.into();

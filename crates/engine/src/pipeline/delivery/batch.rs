@@ -220,8 +220,8 @@ impl DeliveryQueue<'_> {
         })
     }
 
-    // Hands a message to its provider, unless the provider or the integration takes none now. Integrations may have
-    // changed since so many `changes`.
+    // Hands a message to its provider, unless the provider or the integration takes none now. `changes` is the number
+    // of changes of integrations before the decision.
     fn call_provider(
         &self,
         leased: &Leased,

@@ -270,9 +270,12 @@ impl Known {
         are_there
     }
 
+    // What is released for two reasons does not wait again if the circuit of one integration opens.
     fn add_released(&mut self, slots: BTreeSet<Slot>, by: Option<IntegrationId>) {
-        let released = |slot| (slot, Released { by, behind: Vec::new() });
-        self.released.extend(slots.into_iter().map(released));
+        for slot in slots {
+            let by = by.filter(|_| self.released.get(&slot).is_none_or(|known| known.by == by));
+            self.released.insert(slot, Released { by, behind: Vec::new() });
+        }
     }
 
     fn take_next(&mut self) -> Option<(Slot, Released)> {

@@ -44,8 +44,8 @@ struct Attempt<'a> {
     random: u64,
 }
 
-/// Decides an attempt on a snapshot, behind so many `changes` of integrations. Breaks with the result if the message
-/// is not handed to a provider.
+/// Decides an attempt on a snapshot. Breaks with the result if the message is not handed to a provider. `changes` is
+/// the number of changes of integrations before the call.
 pub(super) fn prepare(
     engine: &Engine,
     leased: &Leased,
